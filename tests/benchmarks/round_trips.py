@@ -32,7 +32,7 @@ from sfumato.workspace.release.public_files import (
     publishable_missing_kinds,
     released_missing_kinds,
 )
-from sfumato.workspace.release.tables import dataset_bytes, names_of_levels, released_levels
+from sfumato.workspace.release.tables import DatasetContext, dataset_bytes, names_of_levels, released_levels
 from sfumato.workspace.service.importing import EVERYTHING, read_source
 from sfumato.workspace.store.tables import TableStore
 
@@ -62,7 +62,8 @@ def write_release(data: Microdata, form: str) -> bytes:
         named = publishable_missing_kinds(confidential_missing_kinds(stored), rules)
         kinds = released_missing_kinds(own, stored, named, data.schema.names, rules, np.random.default_rng(1))
     levels = released_levels([own])
-    return dataset_bytes(own, data.schema, (), form, None, levels, "", kinds, kind_names_by_variable(named))
+    context = DatasetContext(levels=levels, kinds=kinds, named_kinds=kind_names_by_variable(named))
+    return dataset_bytes(own, data.schema, (), form, context)
 
 
 def differing_columns(

@@ -33,7 +33,7 @@ from sfumato.workspace.release.public_files import (
     publishable_missing_kinds,
     released_missing_kinds,
 )
-from sfumato.workspace.release.tables import dataset_bytes
+from sfumato.workspace.release.tables import DatasetContext, dataset_bytes
 from sfumato.workspace.service.importing import ImportSelection, import_file
 from sfumato.workspace.service.prepare import StoredSource, prepare_plan, prepare_run
 from sfumato.workspace.store.tables import TableStore
@@ -160,7 +160,8 @@ def released_bytes(data: Microdata, form: DatasetForm) -> bytes:
     named = publishable_missing_kinds(confidential_missing_kinds(stored), rules)
     own = stored.select(list(data.schema.names))
     told = released_missing_kinds(own, stored, named, data.schema.names, rules, np.random.default_rng(1))
-    return dataset_bytes(own, data.schema, (), form, None, None, "", told, kind_names_by_variable(named))
+    context = DatasetContext(kinds=told, named_kinds=kind_names_by_variable(named))
+    return dataset_bytes(own, data.schema, (), form, context)
 
 
 def test_kinds_of_missing_are_drawn_in_their_proportions_and_a_rare_one_is_told_nowhere(tmp_path: Path) -> None:

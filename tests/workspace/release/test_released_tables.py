@@ -13,7 +13,13 @@ import pytest
 
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.workspace.ingest.formats import csv as csv_format
-from sfumato.workspace.release.tables import codebook_csv, dataset_bytes, names_of_levels, released_levels
+from sfumato.workspace.release.tables import (
+    DatasetContext,
+    codebook_csv,
+    dataset_bytes,
+    names_of_levels,
+    released_levels,
+)
 from sfumato.workspace.visible_text import is_formula
 
 ILLNESS = Variable("illness", Kind.CATEGORICAL, labels={"a": "asthma", "z": "zoonosis", "q": "asthma"})
@@ -38,7 +44,7 @@ def test_a_level_that_no_released_record_has_is_named_nowhere() -> None:
     levels = released_levels(tables)
     assert levels["illness"] == ("a",)
     assert "zoonosis" not in codebook_csv(SCHEMA, levels, ())
-    content = dataset_bytes(tables[0], SCHEMA, (), "parquet", levels=levels)
+    content = dataset_bytes(tables[0], SCHEMA, (), "parquet", DatasetContext(levels=levels))
     read = pq.read_table(BytesIO(content), read_dictionary=["illness"]).column("illness").combine_chunks()
     assert read.dictionary.to_pylist() == ["asthma"]
     careless = BytesIO()
@@ -51,7 +57,7 @@ def test_all_datasets_that_go_out_together_name_a_level_alike() -> None:
     one, other = table(["a", "a"]), table(["a", "q"])
     levels = released_levels([one, other])
     assert levels["illness"] == ("a", "q")
-    assert b"asthma (a)" in dataset_bytes(one, SCHEMA, (), "csv", levels=levels)
+    assert b"asthma (a)" in dataset_bytes(one, SCHEMA, (), "csv", DatasetContext(levels=levels))
     assert names_of_levels(ILLNESS, ("a",)) == {"a": "asthma"}
 
 
@@ -80,7 +86,7 @@ def test_numbers_are_no_formulas(text: str, formula: bool) -> None:
 
 
 def test_a_parquet_file_says_what_it_is() -> None:
-    content = dataset_bytes(table(["a"]), SCHEMA, (), "parquet", note="SYNTHETIC data, dataset 1 of 1")
+    content = dataset_bytes(table(["a"]), SCHEMA, (), "parquet", DatasetContext(note="SYNTHETIC data, dataset 1 of 1"))
     assert pq.read_schema(BytesIO(content)).metadata == {b"description": b"SYNTHETIC data, dataset 1 of 1"}
 
 
