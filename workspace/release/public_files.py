@@ -151,7 +151,13 @@ def public_files(dossier: ReleaseDossier, key: bytes) -> Iterator[tuple[str, byt
         yield name, dataset_bytes(table, schema, plan.left_out, dossier.form, context)
     original = confidential, dossier.original.schema
     codebook = codebook_csv(
-        schema, levels, plan.left_out, original, kind_names_by_variable(named), recipe.form.surrogate_keys
+        schema,
+        levels,
+        plan.left_out,
+        original,
+        kind_names_by_variable(named),
+        recipe.form.surrogate_keys,
+        dossier.form,
     )
     yield "codebook.csv", codebook.encode()
 

@@ -135,6 +135,12 @@ def _rename_levels(values: pd.Series, names: Mapping[str, str]) -> pd.Series:
     return values.cat.rename_categories([names.get(str(level), str(level)) for level in values.cat.categories])
 
 
+def written_column_names(form: DatasetForm, names: Iterable[str]) -> Mapping[str, str]:
+    """Return the name under which a form writes each of a dataset's columns: another where its program refuses the own."""
+    name_columns = format_by_name(form).name_columns
+    return {name: name for name in names} if name_columns is None else name_columns(names)
+
+
 def codebook_csv(
     schema: Schema,
     levels: LevelsByVariable,
@@ -142,18 +148,23 @@ def codebook_csv(
     original: tuple[pa.Table, Schema] | None = None,
     named: LevelsByVariable | None = None,
     surrogate_keys: Sequence[str] = (),
+    form: DatasetForm = "csv",
 ) -> str:
-    """Return a CSV table of the title and kind of each variable, with a line for each of its labelled ``levels``.
+    """Return a CSV table of the title, kind and format of each variable, with a line for each of its labelled ``levels``.
 
     ``original`` has the confidential table: a variable whose levels the release has turned into numbers has a line for
     what 0 and 1 were. ``named`` are the kinds of missing value that the datasets distinguish, ``surrogate_keys`` the
-    columns of keys.
+    columns of keys. A variable that the datasets have under another name, since the program of their ``form`` refuses
+    its own, has that name in the last column.
     """
     text = StringIO()
     lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(("variable", "title", "kind", "code", "label"))
+    lines.writerow(("variable", "title", "kind", "code", "label", "format", "name_in_datasets"))
+    released = [name for name in schema.names if name not in left_out]
+    written = written_column_names(form, [*surrogate_keys, *released])
+    others = {name: plain_cell(other) if other != name else "" for name, other in written.items()}
     for key in map(surrogate_key_variable, surrogate_keys):
-        lines.writerow([leading_cell(key.name), key.title, key.kind.value, "", ""])
+        lines.writerow([leading_cell(key.name), key.title, key.kind.value, "", "", "", others[key.name]])
     for variable in schema:
         if variable.name not in left_out:
             names = names_of_levels(variable, levels.get(variable.name, ())) or _meanings_of_numbers(variable, original)
@@ -162,7 +173,7 @@ def codebook_csv(
             }
             about = [leading_cell(variable.name), plain_cell(variable.title), variable.kind.value]
             for level in [*names.items(), *missing.items()] or [("", "")]:
-                lines.writerow([*about, *map(plain_cell, level)])
+                lines.writerow([*about, *map(plain_cell, (*level, variable.format)), others[variable.name]])
     return text.getvalue()
 
 

@@ -171,7 +171,10 @@ def test_the_codebook_says_what_the_ends_of_a_share_stand_for(
     write_run_release(workspace, run_id, tmp_path / "out", reason="no risk is measured")
     lines = (tmp_path / "out/public/codebook.csv").read_text("utf-8").splitlines()
     assert lines == [
-        "variable,title,kind,code,label", "smokes,,continuous,0,0", "smokes,,continuous,1,daily", "age,,continuous,,"
+        "variable,title,kind,code,label,format,name_in_datasets",
+        "smokes,,continuous,0,0,,",
+        "smokes,,continuous,1,daily,,",
+        "age,,continuous,,,,",
     ]  # fmt: skip
 
 

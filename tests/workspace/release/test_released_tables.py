@@ -106,3 +106,31 @@ def test_a_csv_file_in_blocks_is_that_of_the_whole_table(monkeypatch: pytest.Mon
     assert found == whole.encode()
     if records == 400:
         assert found != frame.assign(n=frame["n"].astype("Int64")).to_csv(index=False, lineterminator="\n").encode()
+
+
+def test_the_codebook_has_the_form_of_dates_and_other_names_of_the_datasets() -> None:
+    schema = Schema(
+        (
+            Variable("date of birth", Kind.DATE, format="dd.mm.yyyy"),
+            Variable("date-of-birth", Kind.DATE, title="Second try"),
+            Variable("month", Kind.COUNT, format="%tm"),
+        )
+    )
+    days = pd.to_datetime(["2020-02-29", "2021-01-01"]).astype("datetime64[s]")
+    frame = pd.DataFrame({"date of birth": days, "date-of-birth": days, "month": [701, 702]})
+    stored = pa.Table.from_pandas(frame, preserve_index=False)
+
+    def lines(form: str) -> list[tuple[str, ...]]:
+        book = csv.DictReader(StringIO(codebook_csv(schema, {}, (), form=form)))
+        return [(line["variable"], line["format"], line["name_in_datasets"]) for line in book]
+
+    assert lines("csv") == [("date of birth", "dd.mm.yyyy", ""), ("date-of-birth", "", ""), ("month", "%tm", "")]
+    assert [name for _, _, name in lines("spss")] == ["date_of_birth", "date_of_birth_2", ""]
+    path = BytesIO(dataset_bytes(stored, schema, (), "stata"))
+    read = pd.read_stata(path)
+    assert list(read.columns) == ["date_of_birth", "date_of_birth_2", "month"]
+    assert read["date_of_birth"].tolist() == list(days)
+    path.seek(0)
+    with pd.io.stata.StataReader(path) as reader:
+        titles = reader.variable_labels()
+    assert titles == {"date_of_birth": "date of birth", "date_of_birth_2": "Second try", "month": ""}

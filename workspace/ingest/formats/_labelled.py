@@ -10,7 +10,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,6 +24,7 @@ from ...errors import NotReleased
 from ..file_formats import OutputTable
 from ..raw_tables import RawTable
 from ..sources import SourceFile
+from ._valid_names import NameRules, derive_valid_names
 
 MAX_MISSING_LETTERS = 26
 """Number of kinds of missing value that Stata and SAS can name by a letter."""
@@ -75,9 +76,11 @@ class FileRules:
     kinds_are_codes: kinds of missing value are codes among the values
     is_exact: numbers are read as they were written
     use_of_format: returns what a variable's own format shows
+    names: rules for the names of columns
     """
 
     title: str
+    names: NameRules
     epoch: str
     day: tuple[str, float]
     moment: tuple[str, float]
@@ -99,13 +102,17 @@ class FileRules:
 def write_labelled_file(out: OutputTable, rules: FileRules) -> bytes:
     """Write the bytes of a file with the columns of the dataset, levels by their codes.
 
-    Raises NotReleased where the program has no room for a name or a value.
+    A column whose name the program refuses gets one derived from it. Raises NotReleased where the program has no room for
+    a value.
     """
     frame, variables = out.frame, out.variables
     columns = {
         str(name): _written_column(frame[name], variables[str(name)], out, out.named_kinds.get(str(name), ()), rules)
         for name in frame
     }
+    names = derive_valid_names(columns, rules.names)
+    columns = {names[name]: column for name, column in columns.items()}
+    variables = {names[name]: _titled_by_name(variables[name], names[name]) for name in names}
     written = pd.DataFrame({name: one.values for name, one in columns.items()})
     try:
         content = rules.write(written, columns, variables, _common_options(columns, variables, rules, out.note))
@@ -121,8 +128,13 @@ def write_labelled_file(out: OutputTable, rules: FileRules) -> bytes:
     content = pattern.sub(stamp, content[:4096]) + content[4096:]
     if rules.finish is not None:
         content = rules.finish(content, columns)
-    _check_written_file(content, columns, rules)
+    _check_written_file(content, columns, variables, rules)
     return content
+
+
+def _titled_by_name(variable: Variable, written_name: str) -> Variable:
+    """Return a variable whose title is its name, where it has no title and is written under another name."""
+    return variable if variable.title or variable.name == written_name else replace(variable, title=variable.name)
 
 
 def _common_options(columns: Columns, variables: Mapping[str, Variable], rules: FileRules, note: str) -> dict[str, Any]:
@@ -267,14 +279,14 @@ def capture_written_file(write: Callable[[str], None]) -> bytes:
         return path.read_bytes()
 
 
-def _check_written_file(content: bytes, columns: Columns, rules: FileRules) -> None:
+def _check_written_file(content: bytes, columns: Columns, variables: Mapping[str, Variable], rules: FileRules) -> None:
     """Raise NotReleased unless reading the file returns the values and kinds of missing value that were written."""
     found = rules.read(SourceFile("", content))
     wrong = [
         name for name, one in columns.items() if name not in found.names or not _same_column(found, name, one, rules)
     ]
     if wrong or len(found.names) != len(columns):
-        named = ", ".join(f'"{name}"' for name in wrong[:3]) or "a column"
+        named = ", ".join(f'"{variables[name].name}"' for name in wrong[:3]) or "a column"
         raise NotReleased(f"a {rules.title} file changes {named}; choose another --format")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..file_formats import FileFormat, OutputTable, ReadRequest
+from ._valid_names import SAS_NAMES, derive_valid_names
 from .sas import EPOCH, sas_date_unit
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def write_transport(out: OutputTable) -> bytes:
 
     rules = FileRules(
         title=FORMAT.title,
+        names=SAS_NAMES,
         epoch=EPOCH,
         day=("YYMMDD10.", 1.0),
         moment=("DATETIME20.", 1.0),
@@ -111,6 +113,7 @@ FORMAT = FileFormat(
     uses_subprocess=True,
     write=write_transport,
     keeps_codes=True,
+    name_columns=lambda names: derive_valid_names(names, SAS_NAMES),
     media_type="application/x-sas-xport",
     required_modules=("pyreadstat",),
     manual_sentence="Titles; `.A` to `.Z` and `._`. The format has no room for labels of values.",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.engine.data.date_forms import SPSS_FORMAT
 
 from ..file_formats import FileFormat, OutputTable, ReadRequest
+from ._valid_names import SPSS_NAMES, derive_valid_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,6 +65,7 @@ def write_spss(out: OutputTable) -> bytes:
 
     rules = FileRules(
         title=FORMAT.title,
+        names=SPSS_NAMES,
         epoch=EPOCH,
         day=("SDATE10", 86_400.0),
         moment=("DATETIME20", 1.0),
@@ -133,6 +135,7 @@ FORMAT = FileFormat(
     uses_subprocess=True,
     write=write_spss,
     keeps_codes=True,
+    name_columns=lambda names: derive_valid_names(names, SPSS_NAMES),
     media_type="application/x-spss-sav",
     required_modules=("pyreadstat",),
     manual_sentence="Labels; missing codes and ranges of them.",
