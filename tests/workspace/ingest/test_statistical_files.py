@@ -140,6 +140,70 @@ def test_labels_of_texts_go_out_to_spss(tmp_path: Path, levels: list[str]) -> No
     assert dict(again.descriptions["tree"].labels) == labels
 
 
+@pytest.mark.parametrize("width", [7, 40], ids=["short texts", "long texts"])
+def test_missing_codes_of_texts_go_out_to_spss_with_their_labels(tmp_path: Path, width: int) -> None:
+    """They became empty texts, and the code and its label were lost."""
+    jobs = [f"{'job' * width}"[:width] + str(i % 3) for i in range(60)]
+    occ = [*jobs[:40], *["Z"] * 10, *["NA"] * 5, "", *["Z"] * 4]
+    frame = pd.DataFrame({"occ": occ, "age": np.arange(60.0)})
+    path = tmp_path / "occ.sav"
+    labels = {"Z": "unknown", "NA": "not asked"}
+    pyreadstat.write_sav(frame, path, variable_value_labels={"occ": labels}, missing_ranges={"occ": ["Z", "NA"]})
+    raw = read(path)
+    everything = Schema(tuple(one.variable for one in profile_columns(raw)))
+    content = released_bytes(conform_to_schema(raw.frame, everything, MissingPolicy.KEEP), "spss")
+    (tmp_path / "out.sav").write_bytes(content)
+    released, about = pyreadstat.read_sav(tmp_path / "out.sav", user_missing=True)
+    assert released["occ"].tolist() == occ
+    assert about.variable_value_labels == {"occ": labels}
+    assert sorted(one["lo"] for one in about.missing_ranges["occ"]) == ["NA", "Z"]
+    hidden, _ = pyreadstat.read_sav(tmp_path / "out.sav")
+    assert hidden["occ"].replace("", np.nan).isna().sum() == 20, "any reader takes the codes for missing values"
+    again = read_foreign_table(content, "spss")
+    assert set(again.descriptions["occ"].missing) == {"Z", "NA"}
+    assert set(raw.descriptions["occ"].missing) == {"Z", "NA"}
+
+
+def test_spss_declares_three_codes_of_texts_of_eight_bytes_and_the_other_values_are_empty(tmp_path: Path) -> None:
+    codes = ("a", "b", "c", "d", "not asked")
+    frame = pd.DataFrame({"x": [*["tram", "bus"] * 10, *[code for code in codes for _ in range(4)]]})
+    variable = Variable("x", Kind.CATEGORICAL, missing=codes)
+    content = released_bytes(conform_to_schema(frame, Schema((variable,)), MissingPolicy.KEEP), "spss")
+    (tmp_path / "out.sav").write_bytes(content)
+    released, about = pyreadstat.read_sav(tmp_path / "out.sav", user_missing=True)
+    assert sorted(one["lo"] for one in about.missing_ranges["x"]) == ["a", "b", "c"]
+    assert released["x"].tolist() == [text if text not in ("d", "not asked") else "" for text in frame["x"]]
+
+
+@pytest.mark.parametrize(
+    ("codes", "others", "declared", "lost"),
+    [
+        ((-9, -8, -7, -6), [3.0, 4.0, 5.0], [(-9, -6)], ()),
+        ((-9, -8, -7, 99), [3.0, 4.0, 5.0], [(-9, -9), (-8, -8), (-7, -7)], (99,)),
+        (("-9 thru -6", 98, 99), [3.0, 4.0, 5.0], [(-9, -6), (98, 98)], (99,)),
+        (("-9 thru -6", "98 thru 99"), [300.0, 4e3, 5e3], [(-9, 99)], ()),
+    ],
+)
+def test_more_codes_than_spss_declares_are_a_range_or_system_missing(
+    tmp_path: Path,
+    codes: tuple[str | float, ...],
+    others: list[float],
+    declared: list[tuple[float, float]],
+    lost: tuple[float, ...],
+) -> None:
+    """They stopped the release."""
+    hidden = [float(code) for code in (-9, -8, -7, -6, 98, 99) if code in codes or isinstance(codes[0], str)]
+    cells = [*hidden * 5, *others * 30]
+    variable = Variable("x", Kind.CONTINUOUS, missing=codes)
+    content = released_bytes(
+        conform_to_schema(pd.DataFrame({"x": cells}), Schema((variable,)), MissingPolicy.KEEP), "spss"
+    )
+    (tmp_path / "out.sav").write_bytes(content)
+    released, about = pyreadstat.read_sav(tmp_path / "out.sav", user_missing=True)
+    assert sorted((one["lo"], one["hi"]) for one in about.missing_ranges["x"]) == declared
+    np.testing.assert_array_equal(released["x"], [np.nan if cell in lost else cell for cell in cells])
+
+
 def test_texts_longer_than_200_bytes_go_out_to_sas_whole(tmp_path: Path) -> None:
     words = ["long " * 50 + str(i % 4) for i in range(40)]
     variables = Schema((Variable("WORDS", Kind.CATEGORICAL), Variable("X", Kind.COUNT)))

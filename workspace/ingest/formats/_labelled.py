@@ -159,7 +159,10 @@ def _written_column(
     if isinstance(values.dtype, pd.CategoricalDtype):
         own = list(out.levels.get(variable.name, ()))
         if not own or not all(map(is_plain_number, own)):
-            return _text_column(values, variable, own, rules)
+            column = _text_column(values, variable, own, rules)
+            if rules.kinds_are_codes and named:
+                rules.with_kinds(column, variable, _kinds_of_missing(values, variable, out), named, rules)
+            return column
         column = WrittenColumn(values.astype("object").map(float, na_action="ignore").astype("float64"))
         if rules.longest_label:
             column.labels = {_parse_code(level): truncate_to_bytes(variable.labels[level], rules.longest_label) for level in own if variable.labels.get(level)}  # fmt: skip
@@ -172,12 +175,15 @@ def _written_column(
     else:
         return WrittenColumn(values.astype("object").where(values.notna(), ""))
     if named:
-        kinds = out.kinds
-        own_kinds = kinds[variable.name] if variable.name in kinds else pd.Series([None] * len(values), dtype="object")
-        # a kind belongs to a missing value: one beside a value would overwrite it
-        own_kinds = own_kinds.where(column.values.isna().to_numpy(), None)
-        rules.with_kinds(column, variable, own_kinds, named, rules)
+        rules.with_kinds(column, variable, _kinds_of_missing(values, variable, out), named, rules)
     return column
+
+
+def _kinds_of_missing(values: pd.Series, variable: Variable, out: OutputTable) -> pd.Series:
+    """Return the kind of each missing value of a column, (n,); None where there is a value."""
+    kinds = out.kinds[variable.name] if variable.name in out.kinds else pd.Series([None] * len(values), dtype="object")
+    # a kind belongs to a missing value: one beside a value would overwrite it
+    return kinds.where(values.isna().to_numpy(), None)
 
 
 def missing_letters(named: Sequence[str]) -> dict[str, str]:
