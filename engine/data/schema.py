@@ -267,7 +267,7 @@ def _check_bounds(bounds: tuple[float | None, float | None], kind: Kind, place: 
 
 def _check_format(text: str, kind: Kind, place: str) -> None:
     """Raise BadInput where a format is no form of a date, or the variable is no date."""
-    if is_program_format(text) and not kind.has_levels:
+    if is_program_format(text):
         return
     if kind is not Kind.DATE:
         raise BadInput(place, f"only dates have one, this variable is {kind}; leave it out")

@@ -451,3 +451,58 @@ def test_dates_times_and_months_keep_the_format_that_shows_them(tmp_path: Path, 
 def test_only_formats_of_time_are_kept(form: str) -> None:
     with pytest.raises(BadInput, match="only dates have one"):
         Variable.from_table("start", {"kind": "count", "format": form}, "variables.start")
+
+
+STATA_TIMES = {
+    "week": "%tw",
+    "month": "%tm",
+    "quarter": "%tq",
+    "half": "%th",
+    "year": "%ty",
+    "leap": "%tC",
+    "shown": "%tmMon_CCYY",
+}
+
+
+@pytest.mark.parametrize("records", [2, 60], ids=["two times", "a series"])
+def test_weeks_to_years_of_stata_are_numbers_however_few_and_keep_their_format(tmp_path: Path, records: int) -> None:
+    """Two months became two levels, a series of months was taken for numbers of records; both lost the format."""
+    frame = pd.DataFrame(
+        {
+            name: (np.arange(records) - 1.0) * (1.5e12 if name == "leap" else 40 if name == "year" else 3)
+            for name in STATA_TIMES
+        }
+    )
+    frame["year"] += 1940
+    pyreadstat.write_dta(frame, tmp_path / "in.dta", variable_format=STATA_TIMES)
+    raw = read(tmp_path / "in.dta")
+    columns = profile_columns(raw)
+    assert [one.variable.name for one in columns if one.is_included] == list(frame)
+    kinds = {one.variable.name: one.variable.kind for one in columns}
+    assert kinds == dict.fromkeys(frame, Kind.CONTINUOUS) | {"year": Kind.COUNT}
+    assert all("--leave-out" in one.question for one in columns) == (records > 20)
+    schema = Schema(tuple(one.variable for one in columns))
+    content = released_bytes(conform_to_schema(raw.frame, schema, MissingPolicy.KEEP), "stata")
+    (tmp_path / "out.dta").write_bytes(content)
+    with pd.io.stata.StataReader(tmp_path / "out.dta", convert_dates=False) as reader:
+        pd.testing.assert_frame_equal(reader.read(), frame, check_dtype=False)
+    _, about = pyreadstat.read_dta(tmp_path / "out.dta", metadataonly=True)
+    assert about.original_variable_types == STATA_TIMES
+    dated = pd.read_stata(tmp_path / "out.dta", columns=["month", "quarter"])
+    assert dated["month"][:2].tolist() == [pd.Timestamp("1959-10-01"), pd.Timestamp("1960-01-01")]
+    assert dated["quarter"][:2].tolist() == [pd.Timestamp("1959-04-01"), pd.Timestamp("1960-01-01")]
+
+
+def test_days_of_the_week_of_spss_are_levels_and_keep_their_format(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"day": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0] * 10})
+    pyreadstat.write_sav(frame, tmp_path / "in.sav", variable_format={"day": "WKDAY9"})
+    raw = read(tmp_path / "in.sav")
+    variable = profile_columns(raw)[0].variable
+    assert (variable.kind, variable.format) == (Kind.CATEGORICAL, "WKDAY9")
+    (tmp_path / "out.sav").write_bytes(
+        released_bytes(conform_to_schema(raw.frame, Schema((variable,)), MissingPolicy.KEEP), "spss")
+    )
+    released, about = pyreadstat.read_sav(tmp_path / "out.sav")
+    assert about.original_variable_types == {"day": "WKDAY9"}
+    assert released["day"].tolist() == frame["day"].tolist()
+    assert Variable.from_table("day", variable.to_table(), "variables.day") == variable

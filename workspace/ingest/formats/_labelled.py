@@ -164,6 +164,7 @@ def _written_column(
                 rules.with_kinds(column, variable, _kinds_of_missing(values, variable, out), named, rules)
             return column
         column = WrittenColumn(values.astype("object").map(float, na_action="ignore").astype("float64"))
+        column.shown = variable.format if rules.use_of_format(variable.format) == "number" else ""
         if rules.longest_label:
             column.labels = {_parse_code(level): truncate_to_bytes(variable.labels[level], rules.longest_label) for level in own if variable.labels.get(level)}  # fmt: skip
     elif pd.api.types.is_numeric_dtype(values.dtype):
