@@ -131,7 +131,7 @@ class Variable(Section):
     design: part of a survey design that it describes
     may_be_missing: whether a value may be missing, even if none is in these data
     format: form in which the file writes its dates (``date_forms``), and a released text file too; empty for ISO 8601.
-        Or the format in which SPSS or Stata shows dates, times or months, which a release for the same program keeps
+        Or the format in which SPSS, Stata or SAS shows dates, times or months, which a release for these programs keeps
     """
 
     unwritten: ClassVar[tuple[str, ...]] = ("name",)
@@ -176,7 +176,10 @@ class Variable(Section):
     ] = False
     format: Annotated[
         str,
-        Param("how its dates are written, if not 2019-07-31: dd.mm.yyyy; SPSS's and Stata's TIME8, %tm", parse=str),
+        Param(
+            "how its dates are written, if not 2019-07-31: dd.mm.yyyy; or a format of SPSS, Stata, SAS: TIME8, %tm, DATE9.",
+            parse=str,
+        ),
     ] = ""
 
     @property

@@ -46,8 +46,8 @@ MAX_SIGN_SHARE = 0.3
 SUPPRESSED = "*"
 CYCLIC_FORMAT = re.compile(r"(WKDAY|MONTH)\d+")
 """Formats of SPSS that show numbers to 7 or 12 as days of the week or months: these are levels."""
-PLAIN_FORMATS = ("", "SDATE10", "DATETIME20", "%td", "%tc")
-"""Formats of SPSS and Stata that a release has unless a variable says another."""
+PLAIN_FORMATS = ("", "SDATE10", "DATETIME20", "%td", "%tc", "YYMMDD10.", "DATETIME20.")
+"""Formats of SPSS, Stata and SAS that a release has unless a variable says another."""
 DAY_AND_MONTH = (("day", "month", "year"), ("month", "day", "year"))
 """Orders of dates whose days and months may be mistaken for each other."""
 NO_VALUE = "no record has a value"

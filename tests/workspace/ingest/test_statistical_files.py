@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -506,3 +507,77 @@ def test_days_of_the_week_of_spss_are_levels_and_keep_their_format(tmp_path: Pat
     assert about.original_variable_types == {"day": "WKDAY9"}
     assert released["day"].tolist() == frame["day"].tolist()
     assert Variable.from_table("day", variable.to_table(), "variables.day") == variable
+
+
+SAS_SHOWN = {
+    "WAVE": "DATE9.",
+    "SEEN": "DATETIME18.",
+    "MONTH": "MONYY7.",
+    "BORN": "DDMMYYP10.",
+    "START": "TIME8.",
+    "PAY": "8.2",
+}
+SHOWN_ELSEWHERE = {
+    "spss": {"WAVE": "DATE11", "SEEN": "DATETIME20", "MONTH": "SDATE10", "BORN": "EDATE10", "START": "TIME8", "PAY": "F8.2"},
+    "stata": {"WAVE": "%td", "SEEN": "%tc", "MONTH": "%td", "BORN": "%td", "START": "%10.0g", "PAY": "%10.0g"},
+    "sas-xpt": {"WAVE": "DATE9", "SEEN": "DATETIME18", "MONTH": "MONYY7", "BORN": "DDMMYYP10", "START": "TIME8", "PAY": None},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", SHOWN_ELSEWHERE)
+def test_formats_of_sas_are_kept_and_have_their_like_in_spss_and_stata(tmp_path: Path, form: str) -> None:
+    rng = np.random.default_rng(5)
+    n = 300
+    frame = pd.DataFrame(
+        {
+            "WAVE": 20_000.0 + 30 * rng.integers(0, 2, n),
+            "SEEN": 20_000 * 86_400.0 + rng.integers(0, 10**6, n),
+            "MONTH": 20_000.0 + rng.integers(0, 900, n),
+            "BORN": rng.integers(-9_000, 9_000, n).astype(float),
+            "START": rng.integers(0, 86_400, n).astype(float),
+            "PAY": rng.integers(1, 10**5, n) / 4,
+        }
+    )
+    pyreadstat.write_xport(frame, tmp_path / "in.xpt", variable_format=SAS_SHOWN)
+    raw = read(tmp_path / "in.xpt")
+    schema = Schema(tuple(replace(one.variable, role=Role.OTHER) for one in profile_columns(raw)))
+    assert {one.name: one.format for one in schema} == SAS_SHOWN | {"PAY": ""}
+    assert [one.name for one in schema if one.kind is Kind.DATE] == ["WAVE", "SEEN", "MONTH", "BORN"]
+    assert Schema(tuple(Variable.from_table(one.name, one.to_table(), "x") for one in schema)) == schema
+    (tmp_path / "out").write_bytes(released_bytes(conform_to_schema(raw.frame, schema, MissingPolicy.KEEP), form))
+    reader = {"spss": pyreadstat.read_sav, "stata": pyreadstat.read_dta, "sas-xpt": pyreadstat.read_xport}[form]
+    released, about = reader(str(tmp_path / "out"), disable_datetime_conversion=True)
+    assert about.original_variable_types == SHOWN_ELSEWHERE[form]
+    epoch = pd.Timestamp("1582-10-14" if form == "spss" else "1960-01-01")
+    day = 86_400.0 if form == "spss" else 1.0
+    for name, unit in (("WAVE", day), ("MONTH", day), ("BORN", day), ("SEEN", 1000.0 if form == "stata" else 1.0)):
+        moments = pd.Timestamp("1960-01-01") + pd.to_timedelta(frame[name], "s" if name == "SEEN" else "D")
+        seconds = (moments - epoch).dt.total_seconds()
+        np.testing.assert_array_equal(released[name], seconds * unit if name == "SEEN" else seconds / 86_400 * unit)
+    np.testing.assert_array_equal(released[["START", "PAY"]], frame[["START", "PAY"]])
+
+
+@pytest.mark.parametrize(
+    ("form", "spss", "sas"),
+    [
+        ("dd.mm.yyyy", "EDATE10", "DDMMYYP10"),
+        ("d.m.yyyy", "EDATE10", "DDMMYYP10"),
+        ("m/d/yyyy", "ADATE10", "MMDDYY10"),
+        ("dd/mm/yyyy", "SDATE10", "DDMMYY10"),
+        ("ddMONyyyy", "DATE11", "DATE9"),
+        ("", "SDATE10", "YYMMDD10"),
+    ],
+)
+def test_the_form_of_dates_in_a_text_is_the_format_of_a_program(tmp_path: Path, form: str, spss: str, sas: str) -> None:
+    days = pd.Series(pd.date_range("1950-01-01", periods=40, freq="500D").astype("datetime64[s]"), name="DAY")
+    data = conform_to_schema(days.to_frame(), Schema((Variable("DAY", Kind.DATE, format=form),)))
+    readers = {
+        "spss": (pyreadstat.read_sav, spss),
+        "stata": (pyreadstat.read_dta, "%td"),
+        "sas-xpt": (pyreadstat.read_xport, sas),
+    }
+    for program, (reader, shown) in readers.items():
+        (tmp_path / program).write_bytes(released_bytes(data, program))
+        released, about = reader(str(tmp_path / program))
+        assert about.original_variable_types == {"DAY": shown}
+        assert [str(day) for day in released["DAY"]] == [str(day.date()) for day in days], "any reader sees dates"

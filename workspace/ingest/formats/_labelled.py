@@ -30,6 +30,28 @@ MAX_MISSING_LETTERS = 26
 """Number of kinds of missing value that Stata and SAS can name by a letter."""
 
 
+FORMATS_OF_PROGRAMS = (
+    {"SPSS": "DATE11", "SAS transport": "DATE9.", "text": "ddMONyyyy"},
+    {"SPSS": "DATE11", "SAS transport": "DATE11.", "text": "dd-Mon-yyyy"},
+    {"SPSS": "ADATE10", "SAS transport": "MMDDYY10.", "text": "mm/dd/yyyy"},
+    {"SPSS": "ADATE8", "SAS transport": "MMDDYY8.", "text": "mm/dd/yy"},
+    {"SPSS": "EDATE10", "SAS transport": "DDMMYYP10.", "text": "dd.mm.yyyy"},
+    {"SPSS": "EDATE8", "SAS transport": "DDMMYYP8.", "text": "dd.mm.yy"},
+    {"SAS transport": "DDMMYY10.", "text": "dd/mm/yyyy"},
+    {"SAS transport": "DDMMYY8.", "text": "dd/mm/yy"},
+    {"SPSS": "TIME5", "SAS transport": "TIME5."},
+    {"SPSS": "TIME5", "SAS transport": "HHMM5."},
+    {"SPSS": "TIME8", "SAS transport": "TIME8."},
+    {"SPSS": "TIME8", "SAS transport": "TIME."},
+    {"SPSS": "TIME11.2", "SAS transport": "TIME11.2"},
+)
+"""Formats that show the same in several programs, and how texts write it.
+
+None of Stata: other programs read its dates as numbers unless the format is ``%td`` or ``%tc``, and its times count
+milliseconds.
+"""
+
+
 class WrittenColumn:
     """Column in the form that the writer of a statistical program takes.
 
@@ -155,7 +177,7 @@ def _written_column(
 ) -> WrittenColumn:
     """Return a column with its codes, labels and kinds of missing value in the form that the program has room for."""
     if variable.kind is Kind.DATE and pd.api.types.is_datetime64_any_dtype(values.dtype):
-        return _date_column(values, rules, variable.format)
+        return _date_column(values, rules, _format_of_program(variable.format, rules))
     if isinstance(values.dtype, pd.CategoricalDtype):
         own = list(out.levels.get(variable.name, ()))
         if not own or not all(map(is_plain_number, own)):
@@ -164,12 +186,12 @@ def _written_column(
                 rules.with_kinds(column, variable, _kinds_of_missing(values, variable, out), named, rules)
             return column
         column = WrittenColumn(values.astype("object").map(float, na_action="ignore").astype("float64"))
-        column.shown = variable.format if rules.use_of_format(variable.format) == "number" else ""
+        column.shown = _format_of_numbers(variable.format, rules)
         if rules.longest_label:
             column.labels = {_parse_code(level): truncate_to_bytes(variable.labels[level], rules.longest_label) for level in own if variable.labels.get(level)}  # fmt: skip
     elif pd.api.types.is_numeric_dtype(values.dtype):
         column = WrittenColumn(values.astype("float64"))
-        column.shown = variable.format if rules.use_of_format(variable.format) == "number" else ""
+        column.shown = _format_of_numbers(variable.format, rules)
         if rules.longest_label:
             numbers = {code: label for code, label in variable.labels.items() if is_plain_number(code) and label}
             column.labels = {_parse_code(code): truncate_to_bytes(label, rules.longest_label) for code, label in numbers.items() if not _is_missing_code(code, variable)}  # fmt: skip
@@ -185,6 +207,21 @@ def _kinds_of_missing(values: pd.Series, variable: Variable, out: OutputTable) -
     kinds = out.kinds[variable.name] if variable.name in out.kinds else pd.Series([None] * len(values), dtype="object")
     # a kind belongs to a missing value: one beside a value would overwrite it
     return kinds.where(values.isna().to_numpy(), None)
+
+
+def _format_of_program(form: str, rules: FileRules) -> str:
+    """Return the program's format that shows what a format, or a form of dates in texts, shows; empty where it has none."""
+    if rules.use_of_format(form):
+        return form
+    # a day of one digit has no format of its own
+    form = re.sub(r"\b([dm])(?=[./-])", r"\1\1", form)
+    return next((one.get(rules.title, "") for one in FORMATS_OF_PROGRAMS if form in one.values()), "")
+
+
+def _format_of_numbers(form: str, rules: FileRules) -> str:
+    """Return the program's format for numbers that a format shows as times; empty where it has none."""
+    own = _format_of_program(form, rules)
+    return own if rules.use_of_format(own) == "number" else ""
 
 
 def missing_letters(named: Sequence[str]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..file_formats import FileFormat, OutputTable, ReadRequest
 from ._valid_names import SAS_NAMES, derive_valid_names
-from .sas import EPOCH, sas_date_unit
+from .sas import EPOCH, sas_date_unit, shown_sas_format, use_of_sas_format
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +34,7 @@ def read_transport(source: SourceFile, _asked: ReadRequest | None = None) -> Raw
         reader=pyreadstat.read_xport,
         epoch=EPOCH,
         unit=sas_date_unit,
+        shown_format=shown_sas_format,
         has_kinds=False,
         kinds_of_missing=read_missing_kinds,
     )
@@ -62,6 +63,7 @@ def write_transport(out: OutputTable) -> bytes:
         # pyreadstat can neither write nor read kinds of missing value here
         finish=_insert_sas_kinds,
         is_exact=False,
+        use_of_format=use_of_sas_format,
     )
     return write_labelled_file(out, rules)
 

@@ -58,7 +58,7 @@ def read_spss(source: SourceFile, _asked: ReadRequest | None = None) -> RawTable
             epoch=EPOCH,
             unit=spss_date_unit,
             kinds_are_letters=False,
-            shows_time=lambda form: bool(_use_of_spss_format(form)),
+            shown_format=lambda form: form if _use_of_spss_format(form) else "",
         ),
     )
 

@@ -61,7 +61,7 @@ def read_stata(source: SourceFile, _asked: ReadRequest | None = None) -> RawTabl
             reader=pyreadstat.read_dta,
             epoch=EPOCH,
             unit=_stata_date_unit,
-            shows_time=lambda form: bool(_use_of_stata_format(form)),
+            shown_format=lambda form: form if _use_of_stata_format(form) else "",
         ),
     )
 
