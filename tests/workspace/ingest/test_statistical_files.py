@@ -581,3 +581,14 @@ def test_the_form_of_dates_in_a_text_is_the_format_of_a_program(tmp_path: Path, 
         released, about = reader(str(tmp_path / program))
         assert about.original_variable_types == {"DAY": shown}
         assert [str(day) for day in released["DAY"]] == [str(day.date()) for day in days], "any reader sees dates"
+
+
+@pytest.mark.parametrize(("form", "shown"), [("DATETIME20.3", "DATETIME20"), ("DATETIME24.3", "DATETIME24.3")])
+def test_a_format_of_sas_that_is_too_narrow_in_spss_is_its_usual_one(tmp_path: Path, form: str, shown: str) -> None:
+    """SPSS needs 24 characters for 31-JUL-2019 23:59:59.123."""
+    moments = pd.Series(pd.date_range("2019-07-31 23:59:59", periods=9, freq="13h").astype("datetime64[s]"), name="at")
+    data = conform_to_schema(moments.to_frame(), Schema((Variable("at", Kind.DATE, format=form),)))
+    (tmp_path / "out.sav").write_bytes(released_bytes(data, "spss"))
+    released, about = pyreadstat.read_sav(tmp_path / "out.sav")
+    assert about.original_variable_types == {"at": shown}
+    assert list(pd.to_datetime(released["at"])) == list(moments)

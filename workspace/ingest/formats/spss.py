@@ -26,6 +26,8 @@ MAX_CODES = 3
 """Most missing codes of a variable."""
 MAX_TEXT_CODE = 8
 """Most bytes of a missing code of texts."""
+LENGTH_TO_SECONDS = {"DATETIME": 20, "YMDHMS": 19, "DTIME": 12, "TIME": 8, "MTIME": 5}
+"""Characters of a moment or time to its whole seconds, by format."""
 _DATES = re.compile(r"(DATE|ADATE|EDATE|SDATE|JDATE|DATETIME|YMDHMS)\d*(\.\d+)?")
 # the header has the day and time of writing from byte 92 on, after record type, product name,
 # layout, case size, compression, weight, number of cases and bias
@@ -35,9 +37,15 @@ _STAMP = re.compile(rb"(?<=\A.{92})[ \d]\d [A-Z][a-z]{2} \d\d\d\d:\d\d:\d\d", re
 def _use_of_spss_format(form: str) -> FormatUse:
     """Return what a format shows: days, moments, or other numbers of time; empty for formats of other programs."""
     name = form.upper().rstrip("0123456789.")
-    if not SPSS_FORMAT.fullmatch(form.upper()):
+    if not SPSS_FORMAT.fullmatch(form.upper()) or not _has_room_for_decimals(form.upper()):
         return ""
     return "moment" if name in ("DATETIME", "YMDHMS") else "day" if _DATES.fullmatch(form.upper()) else "number"
+
+
+def _has_room_for_decimals(form: str) -> bool:
+    """Return whether a format is as wide as SPSS requires for its decimals of seconds; a format of SAS may not be."""
+    found = re.fullmatch(r"([A-Z]+)(\d+)\.(\d+)", form)
+    return found is None or int(found[2]) > LENGTH_TO_SECONDS.get(found[1], 0) + int(found[3])
 
 
 def spss_date_unit(form: str) -> str:
