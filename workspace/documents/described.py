@@ -127,9 +127,7 @@ def _published_columns(dossier: ReleaseDossier) -> list[PublishedColumn]:
     levels = released_levels((dossier.read_released(draw) for draw in range(plan.datasets)), plan.left_out)
     form = format_by_name(dossier.form)
     plain, coded = form.spreadsheet_safe, form.keeps_codes
-    keys = plan.run.recipe.form.surrogate_keys
-    released = [name for name in plan.run.recipe.released_schema.names if name not in plan.left_out]
-    written = written_column_names(dossier.form, [*keys, *released])
+    written = written_column_names(dossier.form, plan.released_columns)
     columns = [
         PublishedColumn(
             _cell_text(written[name], plain),
@@ -137,7 +135,7 @@ def _published_columns(dossier: ReleaseDossier) -> list[PublishedColumn]:
             "a random key in place of the identifier",
             (),
         )
-        for name in keys
+        for name in plan.surrogate_keys
     ]
     for variable in plan.run.recipe.released_schema:
         if variable.name in plan.left_out:

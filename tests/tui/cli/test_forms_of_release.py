@@ -172,6 +172,11 @@ def test_names_that_a_program_refuses_are_derived_and_found_again(
     for form, names in derived.items():
         options = ("--workspace", "ws", "-o", form, "--reason", "released for a test", "--format", form)
         assert sfumato("release", "1", *options) == 0
+        text = f"other names, as {form} needs them: "
+        renamed = ", ".join(
+            f"{name} ({other})" for name, other in zip(derived["csv"], names, strict=True) if name != other
+        )
+        assert (f"{text}{renamed}\n" if renamed else "left out, identifiers") in capsys.readouterr().out
         (file,) = (home / form / "public").glob("dataset-SYNTHETIC-*")
         given += ["--released", str(file)]
         book = pd.read_csv(home / form / "public/codebook.csv", keep_default_na=False)
