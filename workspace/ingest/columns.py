@@ -8,7 +8,7 @@ identify a record become identifiers (``identifiers``); a column without any val
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -83,17 +83,26 @@ class ColumnProfile:
         return not self.exclusion_reasons
 
 
-def profile_columns(raw: RawTable) -> list[ColumnProfile]:
-    """Return a profile of each column of a file, in the file's order."""
+def profile_columns(raw: RawTable, names: Collection[str] | None = None) -> list[ColumnProfile]:
+    """Return a profile of each column of a file, or of those of these ``names``, in the file's order."""
     from .raw_tables import ColumnDescription
 
     about = raw.descriptions
     # R and pandas write the names of rows into a first column without a name
     has_row_names = raw.names[:1] in [(name,) for name in ROW_NAMES] and "column_2" not in raw.names
+    chosen = raw.names if names is None else tuple(name for name in raw.names if name in names)
     found = [
-        _profile_column(name, values, about.get(name, ColumnDescription()), may_name_rows=has_row_names and place == 0)
-        for place, (name, values) in enumerate(raw.iterate_columns(raw.names))
+        _profile_column(
+            name,
+            values,
+            about.get(name, ColumnDescription()),
+            may_name_rows=has_row_names and name == raw.names[0],
+        )
+        for name, values in raw.iterate_columns(chosen)
     ]
+    if len(chosen) < len(raw.names) and any(column.other_formats for column in found):
+        # the file's other dates decide which number of a date is the day
+        return [column for column in profile_columns(raw) if column.variable.name in chosen]
     return _settle_date_orders(found)
 
 

@@ -184,11 +184,15 @@ def preview_file(
 
 
 def read_source(
-    source: SourceFile, format_settings: Mapping[str, Any], selection: ImportSelection, place: str = "FILE"
+    source: SourceFile,
+    format_settings: Mapping[str, Any],
+    selection: ImportSelection,
+    place: str = "FILE",
+    needed: frozenset[str] | None = None,
 ) -> tuple[RawTable, DetectedFormat | None]:
     """Return the table of a file and how its text or sheet was read: as detected, except for the ``format_settings``.
 
-    Raises BadInput at ``place``.
+    ``needed`` are the columns that will be read, all if it is None. Raises BadInput at ``place``.
     """
     from ..ingest.files import is_text_source, read_table
 
@@ -196,7 +200,7 @@ def read_source(
     if format_settings.get("names") and "header" not in format_settings:
         format_settings = {**format_settings, "header": False}
     if not is_text_source(source):
-        raw = read_table(source, place=place, sheet=selection.sheet, given_keys=format_settings)
+        raw = read_table(source, place=place, sheet=selection.sheet, given_keys=format_settings, needed=needed)
         return raw, raw.detection
     head = source.head
     detection = detect_text_format(head, format_settings, source.text_class, source.tail)
@@ -210,7 +214,7 @@ def read_source(
     # Text has no NUL, except in encodings of 16 and 32 bits: such a file is of another kind than its name says.
     binary = b"\0" in head[:65536] and not detection.format.encoding.startswith(("utf-16", "utf-32"))
     form = None if detection.is_default or binary else detection.format
-    return read_table(source, place=place, form=form, sheet=selection.sheet), detection
+    return read_table(source, place=place, form=form, sheet=selection.sheet, needed=needed), detection
 
 
 def import_file(

@@ -36,12 +36,13 @@ def evaluate_released_file(
     declared = _schema_of_recipe(recipe)
     if not known and not declared.names_by_role(Role.QUASI_IDENTIFIER):
         raise BadInput("--known", KNOWN_RULE)
-    raw, detection = read_source(find_source(file, place="--released"), {}, EVERYTHING, "--released")
+    # names with a comma in them are known to be such once the file is read; their columns are then read when needed
+    needed = frozenset((*split_names(sensitive), *declared.names_by_role(Role.SENSITIVE)))
+    raw, detection = read_source(find_source(file, place="--released"), {}, EVERYTHING, "--released", needed)
     if not raw.records:
         raise BadInput("--released", f'"{file}" has no records')
-    columns = {column.variable.name: column for column in profile_columns(raw)}
-    known = split_names(known, columns) or declared.names_by_role(Role.QUASI_IDENTIFIER)
-    sensitive = split_names(sensitive, columns)
+    known = split_names(known, raw.names) or declared.names_by_role(Role.QUASI_IDENTIFIER)
+    sensitive = split_names(sensitive, raw.names)
     sensitive = sensitive or tuple(name for name in declared.names_by_role(Role.SENSITIVE) if name not in known)
     if not known:
         raise BadInput("--known", KNOWN_RULE)
@@ -51,14 +52,15 @@ def evaluate_released_file(
         raise BadInput("--sensitive", "l and t limit a sensitive variable; name it, such as --sensitive income")
     for option, names in (("--known", known), ("--sensitive", sensitive)):
         for name in names:
-            if name not in columns:
-                raise BadInput(option, f'"{file}" has no column "{name}"{near_miss_hint(name, columns)}')
+            if name not in raw.names:
+                raise BadInput(option, f'"{file}" has no column "{name}"{near_miss_hint(name, raw.names)}')
+    columns = {column.variable.name: column for column in profile_columns(raw, sensitive)}
     variables = {name: _variable(columns[name], declared) for name in sensitive}
     shown = _written_table(file, raw, detection)
     schema = Schema(tuple(variables[name] for name in sensitive))
     data = conform_to_schema(raw.frame_of_columns(schema.names), schema, MissingPolicy.KEEP)
-    found = measure_released_file({name: shown.written_column(name) for name in known}, data, sensitive)
-    return ReleasedFileView(file, found, limits, tuple(name for name in columns if name not in {*known, *sensitive}))
+    found = measure_released_file(shown.written_columns(known), data, sensitive)
+    return ReleasedFileView(file, found, limits, tuple(name for name in raw.names if name not in {*known, *sensitive}))
 
 
 def _written_table(file: str, raw: RawTable, detection: DetectedFormat | None) -> RawTable:
