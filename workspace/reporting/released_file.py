@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sfumato.engine.partition.released_file import ReleasedFileAnonymity
+from sfumato.engine.partition.released_file import ReleasedFileAnonymity, SensitiveVariable
 from sfumato.engine.wording import agreeing_word, count_noun
 
 from ..visible_text import replace_unprintable
@@ -63,14 +63,15 @@ class ReleasedFileView:
         if self.limits.k is not None:
             yield LimitVerdict("k", "", self.found.compared_k, self.limits.k)
         if not self.found.sensitive:
+            # no variable was named
             for key, limit in (("l_distinct", self.limits.l), ("t", self.limits.t)):
                 if limit is not None:
                     yield LimitVerdict(key, "", None, limit)
         for one in self.found.sensitive:
             if self.limits.l is not None:
-                yield LimitVerdict("l_distinct", one.name, one.l_distinct, self.limits.l)
+                yield LimitVerdict("l_distinct", one.name, one.compared_l, self.limits.l)
             if self.limits.t is not None:
-                yield LimitVerdict("t", one.name, one.t, self.limits.t)
+                yield LimitVerdict("t", one.name, one.compared_t, self.limits.t)
 
     @property
     def are_limits_met(self) -> bool:
@@ -83,12 +84,23 @@ class ReleasedFileView:
             "disclosure": "internal",
             "file": self.file,
             **asdict(self.found),
+            "sensitive": [_sensitive_to_dict(one) for one in self.found.sensitive],
             "compared_k": self.found.compared_k,
             "suppressed_cells": self.found.suppressed_cells,
             "other_columns": list(self.other_columns),
             "verdicts": [{**asdict(one), "status": "met" if one.is_met else _failure(one)} for one in self.verdicts],
             "not_shown": UNSEEN,
         }
+
+
+def _sensitive_to_dict(one: SensitiveVariable) -> dict[str, Any]:
+    """Return the numbers of a sensitive variable: in the worst class, in the suppressed records, and those of limits."""
+    classes = dict.fromkeys(("l_distinct", "l_entropy", "t")) if one.classes is None else asdict(one.classes)
+    suppressed = None if one.suppressed is None else asdict(one.suppressed)
+    return {
+        "name": one.name, "missing": one.missing, **classes, "suppressed": suppressed,
+        "compared_l": one.compared_l, "compared_t": one.compared_t,
+    }  # fmt: skip
 
 
 def _failure(verdict: LimitVerdict) -> str:
@@ -118,10 +130,13 @@ def released_file_text(view: ReleasedFileView) -> str:
     )
     if out:
         fewer = found.compared_k != found.k
-        compared = f", so that a limit on k is compared with {found.compared_k:,}" if fewer else ""
-        lines.append(f"k, l and t say nothing of them: a person whose values no class has is among them{compared}.")
+        compared = f" A limit on k is compared with {found.compared_k:,}." if fewer else ""
+        lines.append(
+            "These records are a group apart, since a person whose values no class has is among them. Limits on l and t "
+            f"are for that group too.{compared}"
+        )
     if not found.sensitive:
-        lines.append("l and t are not computed: no sensitive variable is named, or no record is in a class.")
+        lines.append("l and t are not computed: no sensitive variable is named.")
     if missing := sum(one.missing for one in found.sensitive):
         lines.append(
             f"{count_noun(missing, 'cell')} of the sensitive variables {agreeing_word(missing, 'is', 'are')} missing or "
@@ -153,20 +168,13 @@ def known_columns_table(view: ReleasedFileView) -> DisplayTable:
 def sensitive_columns_table(view: ReleasedFileView) -> DisplayTable:
     """Return the diversity of each sensitive variable in its worst class."""
     rows: list[list[DisplayCell | str]] = [
-        [
-            replace_unprintable(one.name),
-            f"{one.missing:,}",
-            f"{one.l_distinct:,}",
-            f"{one.l_entropy:.3g}",
-            f"{one.t:.3g}",
-        ]
+        [replace_unprintable(one.name), f"{one.missing:,}", group, f"{own.l_distinct:,}", f"{own.l_entropy:.3g}", f"{own.t:.3g}"]
         for one in view.found.sensitive
-    ]
+        for group, own in (("worst class", one.classes), ("suppressed records", one.suppressed))
+        if own is not None
+    ]  # fmt: skip
     return table_from_titles(
-        ("sensitive variable", "missing", "distinct l", "entropy l", "distance t"),
-        rows,
-        right=(1, 2, 3, 4),
-        title="Worst class",
+        ("sensitive variable", "missing", "in", "distinct l", "entropy l", "distance t"), rows, right=(1, 3, 4, 5)
     )
 
 

@@ -39,8 +39,24 @@ def test_suppressed_records_are_counted_apart_and_limits_decide(
     text = " ".join(capsys.readouterr().out.split())
     assert "2 records have all known cells suppressed and are in no class" in text
     assert "not met" in text
-    assert "so that a limit on k is compared with 2" in text
+    assert "A limit on k is compared with 2." in text
     assert "do not say that the file is safe" in text
+
+
+@pytest.mark.slow
+def test_suppressed_records_of_one_disease_fail_a_limit_on_l(
+    tmp_path: Path, sfumato: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "outliers.csv"
+    path.write_text("age,disease\n" + "<50,flu\n<50,cold\n" * 3 + "*,hiv\n" * 6, "utf-8")
+    given = ("--released", str(path), "--known", "age", "--sensitive", "disease", "--json", "-")
+    assert sfumato("evaluate", *given, "-l", "2") == 1
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    (one,) = found["sensitive"]
+    assert (one["l_distinct"], one["suppressed"]["l_distinct"], one["compared_l"]) == (2, 1, 1)
+    # Half of the records have hiv, and all of the suppressed ones.
+    assert one["suppressed"]["t"] == 0.5
+    assert sfumato("evaluate", *given, "-k", "6") == 0
 
 
 @pytest.mark.slow

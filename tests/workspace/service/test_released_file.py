@@ -209,4 +209,4 @@ def test_the_order_of_days_and_months_is_that_of_the_files_other_dates(tmp_path:
     (tmp_path / "a.csv").write_text("\n".join(["g,fell,seen", *rows]) + "\n", "utf-8")
     (one,) = evaluate_released_file(str(tmp_path / "a.csv"), ("g",), ("fell",), AnonymityLimits()).found.sensitive
     # Class A has the first two of four ranks: cumulative shares 1/2, 1, 1 against 1/4, 1/2, 3/4; by days first, t is 1/6.
-    assert one.t == pytest.approx((0.25 + 0.5 + 0.25) / 3)
+    assert one.compared_t == pytest.approx((0.25 + 0.5 + 0.25) / 3)
