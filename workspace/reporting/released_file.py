@@ -9,7 +9,9 @@ from typing import Any
 from sfumato.engine.partition.released_file import ReleasedFileAnonymity, SensitiveVariable
 from sfumato.engine.wording import agreeing_word, count_noun
 
+from ..policy.disclosure import MARKING
 from ..visible_text import replace_unprintable
+from .document import BulletList, Chapter, Document, Paragraph
 from .tables import DisplayCell, DisplayTable, table_from_titles
 
 UNSEEN = (
@@ -108,10 +110,10 @@ def _failure(verdict: LimitVerdict) -> str:
     return "not computed" if verdict.value is None else "not met"
 
 
-def released_file_text(view: ReleasedFileView) -> str:
+def released_file_sentences(view: ReleasedFileView) -> list[str]:
     """Return what the file shows in sentences."""
     found = view.found
-    lines = [f"{replace_unprintable(view.file)}: {count_noun(found.records, 'record')}"]
+    lines = [f"{replace_unprintable(view.file)}: {count_noun(found.records, 'record')}."]
     if found.k is None:
         lines.append("Every record has all known cells suppressed: there is no class, and k is not computed.")
     else:
@@ -145,7 +147,42 @@ def released_file_text(view: ReleasedFileView) -> str:
     if view.other_columns:
         named = ", ".join(map(replace_unprintable, view.other_columns))
         lines.append(f"Not looked at: {named}. Whoever knows one of them may tell the records of a class apart.")
-    return "\n".join(lines)
+    return lines
+
+
+def limits_sentence(view: ReleasedFileView) -> str:
+    """Return whether the limits are met: ``1 of 3 limits is not met: k``."""
+    if not view.verdicts:
+        return "No limit was set: these are numbers without a verdict."
+    missed = [" of ".join(filter(None, (one.key, one.target))) for one in view.verdicts if not one.is_met]
+    if not missed:
+        return f"{count_noun(len(view.verdicts), 'limit')} of this file {agreeing_word(len(view.verdicts), 'is', 'are')} met."
+    verb = agreeing_word(len(missed), "is", "are")
+    named = ", ".join(map(replace_unprintable, missed))
+    return f"{len(missed)} of {count_noun(len(view.verdicts), 'limit')} {verb} not met: {named}."
+
+
+def released_file_tables(view: ReleasedFileView) -> list[DisplayTable]:
+    """Return the tables of limits, known and sensitive variables, without those that are empty."""
+    tables = [limits_table(view)] if view.verdicts else []
+    tables.append(known_columns_table(view))
+    return [*tables, sensitive_columns_table(view)] if view.found.sensitive else tables
+
+
+def released_file_document(view: ReleasedFileView) -> Document:
+    """Return the page about what one file shows by itself."""
+    limits = [limits_table(view)] if view.verdicts else []
+    sensitive = [Chapter("Sensitive variables", [sensitive_columns_table(view)])] if view.found.sensitive else []
+    parts = [
+        Chapter("Limits", [Paragraph(limits_sentence(view), is_strong=True), *limits]),
+        Chapter("Classes and suppressed records", [BulletList(released_file_sentences(view)[1:])]),
+        Chapter("Known variables", [known_columns_table(view)]),
+        *sensitive,
+        Chapter("What one file cannot show", [Paragraph(UNSEEN)]),
+    ]
+    summary = f"{count_noun(view.found.records, 'record')}, without the confidential file."
+    title = f"What {replace_unprintable(view.file)} shows by itself"
+    return Document(title, MARKING, parts, summary=summary, kind="what one anonymised file shows")
 
 
 def known_columns_table(view: ReleasedFileView) -> DisplayTable:
