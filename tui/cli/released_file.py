@@ -26,8 +26,6 @@ def show_released_file(
     ``page`` is a file for the page about it, if one is wanted, and whether that replaces a file that is there.
     """
     from sfumato.engine.wording import count_noun
-    from sfumato.workspace.ingest.limits import READ_SECONDS
-    from sfumato.workspace.jobs.processes import call_in_process
     from sfumato.workspace.reporting.released_file import (
         UNSEEN,
         AnonymityLimits,
@@ -35,25 +33,14 @@ def show_released_file(
         released_file_sentences,
         released_file_tables,
     )
-    from sfumato.workspace.service.released_file import (
-        check_page_path,
-        evaluate_released_file,
-        write_released_file_page,
-    )
+    from sfumato.workspace.service.released_file import check_page_path, write_released_file_page
+
+    from ..session.released_file import evaluate_in_process
 
     path, force = page
     if path is not None:
         check_page_path(path, force=force)
-    view = call_in_process(
-        evaluate_released_file,
-        file,
-        tuple(known),
-        tuple(sensitive),
-        AnonymityLimits(*limits),
-        recipe,
-        what=f'the reading of "{file}"',
-        seconds=READ_SECONDS,
-    )
+    view = evaluate_in_process(file, known, sensitive, AnonymityLimits(*limits), recipe)
     write_object(view.to_dict(), json_file, private=True)
     if json_file != "-" and not quiet:
         tables = map(table_text, released_file_tables(view))

@@ -14,10 +14,20 @@ from sfumato.workspace.jobs.settings import DEFAULT_JOBS
 from sfumato.workspace.store.workspace import Workspace
 
 from .command_lines import THEN, Words, computing_options, reading_options, whole_path
-from .messages import ColumnsAsked, CompanionRunsOffered, FileFormatDetected, JobDone, PlanSaved, WorkspaceOpened
+from .messages import (
+    ColumnsAsked,
+    CompanionRunsOffered,
+    FileFormatDetected,
+    JobDone,
+    PlanSaved,
+    ReleasedColumnsRead,
+    ReleasedFileEvaluated,
+    WorkspaceOpened,
+)
 
 if TYPE_CHECKING:
     from sfumato.workspace.plan.drafts import PlanDraft
+    from sfumato.workspace.reporting.released_file import ReleasedFileView
     from sfumato.workspace.service.guided_minimisation import ProjectTable
     from sfumato.workspace.service.importing import ImportResult, ImportSelection
 
@@ -106,6 +116,38 @@ def evaluate_files(
         named = ("evaluate", written if first else whole_path(recipe), "--original", whole_path(original))
         words = (*first, *named, *(word for file in files for word in ("--released", whole_path(file))))
         return JobDone(done.text, run_id, done.worker, "runs", project_id, words)
+
+
+def read_released_columns(file: str) -> ReleasedColumnsRead:
+    """Read the columns of a released file. Raises BadInput."""
+    from .released_file import released_columns_in_process
+
+    path = str(Path(file).expanduser())
+    return ReleasedColumnsRead(path, released_columns_in_process(path))
+
+
+def evaluate_released(
+    file: str, columns: Mapping[str, tuple[str, ...]], answers: Mapping[str, Any]
+) -> ReleasedFileEvaluated:
+    """Evaluate one released file with the answers of a form. Raises BadInput."""
+    from sfumato.workspace.reporting.released_file import AnonymityLimits
+
+    from .released_file import evaluate_in_process
+
+    known, sensitive = (list(map(str, answers.get(name, []))) for name in ("known", "sensitive"))
+    limits = AnonymityLimits(*(answers.get(name) for name in ("k", "l", "t")))
+    return ReleasedFileEvaluated(evaluate_in_process(file, known, sensitive, limits), columns, answers)
+
+
+def write_released_page(view: ReleasedFileView, path: Path, words: Words) -> JobDone:
+    """Write the page about a released file; ``words`` are those of the command that shows it. Raises BadInput."""
+    from sfumato.workspace.policy.disclosure import INTERNAL
+    from sfumato.workspace.service.released_file import write_released_file_page
+
+    size = write_released_file_page(view, path)
+    return JobDone(
+        f"Page written to {path} ({count_noun(size, 'byte')}). {INTERNAL}", command=(*words, "-o", str(path))
+    )
 
 
 def open_demo(directory: Path) -> JobDone:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+# A process that answers with a view reads the types of its fields.
 from sfumato.engine.partition.released_file import ReleasedFileAnonymity, SensitiveVariable
 from sfumato.engine.wording import agreeing_word, count_noun
 
 from ..policy.disclosure import MARKING
 from ..visible_text import replace_unprintable
-from .document import BulletList, Chapter, Document, Paragraph
 from .tables import DisplayCell, DisplayTable, table_from_titles
+
+if TYPE_CHECKING:
+    from .document import Document
 
 UNSEEN = (
     "One file cannot show whether values are synthetic or have noise, whom other files or knowledge would re-identify, "
@@ -171,6 +174,9 @@ def released_file_tables(view: ReleasedFileView) -> list[DisplayTable]:
 
 def released_file_document(view: ReleasedFileView) -> Document:
     """Return the page about what one file shows by itself."""
+    # Pages load the library of figures, for which a screen need not wait.
+    from .document import BulletList, Chapter, Document, Paragraph
+
     limits = [limits_table(view)] if view.verdicts else []
     sensitive = [Chapter("Sensitive variables", [sensitive_columns_table(view)])] if view.found.sensitive else []
     parts = [
@@ -198,7 +204,7 @@ def known_columns_table(view: ReleasedFileView) -> DisplayTable:
         for one in view.found.known
     ]
     return table_from_titles(
-        ("known variable", "suppressed", "values", "of them intervals", "of them with *"), rows, right=(1, 2, 3, 4)
+        ("known", "suppressed", "values", "of them intervals", "of them with *"), rows, right=(1, 2, 3, 4)
     )
 
 
@@ -207,11 +213,11 @@ def sensitive_columns_table(view: ReleasedFileView) -> DisplayTable:
     rows: list[list[DisplayCell | str]] = [
         [replace_unprintable(one.name), f"{one.missing:,}", group, f"{own.l_distinct:,}", f"{own.l_entropy:.3g}", f"{own.t:.3g}"]
         for one in view.found.sensitive
-        for group, own in (("worst class", one.classes), ("suppressed records", one.suppressed))
+        for group, own in (("worst class", one.classes), ("suppressed", one.suppressed))
         if own is not None
     ]  # fmt: skip
     return table_from_titles(
-        ("sensitive variable", "missing", "in", "distinct l", "entropy l", "distance t"), rows, right=(1, 3, 4, 5)
+        ("sensitive", "missing", "records", "distinct l", "entropy l", "distance t"), rows, right=(1, 3, 4, 5)
     )
 
 
