@@ -113,6 +113,8 @@ class ReleasedFileDialog(Dialog[None]):
 
     AUTO_FOCUS = "Scroll"
     manual = TOPIC
+    # The text is folded before a scrollbar takes room from it.
+    DEFAULT_CSS = "ReleasedFileDialog Scroll { scrollbar-gutter: stable; }"
 
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("open", "change", "Other columns", show=True),

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 # A process that answers with a view reads the types of its fields.
-from sfumato.engine.partition.released_file import ReleasedFileAnonymity, SensitiveVariable
+from sfumato.engine.partition.released_file import Diversity, ReleasedFileAnonymity, SensitiveVariable
 from sfumato.engine.wording import agreeing_word, count_noun
 
 from ..policy.disclosure import MARKING
@@ -172,6 +172,25 @@ def released_file_tables(view: ReleasedFileView) -> list[DisplayTable]:
     return [*tables, sensitive_columns_table(view)] if view.found.sensitive else tables
 
 
+def released_file_lines(view: ReleasedFileView) -> list[str]:
+    """Return all that the tables show as lines for reading aloud, a verdict or a variable on each."""
+    verdicts = [
+        f"{'met' if one.is_met else _failure(one)}: {' of '.join(filter(None, (one.key, one.target)))} "
+        f"{'not computed' if one.value is None else format(one.value, '.4g')}, {_limit_text(one)}"
+        for one in view.verdicts
+    ]
+    known = [
+        f"{one.name}: {count_noun(one.values, 'value')}, {count_noun(one.intervals, 'interval')} and {one.masked:,} with * "
+        f"among them; {count_noun(one.suppressed, 'suppressed cell')}"
+        for one in view.found.known
+    ]
+    sensitive = [
+        f"{name}, {group}: {count_noun(own.l_distinct, 'different value')}, entropy l {own.l_entropy:.3g}, distance t {own.t:.3g}"
+        for name, group, own in _diversities(view)
+    ]
+    return [*verdicts, *known, *sensitive]
+
+
 def released_file_document(view: ReleasedFileView) -> Document:
     """Return the page about what one file shows by itself."""
     # Pages load the library of figures, for which a screen need not wait.
@@ -210,15 +229,27 @@ def known_columns_table(view: ReleasedFileView) -> DisplayTable:
 
 def sensitive_columns_table(view: ReleasedFileView) -> DisplayTable:
     """Return the diversity of each sensitive variable in its worst class."""
+    missing = {one.name: one.missing for one in view.found.sensitive}
     rows: list[list[DisplayCell | str]] = [
-        [replace_unprintable(one.name), f"{one.missing:,}", group, f"{own.l_distinct:,}", f"{own.l_entropy:.3g}", f"{own.t:.3g}"]
-        for one in view.found.sensitive
-        for group, own in (("worst class", one.classes), ("suppressed", one.suppressed))
-        if own is not None
+        [replace_unprintable(name), f"{missing[name]:,}", group, f"{own.l_distinct:,}", f"{own.l_entropy:.3g}", f"{own.t:.3g}"]
+        for name, group, own in _diversities(view)
     ]  # fmt: skip
     return table_from_titles(
         ("sensitive", "missing", "records", "distinct l", "entropy l", "distance t"), rows, right=(1, 3, 4, 5)
     )
+
+
+def _diversities(view: ReleasedFileView) -> Iterator[tuple[str, str, Diversity]]:
+    """Yield each sensitive variable with the name and the diversity of its worst class, and of the suppressed records."""
+    for one in view.found.sensitive:
+        for group, own in (("worst class", one.classes), ("suppressed", one.suppressed)):
+            if own is not None:
+                yield one.name, group, own
+
+
+def _limit_text(verdict: LimitVerdict) -> str:
+    """Return the limit of a verdict: ``at least 5``."""
+    return f"{'at most' if verdict.key == 't' else 'at least'} {verdict.limit:g}"
 
 
 def limits_table(view: ReleasedFileView) -> DisplayTable:
@@ -229,7 +260,7 @@ def limits_table(view: ReleasedFileView) -> DisplayTable:
             one.key,
             replace_unprintable(one.target),
             "" if one.value is None else f"{one.value:.4g}",
-            f"{'at most' if one.key == 't' else 'at least'} {one.limit:g}",
+            _limit_text(one),
         ]
         for one in view.verdicts
     ]
