@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.errors import BadInput, near_miss_hint
 from sfumato.engine.wording import count_noun, split_names
@@ -15,6 +15,9 @@ from .run_words import run_outcome_text
 from .runs import follow_open_run
 from .session import MenuEntry, NumberedMenu, PlainSession
 from .talk import ActNotPossible
+
+if TYPE_CHECKING:
+    from sfumato.workspace.reporting.released_file import ReleasedFileView
 
 DEMO = "randhie"
 BLANKS, NUMBERED, FIRST_LINE, NOTHING = "blanks", "numbered", "first line", "none"
@@ -177,7 +180,6 @@ def _check_format(settings: dict[str, Any]) -> dict[str, Any]:
 
 def check_a_file(session: PlainSession) -> None:
     """Say what one anonymised file shows by itself, and write a page about it where one is wanted."""
-    from sfumato.workspace.policy.disclosure import INTERNAL
     from sfumato.workspace.reporting.released_file import (
         UNSEEN,
         AnonymityLimits,
@@ -185,7 +187,6 @@ def check_a_file(session: PlainSession) -> None:
         released_file_lines,
         released_file_sentences,
     )
-    from sfumato.workspace.service.released_file import check_page_path, write_released_file_page
 
     from ..session.released_file import evaluate_in_process, released_columns_in_process
 
@@ -195,78 +196,96 @@ def check_a_file(session: PlainSession) -> None:
     columns = released_columns_in_process(file)
     for name, values in columns.items():
         talk.say(f"{name}: {', '.join(values)}." if values else f"{name}.")
-
-    def ask_columns(question: str, possible: str, taken: Sequence[str], default: str = "") -> tuple[str, ...]:
-        """Ask for columns that are not yet ``taken``, and confirm them; none where the answer is the default."""
-
-        def check(answer: str) -> tuple[str, ...]:
-            """Return the columns that were answered. Raises BadInput."""
-            names = () if answer == default else split_names([answer], columns)
-            for name in names:
-                if name not in columns:
-                    raise BadInput("", f'There is no column "{name}"{near_miss_hint(name, columns)}.')
-                if name in taken:
-                    raise BadInput("", f'"{name}" is known already.')
-            return names
-
-        found = talk.ask(question, possible, check, default)
-        talk.say(f"Columns: {', '.join(found) or NOTHING}.")
-        return found
-
-    def ask_limit(question: str, possible: str, least: float, most: float, *, whole: bool = False) -> float | None:
-        """Ask for a limit from ``least`` to ``most``, and confirm it; None where there is none."""
-
-        def check(answer: str) -> float | None:
-            """Return the limit that was answered. Raises BadInput."""
-            if answer == NOTHING:
-                return None
-            try:
-                value = float(answer)
-            except ValueError:
-                raise BadInput("", f'"{answer}" is no number.') from None
-            if not least <= value <= most or (whole and value != int(value)):
-                raise BadInput("", f"{answer} is out of range.")
-            return value
-
-        limit = talk.ask(question, f"{possible}, or {NOTHING}", check, NOTHING)
-        talk.say("No limit." if limit is None else f"Limit: {limit:g}.")
-        return limit
-
-    known = ask_columns("Which columns may an intruder know?", "names with commas between them", ())
-    sensitive = ask_columns(
-        "Which columns must nobody learn?", f"names with commas between them, or {NOTHING}", known, NOTHING
-    )
-    k = ask_limit("The fewest records in a class, k?", "a whole number from 2 on", 2, 1e15, whole=True)
+    possible = "names with commas between them"
+    known = _ask_columns(session, "Which columns may an intruder know?", possible, columns)
+    others = [name for name in columns if name not in known]
+    wanted = f"{possible}, or {NOTHING}"
+    sensitive = _ask_columns(session, "Which columns must nobody learn?", wanted, others, NOTHING)
+    k = _ask_limit(session, "The fewest records in a class, k?", "a whole number from 2 on", _check_k)
     l = t = None  # noqa: E741
     if sensitive:
-        l = ask_limit("The fewest different values in a class, l?", "a number above 1", 1 + 1e-9, 1e15)  # noqa: E741
-        t = ask_limit("The largest distance of a class, t?", "a number above 0, at most 1", 1e-9, 1)
+        l = _ask_limit(  # noqa: E741
+            session, "The fewest different values in a class, l?", "a number above 1", lambda value: value > 1
+        )
+        t = _ask_limit(
+            session, "The largest distance of a class, t?", "a number above 0, at most 1", lambda value: 0 < value <= 1
+        )
     talk.say("The file is read; this can take a minute.")
     view = evaluate_in_process(file, known, sensitive, AnonymityLimits(None if k is None else int(k), l, t))
     talk.say(limits_sentence(view))
     talk.print_lines(released_file_sentences(view))
     talk.print_lines([f"{line}." for line in released_file_lines(view)])
     talk.say(UNSEEN)
+    _offer_page(session, view)
 
-    def check_page(answer: str) -> Path | None:
+
+def _check_k(value: float) -> bool:
+    """Return whether a number can be a limit on k."""
+    return value >= 2 and value.is_integer()
+
+
+def _ask_columns(
+    session: PlainSession, question: str, possible: str, columns: Collection[str], default: str = ""
+) -> tuple[str, ...]:
+    """Ask for some of the ``columns``, and confirm them; none where the answer is the default."""
+
+    def check(answer: str) -> tuple[str, ...]:
+        """Return the columns that were answered. Raises BadInput."""
+        names = () if answer == default else split_names([answer], columns)
+        if wrong := [name for name in names if name not in columns]:
+            raise BadInput("", f'There is no column "{wrong[0]}" left{near_miss_hint(wrong[0], columns)}.')
+        return names
+
+    found = session.conversation.ask(question, possible, check, default)
+    session.conversation.say(f"Columns: {', '.join(found) or NOTHING}.")
+    return found
+
+
+def _ask_limit(
+    session: PlainSession, question: str, possible: str, can_be_limit: Callable[[float], bool]
+) -> float | None:
+    """Ask for a limit, and confirm it; None where there is none."""
+
+    def check(answer: str) -> float | None:
+        """Return the limit that was answered. Raises BadInput."""
+        if answer == NOTHING:
+            return None
+        try:
+            value = float(answer)
+        except ValueError:
+            raise BadInput("", f'"{answer}" is no number.') from None
+        if not can_be_limit(value):
+            raise BadInput("", f"{answer} is not {possible}.")
+        return value
+
+    limit = session.conversation.ask(question, f"{possible}, or {NOTHING}", check, NOTHING)
+    session.conversation.say("No limit." if limit is None else f"Limit: {limit:g}.")
+    return limit
+
+
+def _offer_page(session: PlainSession, view: ReleasedFileView) -> None:
+    """Write a page about a released file where one is wanted."""
+    from sfumato.workspace.policy.disclosure import INTERNAL
+    from sfumato.workspace.service.released_file import check_page_path, write_released_file_page
+
+    def check(answer: str) -> Path | None:
         """Return a path at which a page can be written; None for no page. Raises BadInput."""
         if answer == NOTHING:
             return None
         path = Path(answer).expanduser()
         try:
             check_page_path(path)
-        except BadInput as error:
-            raise BadInput("", f'"{answer}" exists, or lies in no directory; name a new file.') from error
+        except BadInput:
+            raise BadInput("", f'"{answer}" exists, or lies in no directory; name a new file.') from None
         return path
 
-    page = talk.ask(
-        "Write a page about it?", f"a new file such as page.html or page.md, or {NOTHING}", check_page, NOTHING
-    )
+    possible = f"a new file such as page.html or page.md, or {NOTHING}"
+    page = session.conversation.ask("Write a page about it?", possible, check, NOTHING)
     if page is None:
-        talk.say("No page is written.")
-    else:
-        write_released_file_page(view, page)
-        talk.say(f"Page: {page}. {INTERNAL}.")
+        session.conversation.say("No page is written.")
+        return
+    write_released_file_page(view, page)
+    session.conversation.say(f"Page: {page}. {INTERNAL}.")
 
 
 def _check_path_exists(answer: str) -> str:

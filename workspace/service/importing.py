@@ -24,6 +24,7 @@ from ..store.workspace import Workspace
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sfumato.engine.data.microdata import Microdata
     from sfumato.engine.recipe.data_source import DataSource
     from sfumato.engine.recipe.text_format import TextFormat
 
@@ -322,8 +323,26 @@ def _store_file(directory: Path, file: str, project: str, selection: ImportSelec
             if planned is None:
                 store_draft(connection, draft_of_import(project_id, dataset_id, recipe))
     rules = evaluate_project_rules(directory, project_id)
-    notes = (*raw.notes, *([] if rules is None else [f"constraints of the plan: {compliance_text(rules)}"]))
+    notes = (
+        *raw.notes,
+        *_missing_value_notes(data),
+        *([] if rules is None else [f"constraints of the plan: {compliance_text(rules)}"]),
+    )
     return ImportResult(project_id, name, source.name, len(data), data.dropped, columns, recipe, detection, notes)
+
+
+def _missing_value_notes(data: Microdata) -> list[str]:
+    """Return how many records lack a value, and of which group most; none where no record does."""
+    from sfumato.engine.statistics.missing_by_group import find_affected_group
+
+    from ..reporting.words import affected_group_text
+
+    lacking = data.any_missing_mask(data.schema.names)
+    if not lacking.any():
+        return []
+    note = f"{int(lacking.sum()):,} of {len(data):,} records lack a value and are kept"
+    affected = find_affected_group(data, lacking)
+    return [note if affected is None else f"{note}. {affected_group_text(affected, 'lack one')}"]
 
 
 def draft_recipe(data: DataSource, title: str, columns: Sequence[ColumnProfile], incomplete: tuple[int, int]) -> str:
