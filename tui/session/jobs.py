@@ -5,10 +5,12 @@ The engine is imported when it is first needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import agreeing_word, count_noun
 from sfumato.workspace.jobs.settings import DEFAULT_JOBS
 from sfumato.workspace.store.workspace import Workspace
@@ -123,7 +125,8 @@ def read_released_columns(file: str) -> ReleasedColumnsRead:
     from .released_file import released_columns_in_process
 
     path = str(Path(file).expanduser())
-    return ReleasedColumnsRead(path, released_columns_in_process(path))
+    with _without_option_name():
+        return ReleasedColumnsRead(path, released_columns_in_process(path))
 
 
 def evaluate_released(
@@ -136,7 +139,17 @@ def evaluate_released(
 
     known, sensitive = (list(map(str, answers.get(name, []))) for name in ("known", "sensitive"))
     limits = AnonymityLimits(*(answers.get(name) for name in ("k", "l", "t")))
-    return ReleasedFileEvaluated(evaluate_in_process(file, known, sensitive, limits), columns, answers)
+    with _without_option_name():
+        return ReleasedFileEvaluated(evaluate_in_process(file, known, sensitive, limits), columns, answers)
+
+
+@contextmanager
+def _without_option_name() -> Iterator[None]:
+    """Raise BadInput of the block without the option of the command line at which it was raised."""
+    try:
+        yield
+    except BadInput as error:
+        raise BadInput("", error.message) from None
 
 
 def write_released_page(view: ReleasedFileView, path: Path, words: Words) -> JobDone:

@@ -34,17 +34,12 @@ def evaluate_released_file(
     """
     from sfumato.engine.data.microdata import conform_to_schema
 
-    from ..ingest.files import find_source
-    from .importing import EVERYTHING, read_source
-
     declared = _schema_of_recipe(recipe)
     if not known and not declared.names_by_role(Role.QUASI_IDENTIFIER):
         raise BadInput("--known", KNOWN_RULE)
     # names with a comma in them are known to be such once the file is read; their columns are then read when needed
     needed = frozenset((*split_names(sensitive), *declared.names_by_role(Role.SENSITIVE)))
-    raw, detection = read_source(find_source(file, place="--released"), {}, EVERYTHING, "--released", needed)
-    if not raw.records:
-        raise BadInput("--released", f'"{file}" has no records')
+    raw, detection = _read_released_table(file, needed)
     known = split_names(known, raw.names) or declared.names_by_role(Role.QUASI_IDENTIFIER)
     sensitive = split_names(sensitive, raw.names)
     sensitive = sensitive or tuple(name for name in declared.names_by_role(Role.SENSITIVE) if name not in known)
@@ -69,14 +64,22 @@ def evaluate_released_file(
 
 def released_file_columns(file: str) -> dict[str, tuple[str, ...]]:
     """Return the columns of a released file, each with the values of its first records. Raises BadInput."""
-    from ..ingest.files import find_source
-    from .importing import EVERYTHING, read_source
-
-    raw, detection = read_source(find_source(file, place="--released"), {}, EVERYTHING, "--released", frozenset())
+    raw, detection = _read_released_table(file, frozenset())
     rows = () if detection is None else detection.rows[:FIRST_VALUES]
     if detection is not None and len(detection.header) == len(raw.names):
         return {name: tuple(row[place] for row in rows) for place, name in enumerate(raw.names)}
     return dict.fromkeys(raw.names, ())
+
+
+def _read_released_table(file: str, needed: frozenset[str]) -> tuple[RawTable, DetectedFormat | None]:
+    """Return the table of a file of which the ``needed`` columns are read, and how its text was read. Raises BadInput."""
+    from ..ingest.files import find_source
+    from .importing import EVERYTHING, read_source
+
+    raw, detection = read_source(find_source(file, place="--released"), {}, EVERYTHING, "--released", needed)
+    if not raw.records:
+        raise BadInput("--released", f'"{file}" has no records')
+    return raw, detection
 
 
 def write_released_file_page(view: ReleasedFileView, path: Path, *, force: bool = False) -> int:

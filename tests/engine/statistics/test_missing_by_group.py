@@ -49,7 +49,9 @@ def test_chance_is_named_no_more_often_than_the_level_says() -> None:
     rng = np.random.default_rng(5)
     times, named = 1500, 0
     for _ in range(times):
-        data = people(rng.choice(["i", "n", "s"], 150, p=[0.1, 0.5, 0.4]).tolist(), rng.choice(["m", "f"], 150).tolist())
+        data = people(
+            rng.choice(["i", "n", "s"], 150, p=[0.1, 0.5, 0.4]).tolist(), rng.choice(["m", "f"], 150).tolist()
+        )
         named += find_affected_group(data, rng.random(150) < 0.2) is not None
     # Three standard errors above the level, which a discrete test does not reach.
     assert named / times < LEVEL + 3 * (LEVEL * (1 - LEVEL) / times) ** 0.5
