@@ -63,7 +63,7 @@ def columns_form(
     offers = tuple(OfferedValue(name, ", ".join(map(replace_unprintable, columns[name]))) for name in columns)
     fields = [
         FormField("known", "columns that an intruder may know, such as age, sex", "list", answers.get("known"), offers=offers),
-        FormField("sensitive", "columns that nobody must learn; none: k alone", "list", answers.get("sensitive"), offers=offers),
+        FormField("sensitive", "sensitive columns, such as disease; empty: k alone", "list", answers.get("sensitive"), offers=offers),
         FormField("k", "limit: fewest records in a class; empty for no limit", "value", answers.get("k")),
         FormField("l", "limit: fewest different sensitive values in a class", "value", answers.get("l")),
         FormField("t", "limit: largest distance of a class from the whole file (0 to 1)", "value", answers.get("t")),

@@ -200,7 +200,7 @@ def check_a_file(session: PlainSession) -> None:
     known = _ask_columns(session, "Which columns may an intruder know?", possible, columns)
     others = [name for name in columns if name not in known]
     wanted = f"{possible}, or {NOTHING}"
-    sensitive = _ask_columns(session, "Which columns must nobody learn?", wanted, others, NOTHING)
+    sensitive = _ask_columns(session, "Which columns are sensitive?", wanted, others, NOTHING)
     k = _ask_limit(session, "The fewest records in a class, k?", "a whole number from 2 on", _check_k)
     l = t = None  # noqa: E741
     if sensitive:
