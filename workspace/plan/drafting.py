@@ -283,7 +283,7 @@ class _PlanDrafter:
             self.notes.append(
                 f"{_join_names(same)} {'has' if len(same) == 1 else 'have'} one value in all records, so there is nothing to model: excluded from the plan."
             )
-        kept = tuple(v for v in schema if v.role is Role.IDENTIFIER or (v.name in self.profile and v.name not in same))
+        kept = tuple(v for v in schema if v.role.is_identifier or (v.name in self.profile and v.name not in same))
         if not [v for v in kept if not _is_not_personal(v)]:
             raise BadInput(
                 "variables",
@@ -631,7 +631,7 @@ class _PlanDrafter:
     ) -> None:
         """Add the notes on how each variable is treated, and the warnings on questions that stay open."""
         kept = [v.name for v in schema if v.name not in case.released and not _is_not_personal(v)]
-        identifiers = [v.name for v in schema if v.role is Role.IDENTIFIER]
+        identifiers = [v.name for v in schema if v.role.is_identifier]
         made = {"synthesis": "Synthesised", "anonymisation": "Coarsened", "evaluation": "Scored as released"}[case.want]
         said = [f"Drafted from roles and kinds. {made}: {_join_names(case.released)}."]
         if unchanged := [name for name in kept if name not in self.protection.rules]:
@@ -716,7 +716,7 @@ def _holdout_share(case: Case) -> float:
 
 def _is_not_personal(variable: Variable) -> bool:
     """Return whether a variable is no property of a person: an identifier, a weight or part of a survey's design."""
-    return variable.role in (Role.IDENTIFIER, Role.WEIGHT) or variable.design is not None
+    return variable.role in (Role.IDENTIFIER, Role.UNIT, Role.WEIGHT) or variable.design is not None
 
 
 def _can_predict(profile: VariableProfile) -> bool:
