@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sfumato.workspace.reporting.released_file import ReleasedFileView
 
 TOPIC = "recipe one anonymised file"
-FileColumns = Mapping[str, Sequence[str]]
+FileColumns = Mapping[str, tuple[str, ...]]
 """First values of each column, by its name."""
 FormAnswer = Callable[[dict[str, Any] | None], None]
 

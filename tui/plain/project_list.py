@@ -158,7 +158,7 @@ def _ask_fixed_widths(session: PlainSession, file: str) -> dict[str, Any]:
         return _check_format({**settings, "header": False, "names": list(split_names([answer]))})
 
     named = talk.ask(
-        f"What are the names of the {len(settings['widths'])} columns?",
+        f"What are the names of the {count_noun(len(settings['widths']), 'column')}?",
         f"names with commas between them, {FIRST_LINE} where it has them, or {NUMBERED}",
         check_names,
         NUMBERED,

@@ -115,9 +115,11 @@ class _ColumnsWithOneMore:
         before = names[: names.index(self.name)] if self.name in names else names
         return self.reader.read_columns(before, max_bytes)
 
-    def read_written_column(self, name: str) -> pd.Series:
-        """Read a column of all records, (n,)."""
-        return self.values if name == self.name else self.reader.read_written_column(name)
+    def read_written_columns(self, names: Sequence[str]) -> dict[str, pd.Series]:
+        """Read columns of all records, (n,) each."""
+        stored = [name for name in names if name != self.name]
+        found = self.reader.read_written_columns(stored) if stored else {}
+        return {name: self.values if name == self.name else found[name] for name in names}
 
 
 @dataclass(frozen=True, eq=False)
