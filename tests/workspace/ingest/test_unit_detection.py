@@ -13,39 +13,7 @@ from sfumato.workspace.ingest.raw_tables import RawTable
 from sfumato.workspace.ingest.unit_detection import find_hidden_units, number_runs, propose_unit
 from sfumato.workspace.ingest.whole_units import number_hidden_units
 from sfumato.workspace.service.importing import ImportSelection, draft_recipe
-
-
-def households(units: int = 400, seed: int = 1) -> pd.DataFrame:
-    """Return people in households that share region, rooms, heating and rent."""
-    rng = np.random.default_rng(seed)
-    number = np.repeat(np.arange(units), rng.integers(1, 6, units))
-    region, rooms, heating = (rng.integers(0, levels, units)[number] for levels in (8, 6, 4))
-    people = len(number)
-    return pd.DataFrame(
-        {
-            "household": number * 7 + 1_000,
-            "region": region,
-            "rooms": rooms,
-            "heating": heating,
-            "rent": (rng.lognormal(6, 0.4, units).round())[number],
-            "line": np.concatenate([np.arange(1, size + 1) for size in np.bincount(number)]),
-            "sex": rng.integers(0, 2, people),
-            "age": rng.integers(0, 90, people),
-        }
-    )
-
-
-def panel(people: int = 300, waves: int = 4, seed: int = 2) -> pd.DataFrame:
-    """Return people over waves, whose sex, school, town and trade stay the same, with visits that change."""
-    rng = np.random.default_rng(seed)
-    number = np.repeat(np.arange(people), waves)
-    stays = {
-        name: rng.integers(0, levels, people)[number]
-        for name, levels in (("sex", 2), ("school", 5), ("town", 30), ("trade", 12))
-    }
-    return pd.DataFrame(
-        {"id": number, "year": np.tile(np.arange(waves) + 2001, people), **stays, "visits": rng.poisson(3, len(number))}
-    )
+from tests.prepared.unit_tables import make_households, make_panel
 
 
 def single_people(records: int = 2_000, seed: int = 3) -> pd.DataFrame:
@@ -64,7 +32,7 @@ def whole_numbers(frame: pd.DataFrame) -> list[str]:
 
 
 def test_the_number_of_a_household_is_found_with_what_is_the_same_within_it() -> None:
-    frame = households()
+    frame = make_households()
     found = propose_unit(frame, whole_numbers(frame))
     assert found is not None
     assert (found.name, found.n_units, found.order) == ("household", 400, "line")
@@ -73,21 +41,21 @@ def test_the_number_of_a_household_is_found_with_what_is_the_same_within_it() ->
 
 @pytest.mark.parametrize("name", ["household", "HHID", "idnr", "patient_id", "q17"])
 def test_names_help_and_are_not_needed_where_records_follow_each_other(name: str) -> None:
-    frame = households().rename(columns={"household": name})
+    frame = make_households().rename(columns={"household": name})
     found = propose_unit(frame, whole_numbers(frame))
     assert found is not None
     assert found.name == name
 
 
 def test_a_named_unit_is_found_in_any_order_of_the_records() -> None:
-    frame = households().sample(frac=1, random_state=1)
+    frame = make_households().sample(frac=1, random_state=1)
     found = propose_unit(frame, whole_numbers(frame))
     assert found is not None
     assert (found.name, found.order) == ("household", "")
 
 
 def test_the_wave_of_a_panel_orders_its_people() -> None:
-    frame = panel()
+    frame = make_panel()
     found = propose_unit(frame, whole_numbers(frame))
     assert found is not None
     assert (found.name, found.order) == ("id", "year")
@@ -102,9 +70,9 @@ def test_no_unit_is_found_among_single_people_however_they_are_sorted(seed: int,
     assert find_hidden_units(frame) is None
 
 
-@pytest.mark.parametrize("make", [households, panel])
+@pytest.mark.parametrize("make", [make_households, make_panel])
 def test_units_without_a_number_are_found_by_their_neighbours(make) -> None:
-    frame = make().drop(columns=["line", "sex", "age"] if make is households else ["id", "year"])
+    frame = make().drop(columns=["line", "sex", "age"] if make is make_households else ["id", "year"])
     frame = frame.drop(columns="household", errors="ignore").assign(again=np.arange(len(frame)) % 3 == 0)
     found = find_hidden_units(frame)
     assert found is not None
@@ -113,7 +81,7 @@ def test_units_without_a_number_are_found_by_their_neighbours(make) -> None:
 
 def test_shuffled_records_hide_units_without_a_number() -> None:
     """The control: what speaks for units is that their records follow each other."""
-    frame = panel().drop(columns=["id", "year"]).sample(frac=1, random_state=1).reset_index(drop=True)
+    frame = make_panel().drop(columns=["id", "year"]).sample(frac=1, random_state=1).reset_index(drop=True)
     assert find_hidden_units(frame) is None
 
 
@@ -128,7 +96,7 @@ def selected(frame: pd.DataFrame, **options: tuple[str, ...]) -> dict[str, Colum
 
 
 def test_an_import_asks_about_the_unit_and_its_recipe_declares_it() -> None:
-    frame = households()
+    frame = make_households()
     columns = selected(frame)
     assert columns["household"].variable.role is Role.UNIT
     assert columns["household"].is_included
@@ -140,7 +108,7 @@ def test_an_import_asks_about_the_unit_and_its_recipe_declares_it() -> None:
 
 
 def test_the_owner_says_that_each_record_is_a_person() -> None:
-    columns = selected(households(), kinds=("household=categorical",))
+    columns = selected(make_households(), kinds=("household=categorical",))
     assert columns["household"].variable.role is Role.OTHER
     assert not any(column.variable.level for column in columns.values())
     assert not columns["household"].question
@@ -148,17 +116,17 @@ def test_the_owner_says_that_each_record_is_a_person() -> None:
 
 
 def test_the_owner_names_another_unit() -> None:
-    columns = selected(households(), kinds=("rent=unit",))
+    columns = selected(make_households(), kinds=("rent=unit",))
     assert columns["rent"].variable.role is Role.UNIT
     assert not columns["household"].is_included
     with pytest.raises(BadInput, match="both number units"):
         ImportSelection(keep=("household",)).select_columns(
-            [*selected(households()).values(), *selected(panel()).values()]
+            [*selected(make_households()).values(), *selected(make_panel()).values()]
         )
 
 
 def test_a_hidden_unit_is_a_column_more_which_can_be_left_out() -> None:
-    frame = panel().drop(columns=["id", "year"])
+    frame = make_panel().drop(columns=["id", "year"])
     columns = selected(frame)
     unit = columns["unit"].variable
     assert set(unit.runs_of) == {"sex", "school", "town", "trade"}
@@ -174,7 +142,7 @@ def test_a_hidden_unit_is_a_column_more_which_can_be_left_out() -> None:
 
 def test_runs_are_those_of_the_whole_file_whatever_records_are_kept() -> None:
     frame = pd.DataFrame({"a": [1, 2, 1, 1], "b": [1, 1, 1, 1]})
-    unit = selected(panel().drop(columns=["id", "year"]))["unit"].variable
+    unit = selected(make_panel().drop(columns=["id", "year"]))["unit"].variable
     schema = Schema((type(unit)("unit", unit.kind, Role.UNIT, runs_of=("a",)),))
     raw = number_hidden_units(RawTable.from_frame(frame).keep_records(np.array([0, 2, 3])), schema)
     ((_, numbers),) = raw.iterate_columns(["unit"])
