@@ -8,7 +8,7 @@ identify a record become identifiers (``identifiers``); a column without any val
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -96,11 +96,11 @@ class ColumnProfile:
         return not self.exclusion_reasons
 
 
-def profile_columns(raw: RawTable) -> list[ColumnProfile]:
-    """Return a profile of each column of a file, in the file's order.
+def profile_columns(raw: RawTable, names: Collection[str] | None = None) -> list[ColumnProfile]:
+    """Return a profile of each column of a file, or of those of these ``names``, in the file's order.
 
     A column that numbers units of several records has the role of one. Where the file has units and numbers none, a
-    profile follows of the variable that would number them.
+    profile follows of the variable that would number them. Some of the columns alone do not show units.
     """
     from .raw_tables import ColumnDescription
     from .unit_detection import MOST_RECORDS_EXAMINED
@@ -110,12 +110,19 @@ def profile_columns(raw: RawTable) -> list[ColumnProfile]:
     has_row_names = raw.names[:1] in [(name,) for name in ROW_NAMES] and "column_2" not in raw.names
     found: list[ColumnProfile] = []
     first_records: dict[str, pd.Series] = {}
-    for place, (name, values) in enumerate(raw.iterate_columns(raw.names)):
+    chosen = raw.names if names is None else tuple(name for name in raw.names if name in names)
+    for name, values in raw.iterate_columns(chosen):
         description = about.get(name, ColumnDescription())
-        found.append(_profile_column(name, values, description, may_name_rows=has_row_names and place == 0))
+        may_name_rows = has_row_names and name == raw.names[0]
+        found.append(_profile_column(name, values, description, may_name_rows=may_name_rows))
         # of a large file the first records are kept, so that it is not read a second time
         first_records[name] = values[:MOST_RECORDS_EXAMINED]
-    return _propose_units(_settle_date_orders(found), first_records, raw.records)
+    if names is None:
+        return _propose_units(_settle_date_orders(found), first_records, raw.records)
+    if len(chosen) < len(raw.names) and any(column.other_formats for column in found):
+        # the file's other dates decide which number of a date is the day
+        return [column for column in profile_columns(raw) if column.variable.name in chosen]
+    return _settle_date_orders(found)
 
 
 def _propose_units(

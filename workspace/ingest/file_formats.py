@@ -42,6 +42,7 @@ class ReadRequest:
     sheet: name of a sheet
     given_keys: keys of ``[data.format]`` that the owner has set, where the others of a sheet are to be detected; None to
         read it as ``form`` says
+    needed: columns that are read at once, others when they are asked for; None for all
     """
 
     place: str = "data.file"
@@ -49,6 +50,7 @@ class ReadRequest:
     form: TextFormat | None = None
     sheet: str = ""
     given_keys: Mapping[str, Any] | None = None
+    needed: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
