@@ -25,7 +25,7 @@ from .gate.contents import plan_release
 from .ingest.sources import SourceFile
 from .jobs.worker import run_worker
 from .release.surrogate_keys import key_variables
-from .release.tables import dataset_bytes, released_levels
+from .release.tables import DatasetContext, dataset_bytes, released_levels
 from .service.prepare import PreparedRun, prepare_on_source, prepare_scoring
 from .store.runs import find_run
 from .store.workspace import Workspace
@@ -91,18 +91,11 @@ def datasets(workspace: str | Path, run: int | str = NEWEST) -> list[pd.DataFram
         levels = released_levels(tables, plan.left_out)
         schema, rng = plan.run.recipe.released_schema, np.random.default_rng() if plan.is_shuffled else None
         numbers = [one for one in key_variables(plan.run.recipe) if one.name in plan.run.recipe.renumbered_units]
-        files = [
-            dataset_bytes(
-                table,
-                schema,
-                plan.left_out,
-                "parquet",
-                rng,
-                levels,
-                keys=[(one, table.column(one.name).to_pandas()) for one in numbers],
-            )
-            for table in tables
-        ]
+        files = []
+        for table in tables:
+            keys = [(one, table.column(one.name).to_pandas()) for one in numbers]
+            context = DatasetContext(rng=rng, levels=levels, keys=keys)
+            files.append(dataset_bytes(table, schema, plan.left_out, "parquet", context))
         return [pd.read_parquet(BytesIO(content)) for content in files]
 
 

@@ -85,6 +85,16 @@ class ReleasePlan:
         return self.run.recipe.renumbered_units
 
     @property
+    def released_columns(self) -> tuple[str, ...]:
+        """Return the columns of the datasets, those that join rows before the other variables."""
+        variables = self.run.recipe.released_schema.names
+        return (
+            *self.surrogate_keys,
+            *self.renumbered_units,
+            *(name for name in variables if name not in self.left_out),
+        )
+
+    @property
     def exposed_variables(self) -> tuple[str, ...]:
         """Return the sensitive variables that a synthetic release would hold unchanged."""
         recipe = self.run.recipe

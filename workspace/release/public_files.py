@@ -26,7 +26,7 @@ from ..policy.disclosure import DisclosureRules
 from .dossier import ReleaseDossier
 from .forms import DatasetForm, keeps_codes
 from .surrogate_keys import key_columns, key_variables
-from .tables import codebook_csv, dataset_bytes, released_levels
+from .tables import DatasetContext, codebook_csv, dataset_bytes, released_levels
 
 KindCounts = Mapping[str, Mapping[str, int]]
 
@@ -140,24 +140,24 @@ def public_files(dossier: ReleaseDossier, key: bytes) -> Iterator[tuple[str, byt
             if named
             else None
         )
-        yield (
-            name,
-            dataset_bytes(
-                table,
-                schema,
-                plan.left_out,
-                dossier.form,
-                rng,
-                levels,
-                note,
-                kinds,
-                kind_names_by_variable(named),
-                [(variable, columns[variable.name]) for variable in key_variables(recipe)],
-            ),
+        context = DatasetContext(
+            rng=rng,
+            levels=levels,
+            note=note,
+            kinds=kinds,
+            named_kinds=kind_names_by_variable(named),
+            keys=[(variable, columns[variable.name]) for variable in key_variables(recipe)],
         )
+        yield name, dataset_bytes(table, schema, plan.left_out, dossier.form, context)
     original = confidential, dossier.original.schema
     codebook = codebook_csv(
-        schema, levels, plan.left_out, original, kind_names_by_variable(named), key_variables(recipe)
+        schema,
+        levels,
+        plan.left_out,
+        original,
+        kind_names_by_variable(named),
+        key_variables(recipe),
+        dossier.form,
     )
     yield "codebook.csv", codebook.encode()
 
