@@ -13,7 +13,8 @@ from dataclasses import MISSING
 from enum import StrEnum
 from typing import Any, Literal
 
-from sfumato.engine.data.schema import Kind
+from sfumato.engine.constraints.unit_terms import FOLLOWING, OF_NUMBERS, PLACE, SIZE
+from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.data.terms import FUNCTIONS, LEVEL_CODE
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.outputs import Output
@@ -37,6 +38,18 @@ from ..parts.form import FieldRemark, Form, Texts
 from ..parts.offers import OfferedValue
 from ..parts.pick_list import PickList
 
+TERMS_OF_EVERY_UNIT = {
+    SIZE: "records of the unit",
+    PLACE: "place of the record within its unit",
+    FOLLOWING: "records of the unit that follow",
+}
+MEANINGS = {
+    "first": "of the unit's first record",
+    "previous": "of the unit's record before",
+    "least": "least of the unit's earlier records",
+    "largest": "largest of the unit's earlier records",
+    "mean": "mean of the unit's earlier records",
+}
 MEASURING_SECTIONS = ("synthesis", "measure", "study")
 DATA_KEYS = ("file", "where", "sample", "holdout", "missing")
 EditPlan = Callable[[Callable[[str], str], str | None], None]
@@ -199,11 +212,14 @@ def has_extra_cost(method: Method, step: Mapping[str, Any]) -> bool:
 
 
 def step_fields(
-    method: Method, step: Mapping[str, Any], variables: Mapping[str, Any] | Sequence[str]
+    method: Method,
+    step: Mapping[str, Any],
+    variables: Mapping[str, Any] | Sequence[str],
+    unit_terms: Mapping[str, Any] | None = None,
 ) -> list[FormField]:
     """Return a field for each parameter, after the target of a synthesis step.
 
-    ``variables`` are the plan's, each with its table.
+    ``variables`` are the plan's, each with its table; ``unit_terms`` may stand beside them in the fields of a synthesis.
     """
     tables = variables if isinstance(variables, Mapping) else {name: {} for name in variables}
     several = method.joint
@@ -212,6 +228,8 @@ def step_fields(
         "target", what, "list" if several else "text", step.get("target"), offers=_column_offers(tables, ())
     )
     head = [target] if method.family == "synthesis" else []
+    if method.family == "synthesis":
+        tables = {**tables, **(unit_terms or {})}
     return head + [_parameter_field(info, step.get(info.name), tables) for info in method.spec.params()]
 
 
@@ -306,7 +324,33 @@ def _release_keys(table: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the keys of ``[release]`` in the form."""
     # Redraws apply only with constraints, public rules for kept variables only in a synthesis.
     constrained = ("redraws", "unmet") if table.get("constraints") else ()
-    return ("m", "seed", "records", "epsilon", *(("recode",) if table.get("synthesis") else ()), *constrained)
+    synthesis = ("recode",) if table.get("synthesis") else ()
+    # Units are drawn only where a variable numbers them.
+    units = ("units",) if synthesis and _has_units(table) else ()
+    return ("m", "seed", "records", "epsilon", *synthesis, *units, *constrained)
+
+
+def _has_units(table: Mapping[str, Any]) -> bool:
+    """Return whether a variable of the plan numbers units."""
+    return any(isinstance(own, Mapping) and own.get("role") == Role.UNIT for own in table.get("variables", {}).values())
+
+
+def unit_term_offers(table: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Return the terms of a unit's earlier records that the steps of a plan may name, each with its kind and meaning.
+
+    There are none unless the plan draws or keeps units.
+    """
+    if not table.get("release", {}).get("units"):
+        return {}
+    found = {name: {"kind": "count", "title": about} for name, about in TERMS_OF_EVERY_UNIT.items()}
+    found[PLACE]["kind"] = "ordinal"
+    for name, own in table.get("variables", {}).items():
+        kind = own.get("kind", "") if isinstance(own, Mapping) else ""
+        if not kind or own.get("level") == "unit" or Role(own.get("role", Role.OTHER)).is_identifier:
+            continue
+        functions = ["first", "previous", *([] if kind in WITH_LEVELS else OF_NUMBERS)]
+        found |= {f"{function}({name})": {"kind": kind, "title": MEANINGS[function]} for function in functions}
+    return found
 
 
 def settings_fields(table: Mapping[str, Any]) -> list[FormField]:
@@ -363,7 +407,10 @@ def step_form(view: PlanView, place: StepPlace, step: Mapping[str, Any], edit: E
             title, fields, topic = "Threshold", threshold_fields(step, view.table), "recipe threshold"
         else:
             method = method_of_step(place, step)
-            title, fields = f"{method.title} ({method.key})", step_fields(method, step, variables)
+            title, fields = (
+                f"{method.title} ({method.key})",
+                step_fields(method, step, variables, unit_term_offers(view.table)),
+            )
             topic = method.key
     except BadInput as error:
         # A method that this version does not have leaves a form without fields, which only reports the problem.

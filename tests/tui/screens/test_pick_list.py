@@ -10,7 +10,7 @@ from sfumato.tui.parts.form import Form
 from sfumato.tui.parts.offers import OfferedValue
 from sfumato.tui.parts.pick_list import MOST_SHOWN, PickList
 from sfumato.tui.plan.plan import PlanTab
-from sfumato.tui.plan.plan_forms import step_fields, threshold_fields
+from sfumato.tui.plan.plan_forms import step_fields, threshold_fields, unit_term_offers
 
 SMALL = (80, 24)
 OPENED = ("j", "enter", "down")
@@ -232,6 +232,24 @@ def test_columns_are_offered_only_where_their_kind_can_be_used():
     assert set(offers_of(fields, "widths")) == {"b"}
     assert set(offers_of(fields, "hierarchies")) == {"a"}
     assert "quasi_identifier" in offers_of(fields, "quasi_identifiers")["a"].note
+
+
+def test_terms_of_earlier_records_are_offered_where_units_are_drawn():
+    variables = {
+        "home": {"kind": "count", "role": "unit"}, "region": {"kind": "binary", "level": "unit"},
+        "job": {"kind": "categorical"}, "age": {"kind": "count"},
+    }  # fmt: skip
+    table = {"variables": variables, "release": {"units": "drawn"}}
+    spec = registry()["synthesis.cart"]
+    fields = step_fields(spec, {}, variables, unit_term_offers(table))
+    terms = {
+        "first(job)",
+        "previous(job)",
+        *(f"{name}(age)" for name in ("first", "previous", "least", "largest", "mean")),
+    }
+    assert set(offers_of(fields, "predictors")) == {*variables, "size", "place", "size - place", *terms}
+    assert set(offers_of(fields, "target")) == set(variables)
+    assert unit_term_offers({"variables": variables}) == {}
 
 
 @pytest.mark.parametrize(
