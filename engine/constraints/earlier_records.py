@@ -121,19 +121,38 @@ class EarlierRecords:
 class TermColumns:
     """Columns of terms, as tables for fits and draws have them.
 
-    ``edges`` has, by variable with numbers, the number of a record that does not exist.
+    confidential: confidential records
+    values: numbers of each term for these, by its text, (n,); NaN where the record has no value
+    absent: marks of where no record of the unit has a value, (n,)
+    edges: by variable with numbers, the number of a record that does not exist
+    levels: by term with levels, the codes of those that some record has, (k,)
     """
 
     confidential: Microdata
-    terms: Sequence[UnitTerm]
+    values: Mapping[str, Floats]
+    absent: Mapping[str, Booleans]
     edges: Mapping[str, float]
+    levels: Mapping[str, Integers]
 
     @classmethod
     def of_data(cls, confidential: Microdata, terms: Sequence[UnitTerm]) -> TermColumns:
         """Create the columns of terms of the confidential records."""
+        values, absent = _values_of_terms(confidential, terms)
         counted = confidential.with_positive_weight
-        names = {term.column for term in terms if term.column and not confidential.schema[term.column].kind.has_levels}
-        return cls(confidential, terms, {name: _just_below(counted, name) for name in names})
+        positive = confidential.effective_weights > 0
+        edges: dict[str, float] = {}
+        levels: dict[str, Integers] = {}
+        for term in terms:
+            if term.column and confidential.schema[term.column].kind.has_levels:
+                own = values[term.text][~absent[term.text] & positive]
+                levels[term.text] = np.unique(own[~np.isnan(own)]).astype(np.int64)
+            elif term.column and term.column not in edges:
+                edges[term.column] = _just_below(counted, term.column)
+        return cls(confidential, values, absent, edges, levels)
+
+    def confidential_column(self, term: UnitTerm) -> pd.Series:
+        """Return the column of a term for the confidential records, (n,)."""
+        return self.column(term, self.values[term.text], self.absent[term.text])
 
     def column(self, term: UnitTerm, values: Floats, absent: Booleans) -> pd.Series:
         """Return the column of a term from its numbers (n,); ``absent`` marks where no record of the unit has one."""
@@ -142,11 +161,14 @@ class TermColumns:
         variable = self.confidential.schema[term.column]
         if variable.kind.has_levels:
             own: Any = cast("pd.CategoricalDtype", self.confidential.column(term.column).dtype)
-            levels = [_new_level(own.categories), *own.categories]
-            codes = np.where(np.isnan(values), -1, values).astype(np.int64)
-            codes = np.where(absent, 0, np.where(codes < 0, -1, codes + 1))
+            used = self.levels[term.text]
+            # No coefficient is of a level that no record before another one has; should one be drawn, it counts as none.
+            code_of = np.zeros(len(own.categories) + 1, dtype=np.int64)
+            code_of[used], code_of[-1] = np.arange(1, len(used) + 1), -1
+            codes = code_of[np.where(np.isnan(values), len(own.categories), values).astype(np.int64)]
+            levels = [_new_level(own.categories), *own.categories[used]]
             dtype = pd.CategoricalDtype(levels, ordered=variable.kind is Kind.ORDINAL)
-            return pd.Series(pd.Categorical.from_codes(codes, dtype=dtype), name=term.text)
+            return pd.Series(pd.Categorical.from_codes(np.where(absent, 0, codes), dtype=dtype), name=term.text)
         numbers = np.where(absent, self.edges[term.column], values)
         if variable.kind is not Kind.DATE:
             return pd.Series(numbers, name=term.text)
@@ -181,11 +203,8 @@ def numbers_and_conditions(
     return {name: table.numbers(name) for name in records.columns}, holds
 
 
-def with_unit_terms(data: Microdata, terms: Sequence[UnitTerm], schema: Schema) -> Microdata:
-    """Return all records with columns of the terms, ``size`` and ``place``, as a table of ``schema``.
-
-    Identifiers and kinds of missing values are left out, so that no model can follow a unit to its later records.
-    """
+def _values_of_terms(data: Microdata, terms: Sequence[UnitTerm]) -> tuple[dict[str, Floats], dict[str, Booleans]]:
+    """Return the numbers of each term for all records, by its text, (n,), and where no record of the unit has one."""
     units = units_of(data)
     by_size = np.argsort(-units.sizes, kind="stable")
     records = EarlierRecords(terms)
@@ -202,8 +221,17 @@ def with_unit_terms(data: Microdata, terms: Sequence[UnitTerm], schema: Schema) 
         records.add(
             {name: own[rows] for name, own in numbers.items()}, {text: own[rows] for text, own in holds.items()}
         )
+    return values, absent
+
+
+def with_unit_terms(data: Microdata, terms: Sequence[UnitTerm], schema: Schema) -> Microdata:
+    """Return all records with columns of the terms, ``size`` and ``place``, as a table of ``schema``.
+
+    Kinds of missing values are left out.
+    """
+    units = units_of(data)
     made = TermColumns.of_data(data, terms)
-    columns = {term.text: made.column(term, values[term.text], absent[term.text]) for term in terms}
+    columns = {term.text: made.confidential_column(term) for term in terms}
     columns[SIZE] = pd.Series(units.sizes[units.unit_of])
     columns[PLACE] = PlaceLevels.of_units(units).column(units.places)
     frame = data.frame[[name for name in schema.names if name in data.frame]]

@@ -68,11 +68,15 @@ class UnitDraw:
         return PlaceLevels.of_units(self.units)
 
     @cached_property
-    def term_columns(self) -> TermColumns:
-        """Return the columns of all terms that a step names."""
+    def terms(self) -> tuple[UnitTerm, ...]:
+        """Return all terms that a step names."""
         tables = [_table(step) for _, step in steps_of_stage(self.recipe.synthesis, by_unit=False)]
-        terms = {term.text: term for table in tables for term in table.terms}
-        return TermColumns.of_data(self.confidential, tuple(terms.values()))
+        return tuple({term.text: term for table in tables for term in table.terms}.values())
+
+    @cached_property
+    def term_columns(self) -> TermColumns:
+        """Return the columns of all terms as the fits have them, without the confidential values."""
+        return replace(TermColumns.of_data(self.confidential, self.terms), values={}, absent={})
 
     def own_table(self, item: int, later: Sequence[str]) -> Microdata:
         """Return the confidential table that step ``item`` may use when it draws, the same one at every place."""
@@ -109,7 +113,7 @@ class UnitDraw:
         sizes = unit_rows[SIZE].to_numpy()
         by_size = np.argsort(-sizes, kind="stable")
         sorted_rows = unit_rows.iloc[by_size].reset_index(drop=True)
-        records = EarlierRecords(self.term_columns.terms)
+        records = EarlierRecords(self.terms)
         frames, units = [], []
         for place in range(1, int(sizes.max()) + 1):
             alive = by_size[: int((sizes >= place).sum())]

@@ -338,3 +338,35 @@ def test_a_number_that_one_person_has_in_every_year_is_not_released(units: str) 
     drawn = draw(recipe, read(table, recipe)).frame["income"]
     assert (drawn == 1000.0).sum() > 50
     assert not set(drawn[drawn != 1000.0]) & set(table["income"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"target": "income", "method": "linear_regression", "transform": "log", "prior": "scaled",
+         "predictors": ["age", "place", "place:log(mean(income))"]},
+        {"target": "relation", "method": "multinomial_logistic", "predictors": ["previous(relation)", "size", "first(age)"]},
+        {"target": "relation", "method": "dirichlet_multinomial", "predictors": ["place", "previous(sex)"]},
+        {"target": "sex", "method": "marginal_bootstrap"},
+        {"target": ["sex"], "method": "sequential_logistic"},
+        {"target": ["relation", "sex"], "method": "dpmpm", "classes": 2},
+        {"target": "age", "method": "zero_inflated_truncated_poisson", "random_effect": "new", "predictors": ["relation"]},
+    ],
+    ids=lambda step: step["method"],
+)  # fmt: skip
+def test_every_method_of_today_draws_records_place_by_place(step: dict[str, Any]) -> None:
+    recipe = census.census_recipe(10)
+    names = step["target"] if isinstance(step["target"], list) else [step["target"]]
+    kept = [one for one in recipe["synthesis"] if one["target"] not in names]
+    first = next(i for i, one in enumerate(recipe["synthesis"]) if one["target"] in names)
+    # Regressions of logarithms need incomes above 0.
+    table = census.draw_census(400, 1).assign(income=lambda t: t["income"] + 100)
+    read_recipe = Recipe.from_table({**recipe, "synthesis": [*kept[:first], step, *kept[first:]]})
+    data = conform_to_schema(table, read_recipe.schema)
+    frame = draw(read_recipe, data).frame
+    assert frame["household"].nunique() == 400
+    for name in names:
+        if step["method"] != "linear_regression":
+            own, drawn = (one[name].value_counts(normalize=True) for one in (data.frame, frame))
+            assert census.total_variation(own, drawn) < (0.5 if name == "age" else 0.15)
