@@ -138,17 +138,19 @@ class TermColumns:
     def of_data(cls, confidential: Microdata, terms: Sequence[UnitTerm]) -> TermColumns:
         """Create the columns of terms of the confidential records."""
         values, absent = _values_of_terms(confidential, terms)
-        counted = confidential.with_positive_weight
         positive = confidential.effective_weights > 0
-        edges: dict[str, float] = {}
         levels: dict[str, Integers] = {}
         for term in terms:
-            if term.column and confidential.schema[term.column].kind.has_levels:
+            if _has_levels(term, confidential):
                 own = values[term.text][~absent[term.text] & positive]
                 levels[term.text] = np.unique(own[~np.isnan(own)]).astype(np.int64)
-            elif term.column and term.column not in edges:
-                edges[term.column] = _just_below(counted, term.column)
-        return cls(confidential, values, absent, edges, levels)
+        return cls(confidential, values, absent, _edges_of_numbers(confidential, terms), levels)
+
+    @classmethod
+    def for_drawing(cls, confidential: Microdata, terms: Sequence[UnitTerm]) -> TermColumns:
+        """Create the columns of terms without their values for the confidential records, which take much memory."""
+        with_levels = cls.of_data(confidential, [term for term in terms if _has_levels(term, confidential)])
+        return cls(confidential, {}, {}, _edges_of_numbers(confidential, terms), with_levels.levels)
 
     def confidential_column(self, term: UnitTerm) -> pd.Series:
         """Return the column of a term for the confidential records, (n,)."""
@@ -178,12 +180,21 @@ class TermColumns:
         return pd.Series(seconds, name=term.text)
 
 
-def _just_below(data: Microdata, name: str) -> float:
-    """Return the number below all numbers of a variable that is nearest to them, of a date a second earlier."""
-    smallest = float(data.present_numbers(name).min())
-    return (
-        smallest - 1 / SECONDS_OF_DAY if data.schema[name].kind is Kind.DATE else float(np.nextafter(smallest, -np.inf))
-    )
+def _has_levels(term: UnitTerm, data: Microdata) -> bool:
+    """Return whether a term has levels."""
+    return bool(term.column) and data.schema[term.column].kind.has_levels
+
+
+def _edges_of_numbers(data: Microdata, terms: Sequence[UnitTerm]) -> dict[str, float]:
+    """Return, by variable with numbers, the number below all of its own that is nearest to them, of a date a second
+    earlier.
+    """
+    counted, found = data.with_positive_weight, {}
+    for name in {term.column for term in terms if term.column and not _has_levels(term, data)}:
+        smallest = float(counted.present_numbers(name).min())
+        is_date = data.schema[name].kind is Kind.DATE
+        found[name] = smallest - 1 / SECONDS_OF_DAY if is_date else float(np.nextafter(smallest, -np.inf))
+    return found
 
 
 def _new_level(levels: Sequence[str]) -> str:

@@ -76,7 +76,7 @@ class UnitDraw:
     @cached_property
     def term_columns(self) -> TermColumns:
         """Return the columns of all terms as the fits have them, without the confidential values."""
-        return replace(TermColumns.of_data(self.confidential, self.terms), values={}, absent={})
+        return TermColumns.for_drawing(self.confidential, self.terms)
 
     def own_table(self, item: int, later: Sequence[str]) -> Microdata:
         """Return the confidential table that step ``item`` may use when it draws, the same one at every place."""

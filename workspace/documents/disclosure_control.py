@@ -74,7 +74,8 @@ def _release_table(dossier: ReleaseDossier) -> dict[str, Any]:
         "order": plan.run.recipe.form.order,
         "replaced": list(plan.replaced),
         "kept": list(plan.kept),
-        "left_out": list(plan.left_out),
+        "left_out": [name for name in plan.left_out if name not in plan.renumbered_units],
+        "renumbered": list(plan.renumbered_units),
         "surrogate_keys": list(plan.run.recipe.form.surrogate_keys),
     }
 
@@ -124,7 +125,7 @@ def _suppression_table(dossier: ReleaseDossier) -> dict[str, Any]:
     """Return the variables and records that are left out, and what anonymisation suppresses."""
     plan = dossier.plan
     return {
-        "variables_left_out": list(plan.left_out),
+        "variables_left_out": [name for name in plan.left_out if name not in plan.renumbered_units],
         "records_dropped_for_missing_values": dossier.original.dropped,
         "records_confidential": dossier.original.records,
         "records_released": plan.records,
