@@ -51,6 +51,10 @@ DAY_AND_MONTH = (("day", "month", "year"), ("month", "day", "year"))
 NO_VALUE = "no record has a value"
 OWN_DATE_QUESTION = "every record has a date of its own; if it names the record, --leave-out {name}"
 BIRTH_QUESTION = "full dates of birth single people out; --leave-out {name}, or --keep {name} to have them"
+TIME_TEXT = r"[+-]?(?:\d+ days?,? )?[+-]?\d{1,3}:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[AaPp][Mm])?"
+"""Times of day and durations, as spreadsheets and programs write them."""
+MIN_TIME_SHARE = 0.95
+"""Share of the different texts that write a time from which a column has times."""
 ROW_NAMES = ("column_1", "row_names", "Unnamed: 0")
 """Names that a first column gets that has none."""
 
@@ -152,7 +156,7 @@ def _profile_column(
     from sfumato.engine.data.missing_codes import mask_missing_codes
     from sfumato.engine.data.spelling import read_numbers
 
-    from .identifiers import identifier_reasons, is_named_as_code
+    from .identifiers import identifier_reasons, is_named_as_code, is_surely_code
 
     as_read = Variable(name, Kind.CATEGORICAL, missing=about.missing)
     records = len(values)
@@ -197,10 +201,12 @@ def _profile_column(
         return ColumnProfile(replace(variable, role=Role.IDENTIFIER), missing, distinct, why)
     if kind is Kind.COUNT and not about.labels and is_named_as_code(name):
         kind = Kind.CATEGORICAL
+        if is_surely_code(name, distinct, having):
+            return ColumnProfile(replace(variable, kind=kind), missing, distinct)
         why_codes = "digits of one length" if _has_one_length(present) else "numbers of such a name"
         question = f"{why_codes} are read as codes; --as {name}=count reads them as numbers"
         return ColumnProfile(replace(variable, kind=kind), missing, distinct, question=question)
-    question = few or _remaining_question(name, present, kind, having)
+    question = few or _remaining_question(name, present, times, kind, having)
     if isinstance(dates, NearlyDates):
         question = (
             f"all values but {dates.others:,} are dates written {dates.form.text}; it is a date once the file's others are "
@@ -291,19 +297,17 @@ def _signs_of_no_value(present: pd.Series, times: NDArray[np.intp] | None) -> tu
 
 def _kind_of_few_numbers(name: str, title: str, present: pd.Series, times: NDArray[np.intp] | None) -> tuple[Kind, str]:
     """Return the kind of few small whole numbers (n,), or (k,) of ``times`` records each, and a question or nothing."""
-    from .few_numbers import may_count, says_quantity
+    from .few_numbers import read_few_numbers
     from .identifiers import is_named_as_code
 
     number = Kind.COUNT if present.min() >= 0 else Kind.CONTINUOUS
     if is_named_as_code(name):
         return Kind.CATEGORICAL, ""
-    counts, doubt = may_count(present, times)
-    if counts or says_quantity(name, title):
+    is_number = read_few_numbers(name, title, present, times)
+    if is_number:
         return number, ""
-    return (
-        Kind.CATEGORICAL,
-        f"few whole numbers are read as codes; --as {name}={number} reads them as numbers" if doubt else "",
-    )
+    asked = "" if is_number is False else f"few whole numbers are read as codes; --as {name}={number} reads them as numbers"
+    return Kind.CATEGORICAL, asked
 
 
 def _has_no_decimals(present: pd.Series) -> bool:
@@ -318,10 +322,16 @@ def _has_one_length(present: pd.Series) -> bool:
     return bool(present.min() >= 10) and len(f"{present.min():.0f}") == len(f"{present.max():.0f}")
 
 
-def _remaining_question(name: str, present: pd.Series, kind: Kind, records: int) -> str:
-    """Return what the values (k,) of a column may be besides its kind, with the option that says so."""
-    from .given_names import may_name_people
-    from .identifiers import MAX_VALUES_EXAMINED, is_named_as_code, is_named_as_number_of_its_own
+def _remaining_question(
+    name: str, present: pd.Series, times: NDArray[np.intp] | None, kind: Kind, records: int
+) -> str:
+    """Return what the values of a column may be besides its kind, with the option that says so.
+
+    ``present`` are the values (n,), or the distinct ones (k,) with the number of records of each in ``times``.
+    """
+    from .given_names import may_name_people, names_places
+    from .identifiers import MAX_VALUES_EXAMINED, is_named_as_code, is_named_as_number_of_its_own, names_people, words_of_name
+    from .unit_numbers import may_number_units
 
     # numbers of many lengths are magnitudes: numbers of persons or firms fill one length
     own = kind is Kind.COUNT and MAX_CODE_LEVELS < present.nunique() == records
@@ -330,7 +340,14 @@ def _remaining_question(name: str, present: pd.Series, kind: Kind, records: int)
     if own and (ascends or _has_one_length(present)):
         return f"every record has a number of its own; if it names the record, --leave-out {name}"
     # names that repeat are no identifiers by their number, and would be released as levels
-    if kind is Kind.CATEGORICAL and may_name_people(map(str, present.unique()[:MAX_VALUES_EXAMINED])):
+    is_text = kind.has_levels and _is_text(present)
+    if is_text and names_people(name, present.nunique(), records):
+        return f"its name says that it names somebody or something; if it names people, --leave-out {name}"
+    if (
+        kind is Kind.CATEGORICAL
+        and not names_places(words_of_name(name))
+        and may_name_people(map(str, present.unique()[:MAX_VALUES_EXAMINED]))
+    ):
         return f"many values have a given name; if they name people, --leave-out {name}"
     many = kind is Kind.CATEGORICAL and present.nunique() > MAX_CODE_LEVELS
     if (
@@ -339,6 +356,13 @@ def _remaining_question(name: str, present: pd.Series, kind: Kind, records: int)
         and is_named_as_number_of_its_own(name)
     ):
         return f"its name says that it is a number of its own, though values repeat; if it names people, --leave-out {name}"
+    if is_text and many and _write_times(present):
+        return f"its values are times, which are read as levels; write them as a number of seconds, or --leave-out {name}"
+    if kind is Kind.COUNT and may_number_units(present, times):
+        return (
+            f"its numbers from 1 on may number units, such as schools: --as {name}=categorical reads them as codes; "
+            f"if they number people, --leave-out {name}"
+        )
     if many and (others := _texts_among_numbers(present)) and len(others[0]) <= MAX_SIGN_LENGTH:
         return (
             f'most values are numbers, but {count_noun(len(others), "value")} such as "{others[0]}" '
@@ -347,6 +371,19 @@ def _remaining_question(name: str, present: pd.Series, kind: Kind, records: int)
     if many and not is_named_as_code(name) and write_padded_digits(map(str, present)):
         return f"leading zeros are kept, so the values are codes; --as {name}=count reads them as numbers"
     return ""
+
+
+def _is_text(present: pd.Series) -> bool:
+    """Return whether values (k,) are texts."""
+    import pandas as pd
+
+    return not pd.api.types.is_numeric_dtype(present.dtype) and not pd.api.types.is_datetime64_any_dtype(present.dtype)
+
+
+def _write_times(present: pd.Series) -> bool:
+    """Return whether nearly all different texts (k,) write a time of day or a duration, such as 1:34:47."""
+    texts = present.astype("str").drop_duplicates()
+    return bool(texts.str.fullmatch(TIME_TEXT).mean() >= MIN_TIME_SHARE)
 
 
 def _texts_among_numbers(present: pd.Series) -> list[str]:

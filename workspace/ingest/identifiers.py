@@ -21,6 +21,10 @@ FREE_TEXT_WORDS = 5
 """Median number of words from which a text is free text."""
 MIN_DISTINCT_SHARE = 0.1
 """Distinct values per record from which a column that is named like an identifier is suspected."""
+MIN_OWN_SHARE = 0.9
+"""Distinct texts per record from which nearly every record has one of its own: a list of people may have a double."""
+MIN_RECORDS_PER_CODE = 5
+"""Mean number of records with each value from which numbers that are named as codes need no question."""
 
 SERIAL_SPAN = 1.5
 """Range of whole numbers, in records, up to which numbers that all differ count the records."""
@@ -139,25 +143,64 @@ CODE_WORDS = frozenset(
     ]
 )
 """Words of a name that say that digits are a code of a classification."""
-LEVEL_WORDS = frozenset(
-    ["category", "class", "type", "state", "county", "country", "region", "province", "district", "municipality"]
-)
+AREA_WORDS = frozenset(["county", "country", "region", "province", "district", "municipality"])
+"""Areas, whose number is a code: the ``county_id`` of a person is no number of the person."""
+LEVEL_WORDS = AREA_WORDS | frozenset(
+    [
+        "category", "class", "type", "state", "department", "dept", "institution", "faculty", "hospital", "clinic", "ward",
+        "centre", "center", "branch", "abteilung", "klinik", "krankenhaus", "filiale", "gemeinde", "landkreis", "bundesland",
+    ]
+)  # fmt: skip
 """Last words of a name that say so too: a county is a code, the population of a county is none."""
+RELATION_WORDS = frozenset(["of", "per", "in", "by", "from", "to", "each", "pro", "je", "par", "por"])
+"""Words between two nouns, the first of which is what is counted: pupils per class, lines of code."""
+PERSON_WORDS = frozenset(
+    [
+        "surname", "forename", "firstname", "lastname", "fullname", "givenname", "familyname", "vorname", "nachname", "prenom",
+        "prénom", "apellido", "apellidos", "cognome",
+    ]
+)  # fmt: skip
+"""Words of a name that only names of people have."""
 
 
 def is_named_as_code(name: str) -> bool:
     """Return whether a column's name says that its values are codes of a classification, such as postal codes."""
     words = words_of_name(name)
+    if words[-1:] == ["id"] and not AREA_WORDS.isdisjoint(words[-2:]):
+        return True
     return (
         not CODE_WORDS.isdisjoint(words)
         or any(word.endswith("code") for word in words)
-        or any(word in LEVEL_WORDS for word in words[-1:])
+        or (any(word in LEVEL_WORDS for word in words[-1:]) and RELATION_WORDS.isdisjoint(words))
     )
+
+
+def is_surely_code(name: str, distinct: int, records: int) -> bool:
+    """Return whether numbers of a name of codes need no question: the name ends so, and each stands in many records.
+
+    distinct: number of different values
+    records: number of records with a value
+    """
+    words = [word for word in words_of_name(name) if not word.isdigit()]
+    last = words[-1] if words else ""
+    ends = last in CODE_WORDS | LEVEL_WORDS or last.endswith("code")
+    return ends and RELATION_WORDS.isdisjoint(words) and records >= MIN_RECORDS_PER_CODE * distinct
 
 
 def is_named_as_number_of_its_own(name: str) -> bool:
     """Return whether a column's name says that its values are numbers of records, people or other units."""
+    if is_named_as_code(name) and words_of_name(name)[-1] == "id":
+        return False
     return not NAME_WORDS[NUMBER_OF_ITS_OWN].isdisjoint(words_of_name(name))
+
+
+def names_people(name: str, distinct: int, records: int) -> bool:
+    """Return whether a column's name says that its texts name people, however few they are.
+
+    A ``name`` may be that of a thing, whose values repeat.
+    """
+    words = set(words_of_name(name))
+    return bool(PERSON_WORDS & words) or (bool({"name", "names"} & words) and 2 * distinct > records)
 
 
 def suspected_identifiers(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
@@ -190,8 +233,10 @@ def identifier_reasons(name: str, present: pd.Series, n_present: int | None = No
         found += [
             why
             for why, words in NAME_WORDS.items()
-            # a number is not somebody's name
-            if words & set(words_of_name(name)) and not (number and "names" in why)
+            # a number is not somebody's name, and the number of an area not that of a record
+            if words & set(words_of_name(name))
+            and not (number and "names" in why)
+            and not (why == NUMBER_OF_ITS_OWN and not is_named_as_number_of_its_own(name))
         ]
     return tuple(found)
 

@@ -1,0 +1,60 @@
+"""Whether whole numbers that repeat number units, such as schools, rather than measure something.
+
+Whoever numbers units begins at 1, and how many records a unit has says nothing about those of the next number. Numbers
+that measure something have a mode, and neighbours that are about as frequent, but for round ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
+
+MIN_RECORDS_PER_UNIT = 5
+"""Mean number of records with each value from which frequencies say something."""
+MAX_GREATEST_SHARE = 0.2
+"""Share of the records with one value from which it is the mode of a measurement."""
+QUARTER_SHARES = (0.1, 0.5)
+"""Least and greatest share of the records that each quarter of the range of numbers of units has."""
+MIN_ROUGHNESS = 3.0
+"""Mean of (a - b)^2 / (a + b) over neighbouring frequencies a and b from which they are unrelated; 1 for Poisson counts."""
+ROUND = 5
+"""Multiples of it are heaped where people round."""
+MAX_RANGE = 1 << 20
+
+
+def may_number_units(present: pd.Series, times: NDArray[np.intp] | None) -> bool:
+    """Return whether whole numbers, none negative, may number units.
+
+    ``present`` are the values (n,), or the distinct ones (k,) with the number of records of each in ``times``.
+    """
+    import numpy as np
+
+    values = present.to_numpy(dtype=np.float64)
+    records = float(len(values) if times is None else times[present.index.to_numpy()].sum())
+    high = int(values.max())
+    if values.min() != 1 or high > MAX_RANGE or high < 2 * ROUND:
+        return False
+    weights = None if times is None else times[present.index.to_numpy()].astype(np.float64)
+    frequencies = np.bincount(values.astype(np.int64), weights, high + 1)[1:].astype(np.float64)
+    n_values = int((frequencies > 0).sum())
+    if records < MIN_RECORDS_PER_UNIT * n_values or frequencies.max() > MAX_GREATEST_SHARE * records:
+        return False
+    quarters = [part.sum() / records for part in np.array_split(frequencies, 4)]
+    least, greatest = QUARTER_SHARES
+    if min(quarters) < least or max(quarters) > greatest:
+        return False
+    is_round = np.arange(1, high + 1) % ROUND == 0
+    return min(_roughness(frequencies), _roughness(frequencies[~is_round])) >= MIN_ROUGHNESS
+
+
+def _roughness(frequencies: NDArray[np.float64]) -> float:
+    """Return how unlike neighbouring frequencies (k,) are: 1 on average where they are Poisson counts of one mean."""
+    import numpy as np
+
+    sums = frequencies[1:] + frequencies[:-1]
+    differences = np.diff(frequencies)[sums > 0]
+    return float(np.mean(differences**2 / sums[sums > 0])) if len(differences) else 0.0
