@@ -16,7 +16,7 @@ from sfumato.engine.data.date_forms import DateForm
 from sfumato.engine.data.schema import Kind, Role, Variable
 from sfumato.engine.wording import count_noun
 
-from .date_votes import DateVote, NearlyDates, is_named_as_birth, vote_on_dates
+from .date_votes import DateVote, NearlyDates, is_named_as_birth, is_regular_series, vote_on_dates
 from .number_signs import write_padded_digits
 
 if TYPE_CHECKING:
@@ -214,10 +214,17 @@ def _profile_column(
         )
     if kind is Kind.DATE and is_named_as_birth(name):
         question = BIRTH_QUESTION.format(name=name)
-    if signs:
+    if signs and not _are_usual_signs(signs):
         rest = " and the rest for numbers" if kind in (Kind.COUNT, Kind.CONTINUOUS) else ""
         question = _question_of_signs(name, signs, rest)
     return ColumnProfile(variable, missing, distinct, question=question, signs=signs)
+
+
+def _are_usual_signs(signs: Sequence[str | float]) -> bool:
+    """Return whether all signs stand for a missing value in any file, so that among numbers or dates there is no doubt."""
+    from .dialects import AMBIGUOUS_MISSING_WORDS, MISSING_WORDS
+
+    return set(signs) <= set(MISSING_WORDS) - AMBIGUOUS_MISSING_WORDS
 
 
 def _question_of_signs(name: str, signs: Sequence[str | float], rest: str) -> str:
@@ -244,13 +251,19 @@ def _profile_dates(
     variable = replace(variable, kind=Kind.DATE, format=dates.format, missing=(*variable.missing, *dates.signs))
     distinct = int(present.nunique())
     questions = [
-        *([_question_of_signs(name, dates.signs, " and the rest for dates")] if dates.signs else []),
+        *(
+            [_question_of_signs(name, dates.signs, " and the rest for dates")]
+            if dates.signs and not _are_usual_signs(dates.signs)
+            else []
+        ),
         *dates.questions,
         *([BIRTH_QUESTION.format(name=name)] if is_named_as_birth(name) else []),
         # dates of birth are asked about already
         *(
             [OWN_DATE_QUESTION.format(name=name)]
-            if MAX_CODE_LEVELS < distinct == having and not is_named_as_birth(name)
+            if MAX_CODE_LEVELS < distinct == having
+            and not is_named_as_birth(name)
+            and not is_regular_series(present.astype("str").tolist(), dates.form)
             else []
         ),
     ]
@@ -358,7 +371,7 @@ def _remaining_question(
         return f"its name says that it is a number of its own, though values repeat; if it names people, --leave-out {name}"
     if is_text and many and _write_times(present):
         return f"its values are times, which are read as levels; write them as a number of seconds, or --leave-out {name}"
-    if kind is Kind.COUNT and may_number_units(present, times):
+    if kind is Kind.COUNT and may_number_units(name, present, times):
         return (
             f"its numbers from 1 on may number units, such as schools: --as {name}=categorical reads them as codes; "
             f"if they number people, --leave-out {name}"

@@ -24,15 +24,23 @@ MIN_ROUGHNESS = 3.0
 ROUND = 5
 """Multiples of it are heaped where people round."""
 MAX_RANGE = 1 << 20
+PLACE_IN_TIME_WORDS = frozenset(
+    ["round", "week", "day", "month", "year", "hour", "minute", "wave", "period", "age", "rank", "position", "runde", "woche", "tag"]
+)  # fmt: skip
+"""Words of a name that say that numbers from 1 on are an order, a time or an age."""
 
 
-def may_number_units(present: pd.Series, times: NDArray[np.intp] | None) -> bool:
-    """Return whether whole numbers, none negative, may number units.
+def may_number_units(name: str, present: pd.Series, times: NDArray[np.intp] | None) -> bool:
+    """Return whether whole numbers of a column of this name, none negative, may number units.
 
     ``present`` are the values (n,), or the distinct ones (k,) with the number of records of each in ``times``.
     """
     import numpy as np
 
+    from .identifiers import words_of_name
+
+    if not PLACE_IN_TIME_WORDS.isdisjoint(words_of_name(name)):
+        return False
     values = present.to_numpy(dtype=np.float64)
     records = float(len(values) if times is None else times[present.index.to_numpy()].sum())
     high = int(values.max())
