@@ -195,6 +195,8 @@ def _profile_column(
         return ColumnProfile(variable, missing, 0, (NO_VALUE,))
     # a column with labelled values is a classification, however many values it has
     why = () if labelled_values(about, codes) else identifier_reasons(name, present, having)
+    if not why and not isinstance(dates, NearlyDates) and kind.has_levels and _are_nearly_all_own(present, distinct, having):
+        why = ("nearly every record has a value of its own",)
     if may_name_rows and not why and distinct == having and _has_no_decimals(present):
         why = ("it has no name, as names of rows, and every record has a value of its own",)
     if why and kind in (Kind.CATEGORICAL, Kind.COUNT):
@@ -391,6 +393,17 @@ def _is_text(present: pd.Series) -> bool:
     import pandas as pd
 
     return not pd.api.types.is_numeric_dtype(present.dtype) and not pd.api.types.is_datetime64_any_dtype(present.dtype)
+
+
+def _are_nearly_all_own(present: pd.Series, distinct: int, records: int) -> bool:
+    """Return whether nearly all records have a text of their own, which is neither a number nor a time.
+
+    Such texts are names, addresses or words: as levels they would be released as they stand.
+    """
+    from .identifiers import MIN_OWN_SHARE
+
+    many = MAX_CODE_LEVELS < distinct and MIN_OWN_SHARE * records <= distinct
+    return many and _is_text(present) and not _texts_among_numbers(present) and not _write_times(present)
 
 
 def _write_times(present: pd.Series) -> bool:
