@@ -195,7 +195,12 @@ def _profile_column(
         return ColumnProfile(variable, missing, 0, (NO_VALUE,))
     # a column with labelled values is a classification, however many values it has
     why = () if labelled_values(about, codes) else identifier_reasons(name, present, having)
-    if not why and not isinstance(dates, NearlyDates) and kind.has_levels and _are_nearly_all_own(present, distinct, having):
+    if (
+        not why
+        and not isinstance(dates, NearlyDates)
+        and kind.has_levels
+        and _are_nearly_all_own(present, distinct, having)
+    ):
         why = ("nearly every record has a value of its own",)
     if may_name_rows and not why and distinct == having and _has_no_decimals(present):
         why = ("it has no name, as names of rows, and every record has a value of its own",)
@@ -247,6 +252,8 @@ def _profile_dates(
     dates: DateVote,
 ) -> ColumnProfile:
     """Return the profile of a column whose values have voted to be dates."""
+    from sfumato.engine.data.date_texts import read_dates
+
     if dates.signs:
         present = present[~present.isin(dates.signs)]
     having = len(present) if times is None else int(times[present.index].sum())
@@ -265,7 +272,7 @@ def _profile_dates(
             [OWN_DATE_QUESTION.format(name=name)]
             if MAX_CODE_LEVELS < distinct == having
             and not is_named_as_birth(name)
-            and not is_regular_series(present.astype("str").tolist(), dates.form)
+            and not is_regular_series(read_dates(present.astype("str").tolist(), dates.form))
             else []
         ),
     ]
@@ -321,7 +328,9 @@ def _kind_of_few_numbers(name: str, title: str, present: pd.Series, times: NDArr
     is_number = read_few_numbers(name, title, present, times)
     if is_number:
         return number, ""
-    asked = "" if is_number is False else f"few whole numbers are read as codes; --as {name}={number} reads them as numbers"
+    asked = (
+        "" if is_number is False else f"few whole numbers are read as codes; --as {name}={number} reads them as numbers"
+    )
     return Kind.CATEGORICAL, asked
 
 
@@ -337,17 +346,26 @@ def _has_one_length(present: pd.Series) -> bool:
     return bool(present.min() >= 10) and len(f"{present.min():.0f}") == len(f"{present.max():.0f}")
 
 
-def _remaining_question(
-    name: str, present: pd.Series, times: NDArray[np.intp] | None, kind: Kind, records: int
-) -> str:
+def _remaining_question(name: str, present: pd.Series, times: NDArray[np.intp] | None, kind: Kind, records: int) -> str:
     """Return what the values of a column may be besides its kind, with the option that says so.
 
     ``present`` are the values (n,), or the distinct ones (k,) with the number of records of each in ``times``.
     """
+    import pandas as pd
+
     from .given_names import may_name_people, names_places
-    from .identifiers import MAX_VALUES_EXAMINED, is_named_as_code, is_named_as_number_of_its_own, names_people, words_of_name
+    from .identifiers import (
+        MAX_VALUES_EXAMINED,
+        is_named_as_code,
+        is_named_as_number_of_its_own,
+        names_people,
+        words_of_name,
+    )
     from .unit_numbers import may_number_units
 
+    if kind is Kind.DATE and MAX_CODE_LEVELS < present.nunique() == records and not _is_text(present):
+        moments = pd.to_datetime(present, utc=True).dt.tz_localize(None).to_numpy()
+        return "" if is_regular_series(moments) else OWN_DATE_QUESTION.format(name=name)
     # numbers of many lengths are magnitudes: numbers of persons or firms fill one length
     own = kind is Kind.COUNT and MAX_CODE_LEVELS < present.nunique() == records
     # values of a long column come in their own order, not in that of the file
@@ -372,11 +390,13 @@ def _remaining_question(
     ):
         return f"its name says that it is a number of its own, though values repeat; if it names people, --leave-out {name}"
     if is_text and many and _write_times(present):
-        return f"its values are times, which are read as levels; write them as a number of seconds, or --leave-out {name}"
+        return (
+            f"its values are times, which are read as levels; write them as a number of seconds, or --leave-out {name}"
+        )
     if kind is Kind.COUNT and may_number_units(name, present, times):
         return (
-            f"its numbers from 1 on may number units, such as schools: --as {name}=categorical reads them as codes; "
-            f"if they number people, --leave-out {name}"
+            f"its numbers may be those of units, such as schools: --as {name}=categorical reads them as codes; if they "
+            f"number people, --leave-out {name}"
         )
     if many and (others := _texts_among_numbers(present)) and len(others[0]) <= MAX_SIGN_LENGTH:
         return (
@@ -402,7 +422,7 @@ def _are_nearly_all_own(present: pd.Series, distinct: int, records: int) -> bool
     """
     from .identifiers import MIN_OWN_SHARE
 
-    many = MAX_CODE_LEVELS < distinct and MIN_OWN_SHARE * records <= distinct
+    many = distinct > MAX_CODE_LEVELS and MIN_OWN_SHARE * records <= distinct
     return many and _is_text(present) and not _texts_among_numbers(present) and not _write_times(present)
 
 

@@ -43,6 +43,14 @@ MAX_ODD_SHARE = 0.3
 """Largest share of the records that signs of no value among dates may have."""
 MAX_NUMBER = 10.0**9
 """Number from which a column of numbers is none of dates such as 20221005."""
+SECONDS_OF_DAY = 86_400
+SECONDS_BETWEEN = frozenset(
+    [*(part * unit for unit in (1, 60) for part in (1, 2, 5, 10, 15, 20, 30)), *(3600 * part for part in (1, 2, 3, 4, 6, 8, 12))]
+    + [SECONDS_OF_DAY * days for days in (1, 7, 14, 28)]
+)  # fmt: skip
+"""Usual steps of time series within a day, and of days and weeks."""
+MONTHS_BETWEEN = frozenset([1, 2, 3, 6, 12])
+"""Usual steps of time series of months, quarters and years."""
 MIN_REGULAR_SHARE = 0.9
 """Share of the steps between dates that have one length in a time series with gaps."""
 LAST_YEAR = 9999
@@ -66,7 +74,8 @@ _LOOKS = (
         r"(?P<first>\d{1,2})(?P<sign>[ ./-]?)(?P<month>[A-Za-z]{3})(?P=sign)(?P<last>\d{4}|\d{2})" + _TIME, re.ASCII
     ),
     re.compile(
-        r"(?P<month>[A-Za-z]{3})(?P<sign>[ ./-])(?P<first>\d{1,2})(?P<second>,? |[./-])(?P<last>\d{4}|\d{2})" + _TIME, re.ASCII
+        r"(?P<month>[A-Za-z]{3})(?P<sign>[ ./-])(?P<first>\d{1,2})(?P<second>,? |[./-])(?P<last>\d{4}|\d{2})" + _TIME,
+        re.ASCII,
     ),
     re.compile(r"(?P<first>\d{8})" + _TIME, re.ASCII),
 )
@@ -321,24 +330,30 @@ def _questions(
         yield f"the file writes dates in more than one way, a release writes them all as {form.text}"
 
 
-def is_regular_series(texts: Sequence[str], form: DateForm) -> bool:
-    """Return whether dates (n,) follow each other in the order of the file, with nearly all steps of one length.
+def is_regular_series(moments: NDArray[np.datetime64]) -> bool:
+    """Return whether dates (n,) follow each other in the order of the file, with nearly all steps of one usual length.
 
-    They are those of a time series, such as the weather of each day, and none of people. Dates on one day of the month
-    follow each other by months.
+    They are those of a time series, such as the weather of each day, and none of people. Dates on one day of the month,
+    or on its last, follow each other by months.
     """
     import numpy as np
 
-    from sfumato.engine.data.date_texts import read_dates
-
-    moments = read_dates(texts, form)
     if len(moments) < 3 or np.isnat(moments).any():
         return False
-    months = moments.astype("datetime64[M]")
-    into_month = moments - months.astype("datetime64[s]")
-    steps = np.diff(moments if np.ptp(into_month.astype(np.int64)) else months).astype(np.int64)
-    _, times = np.unique(steps, return_counts=True)
-    return bool((steps > 0).all() or (steps < 0).all()) and int(times.max()) >= MIN_REGULAR_SHARE * len(steps)
+    seconds = moments.astype("datetime64[s]")
+    for shift in (0, 1):
+        shifted = seconds + np.timedelta64(shift, "D")
+        months = shifted.astype("datetime64[M]")
+        into_month = (shifted - months.astype("datetime64[s]")).astype(np.int64)
+        # tomorrow is the first of a month
+        of_months = not np.ptp(into_month) and (not shift or into_month[0] < SECONDS_OF_DAY)
+        steps = np.abs(np.diff(months if of_months else seconds).astype(np.int64))
+        lengths, times = np.unique(steps, return_counts=True)
+        length, most = int(lengths[times.argmax()]), int(times.max())
+        is_usual = length in MONTHS_BETWEEN if of_months else length in SECONDS_BETWEEN
+        if is_usual and most >= MIN_REGULAR_SHARE * len(steps):
+            return bool((moments[1:] > moments[:-1]).all() or (moments[1:] < moments[:-1]).all())
+    return False
 
 
 def is_named_as_birth(name: str) -> bool:

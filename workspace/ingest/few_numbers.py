@@ -109,7 +109,9 @@ COUNT_NAMES = re.compile(
     r"n?(?:kids?|child|children|chd|sibs?|brothers?|sisters?)(?:lt|gt|u|under)?|n(?:visits?|persons?|members?|partners?)|num(?!b|er)[a-z]{3,}"
 )
 """Words of a name that say so of numbers whose frequencies fall from 0 on."""
-SCHOOL_NAMES = re.compile(r"educ[a-z]{0,2}|education|school|schooling|y(?:rs?|ears?)?_?sch(?:ool(?:ing)?)?|ed(?:uc)?yrs")
+SCHOOL_NAMES = re.compile(
+    r"educ[a-z]{0,2}|education|school|schooling|y(?:rs?|ears?)?_?sch(?:ool(?:ing)?)?|ed(?:uc)?yrs"
+)
 """Words of a name that may say that numbers are years of education."""
 SCHOOL_YEARS = range(12, 26)
 """Years of the longest education in a column of years of education."""
@@ -122,13 +124,15 @@ QUANTITY_PHRASE = re.compile(r"\b(?:no|nr|number)\b\.? of\b|\bhow (?:many|old|of
 MIN_VALUES_THAT_FALL = 8
 """Fewest distinct values whose falling frequencies show a count; codes of fewer levels often fall by chance."""
 MIN_VALUES_OF_DOUBT = 10
-"""Distinct values from which numbers other than 1 to k may be a measurement."""
+"""Distinct values from which numbers other than 1 to k may be a measurement; fewer where codes would begin at 2."""
 STRONG_FALL, FALL = -0.9, -0.8
 """Rank correlations of a value with its frequency up to which the frequencies of a count, or of what may be one, fall."""
 PEAK, SIDE = -0.85, 0.7
 """Rank correlations of the distance from the most frequent value with the frequency, and of the values on either side of
 it, from which the frequencies have one peak. Of 10 codes in a random order 1 in 100 have.
 """
+MIN_VALUES_FROM_1 = 15
+"""Distinct values from which numbers from 1 to k may be a measurement with a peak."""
 MIN_FILLED = 0.8
 """Share of the whole numbers between the least and the greatest that a measurement with a peak has."""
 
@@ -199,7 +203,7 @@ def _may_count(frequencies: pd.Series) -> tuple[bool, bool]:
     counts = low in (0, 1) and len(frequencies) >= MIN_VALUES_THAT_FALL and _falls(frequencies, STRONG_FALL)
     one_to_k = low == 1 and high == len(frequencies)
     doubt = (low == 0 and len(frequencies) > 3 and _falls(frequencies, FALL)) or (
-        len(frequencies) >= MIN_VALUES_OF_DOUBT and not one_to_k
+        len(frequencies) >= (MIN_VALUES_OF_DOUBT if low < 2 else MIN_VALUES_THAT_FALL) and not one_to_k
     )
     return counts, doubt
 
@@ -211,7 +215,8 @@ def _has_peak(frequencies: pd.Series) -> bool:
     values, heights = frequencies.index.to_numpy(dtype=float), frequencies.to_numpy(dtype=float)
     low, high = values.min(), values.max()
     one_to_k = low == 1 and high == len(values)
-    if len(values) < MIN_VALUES_OF_DOUBT or one_to_k or len(values) < MIN_FILLED * (high - low + 1):
+    fewest = MIN_VALUES_FROM_1 if one_to_k else MIN_VALUES_OF_DOUBT
+    if len(values) < fewest or len(values) < MIN_FILLED * (high - low + 1):
         return False
     top = int(heights.argmax())
     rises = _rank_correlation(values[: top + 1], heights[: top + 1])

@@ -34,7 +34,9 @@ MAX_WORDS = 7
 """Most words of a name."""
 
 
-PLACE_WORDS = frozenset(["airport", "airline", "station", "city", "town", "village", "county", "country", "street", "river"])
+PLACE_WORDS = frozenset(
+    ["airport", "airline", "station", "city", "town", "village", "county", "country", "street", "river"]
+)
 """Words of a column's name that say that its values name something which is often named after a person."""
 
 

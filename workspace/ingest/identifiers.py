@@ -6,7 +6,7 @@ Reasons refer to the column's name and to the form of its values; they never con
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -148,7 +148,7 @@ AREA_WORDS = frozenset(["county", "country", "region", "province", "district", "
 LEVEL_WORDS = AREA_WORDS | frozenset(
     [
         "category", "class", "type", "state", "department", "dept", "institution", "faculty", "hospital", "clinic", "ward",
-        "centre", "center", "branch", "abteilung", "klinik", "krankenhaus", "filiale", "gemeinde", "landkreis", "bundesland",
+        "centre", "center", "branch", "location", "firm", "company", "abteilung", "klinik", "krankenhaus", "filiale", "gemeinde", "landkreis", "bundesland",
     ]
 )  # fmt: skip
 """Last words of a name that say so too: a county is a code, the population of a county is none."""
@@ -161,6 +161,12 @@ PERSON_WORDS = frozenset(
     ]
 )  # fmt: skip
 """Words of a name that only names of people have."""
+PERSON_UNITS = frozenset(
+    ["patient", "subject", "respondent", "participant", "proband", "person", "pupil", "student", "employee", "customer"]
+)
+"""Last words of a name that say that numbers are those of people."""
+UNIT_NUMBER = re.compile(r"(?!num|alumi|plati|mag)[a-zà-ÿ]{2,}(?:num|nr|nbr)")
+"""Words that say that a number is that of a unit: persnum, casenum, hausnr."""
 
 
 def is_named_as_code(name: str) -> bool:
@@ -173,6 +179,19 @@ def is_named_as_code(name: str) -> bool:
         or any(word.endswith("code") for word in words)
         or (any(word in LEVEL_WORDS for word in words[-1:]) and RELATION_WORDS.isdisjoint(words))
     )
+
+
+def _names_area(words: Sequence[str]) -> bool:
+    """Return whether the words of a name end in the name of an area: ``state name``, not ``name``."""
+    from .given_names import names_places
+
+    before = [word for word in words if word not in ("name", "names")][-1:]
+    return names_places(words) or not (AREA_WORDS | {"state"}).isdisjoint(before)
+
+
+def _numbers_persons(words: Sequence[str]) -> bool:
+    """Return whether the words of a name end in a person: ``patient`` has the number of one, ``patient age`` has none."""
+    return any(word in PERSON_UNITS for word in [word for word in words if not word.isdigit()][-1:])
 
 
 def is_surely_code(name: str, distinct: int, records: int) -> bool:
@@ -191,7 +210,12 @@ def is_named_as_number_of_its_own(name: str) -> bool:
     """Return whether a column's name says that its values are numbers of records, people or other units."""
     if is_named_as_code(name) and words_of_name(name)[-1] == "id":
         return False
-    return not NAME_WORDS[NUMBER_OF_ITS_OWN].isdisjoint(words_of_name(name))
+    words = words_of_name(name)
+    return (
+        not NAME_WORDS[NUMBER_OF_ITS_OWN].isdisjoint(words)
+        or _numbers_persons(words)
+        or any(map(UNIT_NUMBER.fullmatch, words))
+    )
 
 
 def names_people(name: str, distinct: int, records: int) -> bool:
@@ -199,8 +223,10 @@ def names_people(name: str, distinct: int, records: int) -> bool:
 
     A ``name`` may be that of a thing, whose values repeat.
     """
-    words = set(words_of_name(name))
-    return bool(PERSON_WORDS & words) or (bool({"name", "names"} & words) and 2 * distinct > records)
+    words = words_of_name(name)
+    return not PERSON_WORDS.isdisjoint(words) or (
+        not {"name", "names"}.isdisjoint(words) and not _names_area(words) and 2 * distinct > records
+    )
 
 
 def suspected_identifiers(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
@@ -233,9 +259,9 @@ def identifier_reasons(name: str, present: pd.Series, n_present: int | None = No
         found += [
             why
             for why, words in NAME_WORDS.items()
-            # a number is not somebody's name, and the number of an area not that of a record
+            # a number is not somebody's name, and the name or the number of an area not those of a record
             if words & set(words_of_name(name))
-            and not (number and "names" in why)
+            and not ("names" in why and (number or _names_area(words_of_name(name))))
             and not (why == NUMBER_OF_ITS_OWN and not is_named_as_number_of_its_own(name))
         ]
     return tuple(found)

@@ -1,7 +1,8 @@
 """Whether whole numbers that repeat number units, such as schools, rather than measure something.
 
-Whoever numbers units begins at 1, and how many records a unit has says nothing about those of the next number. Numbers
-that measure something have a mode, and neighbours that are about as frequent, but for round ones.
+The records of a unit often follow each other, or are as many as those of any other. Whoever numbers units begins at 1, and how many records a unit has says
+nothing about those of the next number. Numbers that measure something have a mode, and neighbours that are about as
+frequent, but for round ones.
 """
 
 from __future__ import annotations
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+MIN_UNITS = 20
+"""Different values above which whole numbers are not taken for few codes anyhow."""
+MIN_RECORDS_PER_BLOCK = 2
+"""Mean number of records with each value from which records that follow each other say something."""
 MIN_RECORDS_PER_UNIT = 5
 """Mean number of records with each value from which frequencies say something."""
 MAX_GREATEST_SHARE = 0.2
@@ -37,14 +42,20 @@ def may_number_units(name: str, present: pd.Series, times: NDArray[np.intp] | No
     """
     import numpy as np
 
+    from .few_numbers import MEASURE_WORDS, QUANTITY_WORDS
     from .identifiers import words_of_name
 
-    if not PLACE_IN_TIME_WORDS.isdisjoint(words_of_name(name)):
+    if not (PLACE_IN_TIME_WORDS | MEASURE_WORDS | QUANTITY_WORDS).isdisjoint(words_of_name(name)):
         return False
     values = present.to_numpy(dtype=np.float64)
+    if times is None and (_stand_in_blocks(values) or _are_equally_frequent(values)):
+        return True
     records = float(len(values) if times is None else times[present.index.to_numpy()].sum())
     high = int(values.max())
     if values.min() != 1 or high > MAX_RANGE or high < 2 * ROUND:
+        return False
+    # numbers that are all tens apart are rounded
+    if int(np.gcd.reduce(values.astype(np.int64) - 1)) > 1:
         return False
     weights = None if times is None else times[present.index.to_numpy()].astype(np.float64)
     frequencies = np.bincount(values.astype(np.int64), weights, high + 1)[1:].astype(np.float64)
@@ -57,6 +68,23 @@ def may_number_units(name: str, present: pd.Series, times: NDArray[np.intp] | No
         return False
     is_round = np.arange(1, high + 1) % ROUND == 0
     return min(_roughness(frequencies), _roughness(frequencies[~is_round])) >= MIN_ROUGHNESS
+
+
+def _stand_in_blocks(values: NDArray[np.float64]) -> bool:
+    """Return whether the records (n,) of each of many values follow each other, as those of the units of a panel do."""
+    import numpy as np
+
+    n_values = len(np.unique(values))
+    n_blocks = 1 + int(np.count_nonzero(np.diff(values)))
+    return MIN_UNITS < n_values == n_blocks and len(values) >= MIN_RECORDS_PER_BLOCK * n_values
+
+
+def _are_equally_frequent(values: NDArray[np.float64]) -> bool:
+    """Return whether each of many values has as many records (n,) as every other, as the units of a panel have."""
+    import numpy as np
+
+    _, times = np.unique(values, return_counts=True)
+    return len(times) > MIN_UNITS and int(times.min()) == int(times.max()) >= MIN_RECORDS_PER_BLOCK
 
 
 def _roughness(frequencies: NDArray[np.float64]) -> float:

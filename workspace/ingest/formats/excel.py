@@ -164,7 +164,10 @@ def _sheet_table(sheet: Sequence[tuple[Any, ...]], form: TextFormat) -> tuple[pd
     )
     if unnamed:
         verb = "has no name and is" if len(unnamed) == 1 else "have no name and are"
-        remarks = (*remarks, f"{count_noun(len(unnamed), 'column')} {verb} named by place: {', '.join(unnamed[:MAX_NAMED])}")
+        remarks = (
+            *remarks,
+            f"{count_noun(len(unnamed), 'column')} {verb} named by place: {', '.join(unnamed[:MAX_NAMED])}",
+        )
     errors, missing = 0, {"", *form.missing}
     columns: dict[int, pd.Series] = {}
     for j in range(len(header)):
