@@ -314,7 +314,8 @@ def _questions(
 
     from sfumato.engine.data.date_texts import write_dates
 
-    if form.text.startswith("yyyymmdd"):
+    # steps of a week, or to the next month, are regular in dates and not in numbers
+    if form.text.startswith("yyyymmdd") and not is_regular_series(moments[is_date]):
         yield f"numbers that are all dates are read as {form.text}; --as {name}=count reads them as numbers"
     years = moments[is_date].astype("datetime64[Y]").astype(np.int64) + 1970
     if form.has_short_year:

@@ -37,6 +37,11 @@ QUANTITY_WORDS = frozenset(
         "members",
         "goals",
         "points",
+        "bedrooms",
+        "bathrooms",
+        "deaths",
+        "accidents",
+        "storeys",
         "score",
         "scores",
         "rooms",
@@ -81,7 +86,13 @@ GROUP_WORDS = frozenset(
         "range",
         "level",
         "stage",
+        "levels",
+        "grade",
+        "grades",
+        "arm",
+        "arms",
         "type",
+        "types",
         "code",
         "codes",
         "coded",
@@ -99,10 +110,14 @@ GROUP_WORDS = frozenset(
 MEASURE_WORDS = frozenset(
     [
         "width", "height", "depth", "length", "weight", "diameter", "thickness", "temperature", "speed", "distance", "duration",
-        "year", "yr", "jahr", "année", "año",
+        "price", "cost", "pay", "wage", "jahr", "année", "año",
     ]
 )  # fmt: skip
 """Words that say so of numbers that do not number levels: a ``height`` from 1 to 3 may be low, middle and high."""
+YEAR_NAMES = re.compile(r"[a-z]*(?:year|yr)")
+"""Words of a name that say that a number is a year."""
+PLURAL = re.compile(r"(?!.*(?:ss|us|is|ies)$|lens$|news$)[a-zà-ÿ]{3,}s|[a-z]+(?<!ser)(?<!spec)ies")
+"""Words that name several things: where many values may be counts, they are."""
 MAX_DIGIT = 9
 """Greatest code of one digit: with 9 for no answer, codes do not follow each other either."""
 COUNT_NAMES = re.compile(
@@ -159,7 +174,12 @@ def read_few_numbers(name: str, title: str, present: pd.Series, times: NDArray[n
         return True
     words = words_of_name(name)
     if GROUP_WORDS.isdisjoint([*words, *words_of_name(title)]):
-        if not numbers_levels and high > MAX_DIGIT and not MEASURE_WORDS.isdisjoint(words):
+        is_measured = not MEASURE_WORDS.isdisjoint(words) or any(map(YEAR_NAMES.fullmatch, words))
+        if is_measured and not numbers_levels and high > MAX_DIGIT:
+            return True
+        # a graded symptom has fewer values: headaches from 0 to 3
+        many = len(values) >= MIN_VALUES_THAT_FALL
+        if doubt and low < 2 and many and any(map(PLURAL.fullmatch, words[-1:])):
             return True
         if low == 0 and _falls(frequencies, FALL) and any(map(COUNT_NAMES.fullmatch, words)):
             return True

@@ -145,6 +145,16 @@ def test_names_of_counts_settle_frequencies_that_fall_from_0() -> None:
     assert profile("numdep", rising).variable.kind is Kind.CATEGORICAL
 
 
+def test_a_plural_names_a_count_of_many_values_and_a_graded_symptom_stays_in_doubt() -> None:
+    ants = np.r_[RNG.poisson(3, N // 2), np.zeros(N // 2, dtype=int), 14]
+    assert (profile("ants", ants).variable.kind, profile("ants", ants).question) == (Kind.COUNT, "")
+    assert "=count" in profile("antenna", ants).question
+    grades = RNG.choice(4, N, p=[0.6, 0.25, 0.1, 0.05])
+    assert "=count" in profile("headaches", grades).question
+    for name in ("status", "species", "class", "arms", "diagnosis"):
+        assert profile(name, ants).variable.kind is Kind.CATEGORICAL, name
+
+
 def test_a_size_may_be_counted_or_coded() -> None:
     sizes = RNG.choice([1, 2, 3, 4, 5, 6], N, p=[0.1, 0.4, 0.2, 0.2, 0.05, 0.05])
     assert "--as size=count" in profile("size", sizes).question
@@ -239,6 +249,14 @@ def test_dates_that_each_name_one_person_are_still_asked_about(tmp_path: Path) -
     moments = pd.to_datetime(pd.Series(admissions()))
     assert "date of its own" in profile("admitted", moments).question, "as a sheet stores them"
     assert not profile("at", pd.Series(pd.date_range("2030-01-01", periods=200))).question
+
+
+def test_numbers_that_are_dates_of_a_series_are_no_question_and_others_are(tmp_path: Path) -> None:
+    weeks = [(date(2031, 1, 3) + timedelta(days=7 * i)).strftime("%Y%m%d") for i in range(200)]
+    column = profile_text(tmp_path, "at", weeks)
+    assert (column.variable.kind, column.variable.format, column.question) == (Kind.DATE, "yyyymmdd", "")
+    days = [day.strftime("%Y%m%d") for day in admissions()]
+    assert "--as at=count" in profile_text(tmp_path, "at", days).question
 
 
 def test_the_first_of_each_month_says_which_part_is_the_month(tmp_path: Path) -> None:
