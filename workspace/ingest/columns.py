@@ -55,6 +55,10 @@ TIME_TEXT = r"[+-]?(?:\d+ days?,? )?[+-]?\d{1,3}:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?
 """Times of day and durations, as spreadsheets and programs write them."""
 MIN_TIME_SHARE = 0.95
 """Share of the different texts that write a time from which a column has times."""
+PLACE_QUESTION = (
+    "most records have a place of their own, within 100 m; if people live there, --leave-out {name}, or --keep {name} to "
+    "have them"
+)
 ROW_NAMES = ("column_1", "row_names", "Unnamed: 0")
 """Names that a first column gets that has none."""
 
@@ -359,6 +363,7 @@ def _remaining_question(name: str, present: pd.Series, times: NDArray[np.intp] |
         is_named_as_code,
         is_named_as_number_of_its_own,
         names_people,
+        places_records,
         words_of_name,
     )
     from .unit_numbers import may_number_units
@@ -372,6 +377,8 @@ def _remaining_question(name: str, present: pd.Series, times: NDArray[np.intp] |
     ascends = len(present) <= UNIQUE_VALUES_FROM and present.is_monotonic_increasing
     if own and (ascends or _has_one_length(present)):
         return f"every record has a number of its own; if it names the record, --leave-out {name}"
+    if kind is Kind.CONTINUOUS and places_records(name, present, records):
+        return PLACE_QUESTION.format(name=name)
     # names that repeat are no identifiers by their number, and would be released as levels
     is_text = kind.has_levels and _is_text(present)
     if is_text and names_people(name, present.nunique(), records):

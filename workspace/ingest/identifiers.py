@@ -161,6 +161,8 @@ PERSON_WORDS = frozenset(
     ]
 )  # fmt: skip
 """Words of a name that only names of people have."""
+LATITUDE_WORDS = frozenset(["lat", "latitude", "latitud", "latitudine", "breitengrad", "breedtegraad"])
+"""Words of a name that say that a column has the latitudes of places."""
 PERSON_UNITS = frozenset(
     ["patient", "subject", "respondent", "participant", "proband", "person", "pupil", "student", "employee", "customer"]
 )
@@ -216,6 +218,24 @@ def is_named_as_number_of_its_own(name: str) -> bool:
         or _numbers_persons(words)
         or any(map(UNIT_NUMBER.fullmatch, words))
     )
+
+
+def places_records(name: str, present: pd.Series, records: int) -> bool:
+    """Return whether a column has latitudes that place most of its records within about 100 m, each at its own.
+
+    ``present`` are the values (n,), or the distinct ones. The longitudes beside them say nothing without them.
+    """
+    if LATITUDE_WORDS.isdisjoint(words_of_name(name)) or not pd.api.types.is_float_dtype(present.dtype):
+        return False
+    different = present.drop_duplicates()
+    if (
+        len(different) <= MAX_LEVELS_NOT_IDENTIFYING
+        or 2 * len(different) < records
+        or float(different.abs().max()) > 90
+    ):
+        return False
+    # two decimals of a degree are a square kilometre
+    return bool(((different * 100) % 1).between(1e-6, 1 - 1e-6).mean() > MIN_FORM_SHARE)
 
 
 def names_people(name: str, distinct: int, records: int) -> bool:

@@ -294,6 +294,18 @@ def test_times_of_day_and_durations_are_asked_about_and_not_left_out(tmp_path: P
     assert "times" not in scores.question
 
 
+def test_latitudes_that_place_single_records_are_asked_about() -> None:
+    homes = RNG.uniform(46.4, 48.9, N).round(5)
+    for name in ("lat", "home_latitude", "Breitengrad"):
+        assert f"--keep {name} to have them" in profile(name, homes).question
+    clinics = RNG.choice(homes[:30], N)
+    coarse = RNG.uniform(46.4, 48.9, N).round(1)
+    for what, values in {"clinics": clinics, "a grid": coarse, "metres": homes * 10_000}.items():
+        assert not profile("lat", values).question, what
+    for name in ("latency", "relation", "late"):
+        assert not profile(name, homes).question, name
+
+
 def write_sheet(folder: Path, rows: list[list[object]]) -> str:
     book = openpyxl.Workbook()
     for row in rows:
