@@ -357,11 +357,13 @@ def _remaining_question(name: str, present: pd.Series, times: NDArray[np.intp] |
     """
     import pandas as pd
 
+    from .few_numbers import says_quantity
     from .given_names import may_name_people, names_places
     from .identifiers import (
         MAX_VALUES_EXAMINED,
         is_named_as_code,
         is_named_as_number_of_its_own,
+        is_named_as_person,
         names_people,
         places_records,
         words_of_name,
@@ -393,7 +395,7 @@ def _remaining_question(name: str, present: pd.Series, times: NDArray[np.intp] |
     if (
         present.nunique() > MAX_CODE_LEVELS
         and kind in (Kind.CATEGORICAL, Kind.COUNT)
-        and is_named_as_number_of_its_own(name)
+        and (is_named_as_number_of_its_own(name) or (is_named_as_person(name) and not says_quantity(name, "")))
     ):
         return f"its name says that it is a number of its own, though values repeat; if it names people, --leave-out {name}"
     if is_text and many and _write_times(present):

@@ -184,7 +184,7 @@ def read_few_numbers(name: str, title: str, present: pd.Series, times: NDArray[n
         if low == 0 and _falls(frequencies, FALL) and any(map(COUNT_NAMES.fullmatch, words)):
             return True
         if any(map(SCHOOL_NAMES.fullmatch, words)) and _may_be_school_years(values):
-            return True if int(frequencies.idxmax()) == COMPLETED_YEARS else None
+            return True if _most_frequent(frequencies) == COMPLETED_YEARS else None
         doubt = doubt or not SIZE_WORDS.isdisjoint(words)
     return None if doubt else False
 
@@ -210,16 +210,22 @@ def _rank_correlation(some: NDArray[np.float64], others: NDArray[np.float64]) ->
     return float(np.corrcoef(*ranks)[0, 1]) if all(len(rank) > 1 and np.ptp(rank) for rank in ranks) else 0.0
 
 
+def _most_frequent(frequencies: pd.Series) -> int:
+    """Return the value with the greatest of the frequencies (k,)."""
+    return int(frequencies.index.to_numpy()[int(frequencies.to_numpy().argmax())])
+
+
 def _falls(frequencies: pd.Series, most: float) -> bool:
     """Return whether frequencies (k,) fall with the value, with a peak at the first three values."""
     values = frequencies.index.to_numpy(dtype=float)
-    peak = int(frequencies.idxmax())
-    return peak <= values.min() + 2 and _rank_correlation(values, frequencies.to_numpy(dtype=float)) <= most
+    starts = _most_frequent(frequencies) <= values.min() + 2
+    return bool(starts) and _rank_correlation(values, frequencies.to_numpy(dtype=float)) <= most
 
 
 def _may_count(frequencies: pd.Series) -> tuple[bool, bool]:
     """Return whether values with these frequencies (k,) count something, and whether they may."""
-    low, high = int(frequencies.index.min()), int(frequencies.index.max())
+    values = frequencies.index.to_numpy()
+    low, high = int(values.min()), int(values.max())
     counts = low in (0, 1) and len(frequencies) >= MIN_VALUES_THAT_FALL and _falls(frequencies, STRONG_FALL)
     one_to_k = low == 1 and high == len(frequencies)
     doubt = (low == 0 and len(frequencies) > 3 and _falls(frequencies, FALL)) or (

@@ -164,7 +164,20 @@ PERSON_WORDS = frozenset(
 LATITUDE_WORDS = frozenset(["lat", "latitude", "latitud", "latitudine", "breitengrad", "breedtegraad"])
 """Words of a name that say that a column has the latitudes of places."""
 PERSON_UNITS = frozenset(
-    ["patient", "subject", "respondent", "participant", "proband", "person", "pupil", "student", "employee", "customer"]
+    [
+        "patient",
+        "subject",
+        "respondent",
+        "participant",
+        "proband",
+        "person",
+        "pupil",
+        "student",
+        "employee",
+        "customer",
+        "father",
+        "mother",
+    ]
 )
 """Last words of a name that say that numbers are those of people."""
 UNIT_NUMBER = re.compile(r"(?!num|alumi|plati|mag)[a-zà-ÿ]{2,}(?:num|nr|nbr)")
@@ -191,9 +204,10 @@ def _names_area(words: Sequence[str]) -> bool:
     return names_places(words) or not (AREA_WORDS | {"state"}).isdisjoint(before)
 
 
-def _numbers_persons(words: Sequence[str]) -> bool:
-    """Return whether the words of a name end in a person: ``patient`` has the number of one, ``patient age`` has none."""
-    return any(word in PERSON_UNITS for word in [word for word in words if not word.isdigit()][-1:])
+def is_named_as_person(name: str) -> bool:
+    """Return whether a name ends in a person: ``patient`` has the number of one, ``patient age`` has none."""
+    words = [word for word in words_of_name(name) if not word.isdigit()]
+    return any(word in PERSON_UNITS for word in words[-1:])
 
 
 def is_surely_code(name: str, distinct: int, records: int) -> bool:
@@ -213,11 +227,7 @@ def is_named_as_number_of_its_own(name: str) -> bool:
     if is_named_as_code(name) and words_of_name(name)[-1] == "id":
         return False
     words = words_of_name(name)
-    return (
-        not NAME_WORDS[NUMBER_OF_ITS_OWN].isdisjoint(words)
-        or _numbers_persons(words)
-        or any(map(UNIT_NUMBER.fullmatch, words))
-    )
+    return not NAME_WORDS[NUMBER_OF_ITS_OWN].isdisjoint(words) or any(map(UNIT_NUMBER.fullmatch, words))
 
 
 def places_records(name: str, present: pd.Series, records: int) -> bool:

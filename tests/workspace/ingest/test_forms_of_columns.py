@@ -69,12 +69,12 @@ def test_the_number_of_an_area_is_a_code_and_the_number_of_a_person_is_left_out(
         assert not profile(name, repeated).is_included
 
 
-@pytest.mark.parametrize("name", ["patient", "employee", "persnr", "hh_casenum"])
+@pytest.mark.parametrize("name", ["patient", "employee", "persnr", "hh_casenum", "mother"])
 def test_numbers_that_are_named_after_people_are_asked_about(name: str) -> None:
     assert f"--leave-out {name}" in profile(name, RNG.choice(np.arange(3, 900, 7), N)).question
 
 
-@pytest.mark.parametrize("name", ["patients", "num_visits", "patient age", "minimum"])
+@pytest.mark.parametrize("name", ["patients", "num_visits", "patient age", "minimum", "age of mother"])
 def test_counts_of_people_are_not(name: str) -> None:
     assert not profile(name, RNG.permutation(RNG.poisson(40, N))).question
 
