@@ -206,8 +206,9 @@ def _rank_correlation(some: NDArray[np.float64], others: NDArray[np.float64]) ->
     import numpy as np
     import pandas as pd
 
-    ranks = [pd.Series(column).rank().to_numpy() for column in (some, others)]
-    return float(np.corrcoef(*ranks)[0, 1]) if all(len(rank) > 1 and np.ptp(rank) for rank in ranks) else 0.0
+    first, second = (pd.Series(column).rank().to_numpy(dtype=float) for column in (some, others))
+    varies = len(first) > 1 and bool(np.ptp(first)) and bool(np.ptp(second))
+    return float(np.corrcoef(first, second)[0, 1]) if varies else 0.0
 
 
 def _most_frequent(frequencies: pd.Series) -> int:
