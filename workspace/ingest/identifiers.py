@@ -148,7 +148,8 @@ AREA_WORDS = frozenset(["county", "country", "region", "province", "district", "
 LEVEL_WORDS = AREA_WORDS | frozenset(
     [
         "category", "class", "type", "state", "department", "dept", "institution", "faculty", "hospital", "clinic", "ward",
-        "centre", "center", "branch", "location", "firm", "company", "abteilung", "klinik", "krankenhaus", "filiale", "gemeinde", "landkreis", "bundesland",
+        "centre", "center", "branch", "location", "firm", "company", "abteilung", "klinik", "krankenhaus", "filiale",
+        "gemeinde", "landkreis", "bundesland",
     ]
 )  # fmt: skip
 """Last words of a name that say so too: a county is a code, the population of a county is none."""
@@ -165,20 +166,10 @@ LATITUDE_WORDS = frozenset(["lat", "latitude", "latitud", "latitudine", "breiten
 """Words of a name that say that a column has the latitudes of places."""
 PERSON_UNITS = frozenset(
     [
-        "patient",
-        "subject",
-        "respondent",
-        "participant",
-        "proband",
-        "person",
-        "pupil",
-        "student",
-        "employee",
-        "customer",
-        "father",
-        "mother",
+        "patient", "subject", "respondent", "participant", "proband", "person", "pupil", "student", "employee", "customer",
+        "father", "mother",
     ]
-)
+)  # fmt: skip
 """Last words of a name that say that numbers are those of people."""
 UNIT_NUMBER = re.compile(r"(?!num|alumi|plati|mag)[a-zà-ÿ]{2,}(?:num|nr|nbr)")
 """Words that say that a number is that of a unit: persnum, casenum, hausnr."""
@@ -187,13 +178,17 @@ UNIT_NUMBER = re.compile(r"(?!num|alumi|plati|mag)[a-zà-ÿ]{2,}(?:num|nr|nbr)")
 def is_named_as_code(name: str) -> bool:
     """Return whether a column's name says that its values are codes of a classification, such as postal codes."""
     words = words_of_name(name)
-    if words[-1:] == ["id"] and not AREA_WORDS.isdisjoint(words[-2:]):
-        return True
     return (
-        not CODE_WORDS.isdisjoint(words)
+        _numbers_area(words)
+        or not CODE_WORDS.isdisjoint(words)
         or any(word.endswith("code") for word in words)
         or (any(word in LEVEL_WORDS for word in words[-1:]) and RELATION_WORDS.isdisjoint(words))
     )
+
+
+def _numbers_area(words: Sequence[str]) -> bool:
+    """Return whether the words of a name say that numbers are those of areas: ``county_id``, not ``patient_id``."""
+    return words[-1:] == ["id"] and not AREA_WORDS.isdisjoint(words[-2:])
 
 
 def _names_area(words: Sequence[str]) -> bool:
@@ -219,14 +214,22 @@ def is_surely_code(name: str, distinct: int, records: int) -> bool:
     words = [word for word in words_of_name(name) if not word.isdigit()]
     last = words[-1] if words else ""
     ends = last in CODE_WORDS | LEVEL_WORDS or last.endswith("code")
-    return ends and RELATION_WORDS.isdisjoint(words) and records >= MIN_RECORDS_PER_CODE * distinct
+    # the code of a patient is a number of a person
+    of_person = not PERSON_UNITS.isdisjoint(words) or is_named_as_number_of_its_own(name)
+    of_area = _numbers_area(words)
+    return (
+        (ends or of_area)
+        and not of_person
+        and RELATION_WORDS.isdisjoint(words)
+        and records >= MIN_RECORDS_PER_CODE * distinct
+    )
 
 
 def is_named_as_number_of_its_own(name: str) -> bool:
     """Return whether a column's name says that its values are numbers of records, people or other units."""
-    if is_named_as_code(name) and words_of_name(name)[-1] == "id":
-        return False
     words = words_of_name(name)
+    if _numbers_area(words):
+        return False
     return not NAME_WORDS[NUMBER_OF_ITS_OWN].isdisjoint(words) or any(map(UNIT_NUMBER.fullmatch, words))
 
 

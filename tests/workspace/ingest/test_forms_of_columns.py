@@ -65,8 +65,12 @@ def test_the_number_of_an_area_is_a_code_and_the_number_of_a_person_is_left_out(
     county = profile("county_id", repeated)
     assert county.is_included
     assert county.variable.kind is Kind.CATEGORICAL
-    for name in ("patient_id", "state id", "countess_id"):
+    for name in ("patient_id", "state id", "countess_id", "patient_code_id"):
         assert not profile(name, repeated).is_included
+    often = RNG.choice(AREAS, N)
+    assert not profile("county_id", often).question
+    for name in ("patient_code", "employee zip", "id code"):
+        assert profile(name, often).question, name
 
 
 @pytest.mark.parametrize("name", ["patient", "employee", "persnr", "hh_casenum", "mother"])
