@@ -133,11 +133,17 @@ def _propose_units(
     """
     import pandas as pd
 
+    from .identifiers import is_named_as_area
     from .unit_detection import find_hidden_units, propose_unit
 
     frame = pd.DataFrame({name: values.reset_index(drop=True) for name, values in first_records.items()}, copy=False)
     candidates = [
-        c.variable.name for c in columns if c.variable.kind in (Kind.CATEGORICAL, Kind.COUNT) and c.distinct > 1
+        c.variable.name
+        for c in columns
+        # the records of a county are not those of a household or a person over time
+        if c.variable.kind in (Kind.CATEGORICAL, Kind.COUNT)
+        and c.distinct > 1
+        and not is_named_as_area(c.variable.name)
     ]
     proposal = propose_unit(frame, candidates)
     if proposal is None:

@@ -199,6 +199,12 @@ def _names_area(words: Sequence[str]) -> bool:
     return names_places(words) or not (AREA_WORDS | {"state"}).isdisjoint(before)
 
 
+def is_named_as_area(name: str) -> bool:
+    """Return whether a column's name ends in an area, such as ``state`` and ``county_id``, which are no people."""
+    words = [word for word in words_of_name(name) if not word.isdigit()]
+    return _numbers_area(words) or not (AREA_WORDS | {"state"}).isdisjoint(words[-1:])
+
+
 def is_named_as_person(name: str) -> bool:
     """Return whether a name ends in a person: ``patient`` has the number of one, ``patient age`` has none."""
     words = [word for word in words_of_name(name) if not word.isdigit()]
@@ -206,23 +212,23 @@ def is_named_as_person(name: str) -> bool:
 
 
 def is_surely_code(name: str, distinct: int, records: int) -> bool:
-    """Return whether numbers of a name of codes need no question: the name ends so, and each stands in many records.
+    """Return whether numbers of a name of codes need no question: the name names one, and each stands in many records.
 
     distinct: number of different values
     records: number of records with a value
     """
+    # the code of a patient is a number of a person
+    of_person = not PERSON_UNITS.isdisjoint(words_of_name(name)) or is_named_as_number_of_its_own(name)
+    return names_a_code(name) and not of_person and records >= MIN_RECORDS_PER_CODE * distinct
+
+
+def names_a_code(name: str) -> bool:
+    """Return whether a name names a code and nothing that a code has: ``zip``, not ``zip population``."""
     words = [word for word in words_of_name(name) if not word.isdigit()]
     last = words[-1] if words else ""
-    ends = last in CODE_WORDS | LEVEL_WORDS or last.endswith("code")
-    # the code of a patient is a number of a person
-    of_person = not PERSON_UNITS.isdisjoint(words) or is_named_as_number_of_its_own(name)
-    of_area = _numbers_area(words)
-    return (
-        (ends or of_area)
-        and not of_person
-        and RELATION_WORDS.isdisjoint(words)
-        and records >= MIN_RECORDS_PER_CODE * distinct
-    )
+    ends = last in CODE_WORDS | LEVEL_WORDS or last.endswith("code") or _numbers_area(words)
+    # nouns come first in the languages that write it so
+    return RELATION_WORDS.isdisjoint(words) and (ends or words[:1] in (["codice"], ["codigo"], ["código"]))
 
 
 def is_named_as_number_of_its_own(name: str) -> bool:
@@ -286,16 +292,19 @@ def identifier_reasons(name: str, present: pd.Series, n_present: int | None = No
     )
     # measurements with decimals may all differ without identifying anybody beyond the file
     whole = not number or bool((present % 1 == 0).all())
-    if len(different) == records and whole and (not number or _number_records(different)):
+    if len(different) == records and whole and (not number or _number_records(different) or names_a_code(name)):
         found.append("every record has a value of its own")
     elif whole and len(different) >= MIN_DISTINCT_SHARE * records:
         found += [
             why
             for why, words in NAME_WORDS.items()
             # a number is not somebody's name, and the name or the number of an area not those of a record
-            if words & set(words_of_name(name))
-            and not ("names" in why and (number or _names_area(words_of_name(name))))
-            and not (why == NUMBER_OF_ITS_OWN and not is_named_as_number_of_its_own(name))
+            if (
+                is_named_as_number_of_its_own(name)
+                if why == NUMBER_OF_ITS_OWN
+                else words & set(words_of_name(name))
+                and not ("names" in why and (number or _names_area(words_of_name(name))))
+            )
         ]
     return tuple(found)
 

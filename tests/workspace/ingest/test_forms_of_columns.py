@@ -55,9 +55,14 @@ def test_a_quantity_of_something_with_a_code_is_not_read_as_codes_in_silence(nam
     assert column.variable.kind is Kind.COUNT or "=count" in column.question
 
 
-def test_codes_that_hardly_repeat_are_still_asked_about() -> None:
-    column = profile("fips", RNG.permutation(AREAS))
-    assert "--as fips=count" in column.question
+def test_codes_that_hardly_repeat_are_still_asked_about_and_those_that_never_do_are_left_out() -> None:
+    twice = RNG.permutation(np.r_[AREAS, AREAS])
+    assert "--as fips=count" in profile("fips", twice).question
+    spread = RNG.permutation(np.unique(RNG.integers(5, 9_000, 90)))
+    for name in ("district code", "Codice zona", "parish_casenum"):
+        assert not profile(name, spread).is_included, name
+    for name in ("zip population", "lines_of_code", "pupils per class", "turnover"):
+        assert profile(name, spread).is_included, name
 
 
 def test_the_number_of_an_area_is_a_code_and_the_number_of_a_person_is_left_out() -> None:
@@ -75,7 +80,8 @@ def test_the_number_of_an_area_is_a_code_and_the_number_of_a_person_is_left_out(
 
 @pytest.mark.parametrize("name", ["patient", "employee", "persnr", "hh_casenum", "mother"])
 def test_numbers_that_are_named_after_people_are_asked_about(name: str) -> None:
-    assert f"--leave-out {name}" in profile(name, RNG.choice(np.arange(3, 900, 7), N)).question
+    column = profile(name, RNG.choice(np.arange(3, 900, 7), N))
+    assert f"--leave-out {name}" in column.question
 
 
 @pytest.mark.parametrize("name", ["patients", "num_visits", "patient age", "minimum", "age of mother"])
