@@ -299,12 +299,9 @@ def identifier_reasons(name: str, present: pd.Series, n_present: int | None = No
             why
             for why, words in NAME_WORDS.items()
             # a number is not somebody's name, and the name or the number of an area not those of a record
-            if (
-                is_named_as_number_of_its_own(name)
-                if why == NUMBER_OF_ITS_OWN
-                else words & set(words_of_name(name))
-                and not ("names" in why and (number or _names_area(words_of_name(name))))
-            )
+            if words & set(words_of_name(name))
+            and not ("names" in why and (number or _names_area(words_of_name(name))))
+            and not (why == NUMBER_OF_ITS_OWN and _numbers_area(words_of_name(name)))
         ]
     return tuple(found)
 

@@ -59,7 +59,7 @@ def test_codes_that_hardly_repeat_are_still_asked_about_and_those_that_never_do_
     twice = RNG.permutation(np.r_[AREAS, AREAS])
     assert "--as fips=count" in profile("fips", twice).question
     spread = RNG.permutation(np.unique(RNG.integers(5, 9_000, 90)))
-    for name in ("district code", "Codice zona", "parish_casenum"):
+    for name in ("district code", "Codice zona"):
         assert not profile(name, spread).is_included, name
     for name in ("zip population", "lines_of_code", "pupils per class", "turnover"):
         assert profile(name, spread).is_included, name
