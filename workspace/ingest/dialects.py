@@ -574,7 +574,30 @@ def _preamble_rows(rows: list[list[str]]) -> int:
     filled = [sum(bool(cell.strip()) for cell in row) for row in rows[: MAX_PREAMBLE_ROWS + 2]]
     while first + 1 < len(filled) and 2 * filled[first] <= usual and any(2 * n > usual for n in filled[first + 1 :]):
         first += 1
+    if usual > 1 and first < len(rows):
+        first += _rows_to_names(rows[first : first + MAX_PREAMBLE_ROWS + 2])
     return first if usual > 1 and first <= MAX_PREAMBLE_ROWS else 0
+
+
+def _rows_to_names(rows: Sequence[Sequence[str]]) -> int:
+    """Count the rows above a full row of words, where the first has gaps and a title stands between: scattered remarks.
+
+    Below the full row, which has the names of the columns, some columns have numbers or dates.
+    """
+    filled = [_count_filled(row) for row in rows]
+    if not rows or filled[0] == len(rows[0]):
+        return 0
+    for place, row in enumerate(rows):
+        cells = [cell.strip() for cell in row]
+        if not all(cells) or len(set(cells)) < len(cells) or any(map(_is_number_or_date, cells)):
+            continue
+        below = rows[place + 1 :]
+        columns = [[one[j].strip() for one in below if j < len(one) and one[j].strip()] for j in range(len(cells))]
+        typed = [bool(column) and sum(map(_is_number_or_date, column)) > 0.8 * len(column) for column in columns]
+        has_numbers = any(_is_number_or_date(cell.strip()) for one in rows[:place] for cell in one)
+        has_title = any(2 * n <= len(cells) for n in filled[:place])
+        return place if any(typed) and has_title and not has_numbers else 0
+    return 0
 
 
 def _detect_header(rows: list[list[str]]) -> SettingReason:
@@ -775,10 +798,12 @@ def _size_of_number(cell: str) -> float | None:
 
 
 def _is_padded_note(row: Sequence[str], above: Sequence[Sequence[str]]) -> bool:
-    """Return whether one cell alone is filled, and not as one of a record that lacks all other values."""
+    """Return whether one cell alone is filled, or few are, and not as those of a record that lacks all other values."""
     place, words = _first_filled(row)
-    if _count_filled(row) != 1 or len(above) < MIN_ROWS_ABOVE_NOTE:
+    if len(above) < MIN_ROWS_ABOVE_NOTE:
         return False
+    if _count_filled(row) != 1:
+        return 2 * _count_filled(row) <= len(row) and _is_unlike_columns(row, above)
     column = [cell for one in above if (cell := one[place].strip())]
     if sum(map(_is_number_or_date, column)) > 0.8 * len(column):
         return not _is_number_or_date(words) and words not in MISSING_WORDS
@@ -787,6 +812,19 @@ def _is_padded_note(row: Sequence[str], above: Sequence[Sequence[str]]) -> bool:
     is_sentence = len(words.split()) > max(most, MOST_WORDS_OF_NAME)
     is_marked = any(sign in words and not any(sign in cell for cell in column) for sign in NOTE_SIGNS)
     return words not in column and (is_sentence or is_marked)
+
+
+def _is_unlike_columns(row: Sequence[str], above: Sequence[Sequence[str]]) -> bool:
+    """Return whether the filled cells of a row are words: some below numbers or dates, the others below other levels."""
+    below_numbers = False
+    for place, cell in ((place, cell.strip()) for place, cell in enumerate(row) if cell.strip()):
+        column = [text for one in above if (text := one[place].strip())]
+        is_typed = bool(column) and sum(map(_is_number_or_date, column)) > 0.8 * len(column)
+        has_levels = 2 * len(set(column)) <= len(column)
+        if _is_number_or_date(cell) or cell in MISSING_WORDS or not (is_typed or (has_levels and cell not in column)):
+            return False
+        below_numbers |= is_typed
+    return below_numbers
 
 
 def number_repeated_names(header: Sequence[str]) -> list[str]:
