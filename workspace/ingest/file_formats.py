@@ -9,7 +9,7 @@ import functools
 import importlib
 import importlib.util
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,6 +88,7 @@ class FileFormat:
     write: raises NotReleased where the format has no room for the dataset
     released_as: format in which data of a format without ``write`` are released
     keeps_codes: released levels are codes, with labels and kinds of missing value
+    name_columns: returns the name under which each column is written, another where the program refuses its own
     spreadsheet_safe: in released texts an apostrophe keeps a spreadsheet program from seeing a formula
     croissant_type: media type by which Croissant's tools know it, where it is another
     required_modules: modules without which it is neither read nor written
@@ -107,6 +108,7 @@ class FileFormat:
     write: Callable[[OutputTable], bytes] | None = None
     released_as: str = ""
     keeps_codes: bool = False
+    name_columns: Callable[[Iterable[str]], Mapping[str, str]] | None = None
     spreadsheet_safe: bool = False
     media_type: str = "application/octet-stream"
     croissant_type: str = ""
