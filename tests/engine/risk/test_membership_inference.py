@@ -19,7 +19,12 @@ from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variab
 from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.methods.results import Estimate, Measure, WholeReleaseMeasure
 from sfumato.engine.methods.run import Run
-from sfumato.engine.risk.membership_inference import MembershipInferenceSpec, gather_blocks, membership_inference
+from sfumato.engine.risk.membership_inference import (
+    MembershipInferenceSpec,
+    _FalsePositives,
+    gather_blocks,
+    membership_inference,
+)
 from sfumato.engine.statistics.gower import GowerDistance
 
 SCHEMA = schema_of(Variable("zip", Kind.CATEGORICAL, levels=tuple("abc")), "age: continuous", "pay: continuous")
@@ -333,3 +338,14 @@ def test_the_rate_of_the_best_attacker_has_wilson_s_interval_for_all_people() ->
     assert 0.1 < rate.value < 0.9
     ends = proportion_confint(rate.value * 80, 80, method="wilson")
     assert (rate.lower, rate.upper) == pytest.approx(ends)
+
+
+@pytest.mark.parametrize("controls", [1, 20, 100])
+def test_limits_of_the_rate_above_the_highest_and_the_lowest_control_have_a_closed_form(controls: int) -> None:
+    """The highest of K uniform scores is above x with probability 1 - x^K; the rate of new people above it is 1 minus it."""
+    low, high = _FalsePositives(1, controls).interval
+    assert low == pytest.approx(1 - 0.975 ** (1 / controls))
+    assert high == pytest.approx(max(1 / controls, 1 - 0.025 ** (1 / controls)))
+    low, high = _FalsePositives(controls, controls).interval
+    assert (low, high) == (pytest.approx(0.025 ** (1 / controls)), 1.0)
+    assert _FalsePositives(0, controls).interval == (0.0, pytest.approx(1 - 0.025 ** (1 / controls)))

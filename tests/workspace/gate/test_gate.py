@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from prepared_workspaces import enter_recipe, reseal
@@ -35,6 +36,7 @@ from sfumato.workspace.gate.gate import (
     apply_waivers,
     examine_release,
 )
+from sfumato.workspace.gate.history_checks import _intersect_classes
 from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.charges import LedgerCharge
 from sfumato.workspace.policy.policy import FindingLimit, Policy, parse_policy, read_policy_of_workspace
@@ -236,6 +238,26 @@ def test_two_anonymised_tables_that_intersect_block(workspace: Workspace, tmp_pa
     assert finding.value is not None
     assert finding.value < 5
     assert finding.records
+
+
+def test_the_smallest_class_that_tables_leave_together_by_hand() -> None:
+    """Classes of 3 and 3, of 2 and 4, and of 4 and 2 records; the last record is in the first table alone."""
+    own, second, third = (
+        np.array(one) for one in ([0, 0, 0, 1, 1, 1, 1], [0, 0, 1, 1, 1, 1, -1], [0, 0, 0, 0, 1, 1, -1])
+    )
+    of_two = _intersect_classes(own, [(4, second)])
+    assert of_two is not None
+    assert (of_two.value, of_two.baseline, of_two.records) == (1, 2, (2,))
+    assert of_two.message.startswith(
+        "with run 4, released before, the smallest class that both tables leave has 1 record, where each alone has at least 2;"
+    )
+    of_three = _intersect_classes(own, [(4, second), (9, third)])
+    assert of_three is not None
+    assert (of_three.value, of_three.records) == (1, (2, 3))
+    assert of_three.message.startswith(
+        "with runs 4, 9, released before, the smallest class that the 3 tables leave has"
+    )
+    assert _intersect_classes(np.array([0, -1]), [(4, np.array([-1, 0]))]) is None
 
 
 def make_examination(*statuses: str, waivable: bool = True) -> Examination:
