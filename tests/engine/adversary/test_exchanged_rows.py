@@ -64,6 +64,21 @@ def test_remembered_values_are_found_with_about_their_number() -> None:
     assert (found.records < 120).mean() > 1.5 * 120 / N
 
 
+def test_of_copied_levels_all_are_found_and_as_many_by_chance_as_share_a_level_in_their_class() -> None:
+    """A record of a level that n of its class of N have is given an equal row with probability n / N."""
+    rng = np.random.default_rng(8)
+    kept, level = np.repeat([0, 1], N // 2), rng.choice(4, N, p=[0.8, 0.1, 0.05, 0.05])
+    own = [level, rng.random(N)]
+    columns = code_columns(own, [own])[:1]
+    found = exchange_rows(columns, mix_bits(kept.astype(np.uint64)), mix_bits(np.arange(N, dtype=np.uint64)), 1)
+    assert found is not None
+    assert found.p <= 0.001
+    assert (found.columns_label, found.n_found) == ("illness", N)
+    counts = np.array([np.bincount(level[kept == one], minlength=4) for one in (0, 1)])
+    assert found.n_expected == pytest.approx((counts**2).sum() / (N // 2), rel=0.03)
+    assert found.records.tolist() == np.flatnonzero(counts[kept, level] / (N // 2) < 0.5).tolist()
+
+
 def test_a_model_that_knows_only_a_class_says_nothing_of_records_alone_in_theirs() -> None:
     rng = np.random.default_rng(5)
     kept = np.arange(N)

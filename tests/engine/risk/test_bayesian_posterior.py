@@ -344,6 +344,19 @@ def test_shares_by_groups_make_those_of_all() -> None:
     assert set(alone) == {"{}", "{'a': 'low'}", "{'a': 'others'}"}
 
 
+def test_every_record_is_guessed_right_before_or_after_or_both_or_never() -> None:
+    of = recipe(m=2)
+    rng = np.random.default_rng(6)
+    cells = list(product("01", repeat=2))
+    data = table(of, [cells[k] for k in rng.choice(4, 50, p=[0.5, 0.3, 0.15, 0.05])])
+    found = weighed(of, data, execute_run(of, data, key=PUBLIC).releases)
+    both, gained, lost, neither = (value(found, name) for name in ("right_both", "gained", "lost", "wrong_both"))
+    assert min(both, gained, lost, neither) >= 0
+    assert both + gained + lost + neither == pytest.approx(50)
+    assert both + gained == pytest.approx(50 * value(found, "posterior_risk"))
+    assert both + lost == pytest.approx(50 * value(found, "prior_risk"))
+
+
 def test_numbers_are_guessed_on_a_grid() -> None:
     rng = np.random.default_rng(4)
     of = Recipe.from_table(

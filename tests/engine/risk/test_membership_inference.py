@@ -181,6 +181,18 @@ def test_too_few_controls_are_said() -> None:
         attacked(own, table(draw_people(1, rng)), releases)
 
 
+@pytest.mark.parametrize(("reference", "needed"), [(0.2, 125), (0.5, 200), (0.75, 400)])
+def test_as_many_held_out_as_it_asks_for_are_enough(reference: float, needed: int) -> None:
+    """Of 1 % false positives one needs 100 scored controls: the others are the reference."""
+    rng = np.random.default_rng(15)
+    own = table(draw_people(20, rng))
+    for controls in (needed, needed - 3):
+        whole = attacked(own, table(draw_people(controls, rng)), [own], reference=reference, people=("random",)).whole
+        reason = answers(whole)["added_risk"].reason
+        assert ("hold out" in reason) == (controls < needed)
+    assert reason.endswith(f"hold out {needed} records or more")
+
+
 @pytest.mark.parametrize(
     ("controls", "share", "scored"), [(2, 0.01, 1), (2, 0.99, 1), (10, 0.01, 9), (10, 0.99, 1), (10, 0.3, 7)]
 )

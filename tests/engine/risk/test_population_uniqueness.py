@@ -35,6 +35,7 @@ from sfumato.engine.risk.population_uniqueness import (
     EXPECTED_UNIQUES,
     ExpectedCount,
     KeyModel,
+    _fit_key_model,
     expected_inverse_frequency,
     expected_inverse_square,
     fit_pitman,
@@ -186,6 +187,20 @@ def test_weights_that_are_all_alike_are_a_fraction() -> None:
     for name, estimate in by_fraction.items():
         assert by_weight[name].value == pytest.approx(estimate.value, rel=1e-9)
     assert by_weight["expected_uniques"].lower is None
+
+
+@pytest.mark.parametrize("equal", [True, False])
+def test_expected_people_of_each_level_are_those_of_whom_the_weights_say_that_they_are(equal: bool) -> None:
+    """Fitted means keep the margins of the model."""
+    rng = np.random.default_rng(5)
+    codes = [rng.integers(0, size, 300) for size in (2, 3, 4)]
+    for code, size in zip(codes, (2, 3, 4), strict=True):
+        code[:size] = np.arange(size)
+    weights = np.full(300, 7.0) if equal else rng.choice([2.0, 9.0, 30.0], 300)
+    people = _fit_key_model(codes, weights, 1, 1).people
+    for axis, code in enumerate(codes):
+        others = tuple(one for one in range(3) if one != axis)
+        assert people.sum(axis=others) == pytest.approx(np.bincount(code, weights), rel=1e-6)
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ from sfumato.workspace.gate.gate import (
     examine_release,
 )
 from sfumato.workspace.gate.history_checks import _intersect_classes
+from sfumato.workspace.gate.record_checks import _rows_of_records
 from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.charges import LedgerCharge
 from sfumato.workspace.policy.policy import FindingLimit, Policy, parse_policy, read_policy_of_workspace
@@ -258,6 +260,22 @@ def test_the_smallest_class_that_tables_leave_together_by_hand() -> None:
         "with runs 4, 9, released before, the smallest class that the 3 tables leave has"
     )
     assert _intersect_classes(np.array([0, -1]), [(4, np.array([-1, 0]))]) is None
+
+
+def test_of_shuffled_rows_those_of_records_alone_in_what_is_kept_are_known() -> None:
+    release = SimpleNamespace(shuffled=True)
+    cells = {"region": np.array([1, 2, 1, 3, 1], dtype=np.uint64), "age": np.array([7, 7, 7, 7, 8], dtype=np.uint64)}
+
+    def rows(*kept: str) -> list[int]:
+        plan = SimpleNamespace(kept=kept)
+        case = SimpleNamespace(confidential=range(5), release=release, confidential_cells=cells, plan=plan)
+        return _rows_of_records(case, release).tolist()  # type: ignore[arg-type]
+
+    assert rows("region", "age") == [-1, 1, -1, 3, 4]
+    assert rows("region") == [-1, 1, -1, 3, -1]
+    assert rows() == [-1] * 5
+    release.shuffled = False
+    assert rows("region") == [0, 1, 2, 3, 4]
 
 
 def make_examination(*statuses: str, waivable: bool = True) -> Examination:
