@@ -13,8 +13,10 @@ from hypothesis.extra.numpy import arrays
 from sfumato.engine.adversary.cells import MISSING_KEY, Keys, mix_bits
 from sfumato.engine.adversary.coded import UNKNOWN_CODE, CodedColumn, JointColumn, code_by_rank
 from sfumato.engine.adversary.renamed import (
+    COMMON,
     MOST_LEVELS,
     _best_assignment,
+    _coarse_parts,
     code_by_cooccurrence,
     has_other_names,
     restore_level_names,
@@ -136,3 +138,10 @@ def test_the_assignment_is_the_best_of_all(score: np.ndarray) -> None:
     assert there.sum() == least
     assert len(set(found[there])) == least
     assert score[np.flatnonzero(there), found[there]].sum() == best
+
+
+def test_numbers_are_in_tenths_and_missing_ones_apart_and_rare_levels_are_one_with_what_is_unknown() -> None:
+    shares = np.array([0.0, 0.099, 0.1, 0.55, 0.999, 1.0, -1.0], dtype=np.float32)
+    assert _coarse_parts(np.arange(7), shares).tolist() == [1, 1, 2, 6, 10, 10, 0]
+    codes = np.array([0, 1, COMMON - 1, COMMON, COMMON + 1, 400, UNKNOWN_CODE])
+    assert _coarse_parts(codes, None).tolist() == [0, 1, COMMON - 1, COMMON, COMMON, COMMON, COMMON]

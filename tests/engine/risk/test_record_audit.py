@@ -228,6 +228,14 @@ def test_steps_that_fail_on_a_shadow_and_few_records_are_said() -> None:
         audited(people(14, 5), Stub(1.0, 1), targets=20, people=["vulnerable", "random"])
 
 
+@pytest.mark.parametrize(
+    ("question", "names"), [("record", {"auc", "largest_auc"}), ("values", {"values_auc", "values_largest_auc"})]
+)
+def test_areas_are_named_after_what_the_audit_asks(question: str, names: set[str]) -> None:
+    found = audited(people(40, 1), Stub(1.0, 1), shadows=40, targets=2, question=question)
+    assert {e.measure for e in found.whole.estimates if "auc" in e.measure} == names | {"detectable_auc"}
+
+
 def test_a_recipe_without_steps_is_refused() -> None:
     table = recipe_table({}, [{"method": "risk.record_audit"}])
     with pytest.raises(BadInput, match="carries out the steps of the recipe again"):

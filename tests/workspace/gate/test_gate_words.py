@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 from sfumato.engine.adversary.membership_evidence import ProbeCounts
 from sfumato.workspace.gate import people_checks
@@ -37,6 +39,18 @@ def test_what_a_pass_could_have_seen_is_said_in_people_and_as_a_share() -> None:
         people_checks.power_text([None], 1600, "people")
         == "too few people have rare values for copies of them to be seen with 80 % power"
     )
+
+
+def test_chance_puts_as_many_members_among_the_rows_found_as_a_draw_of_rows_has_on_average() -> None:
+    """Of 7 people 5 are members; of rows that independent draws would repeat there are no more than are found."""
+    joint = SimpleNamespace(members=5, n_records=7)
+    for found in (1, 3, 6):
+        drawn = np.mean([sum(one < 5 for one in some) for some in combinations(range(7), found)])
+        for expected in (found, 10.0):
+            rows = SimpleNamespace(test=SimpleNamespace(records=np.arange(found), expected=expected))
+            assert people_checks._members_by_chance(joint, rows) == pytest.approx(drawn)  # type: ignore[arg-type]
+            beyond = people_checks._members_beyond_chance(joint, rows)  # type: ignore[arg-type]
+            assert beyond == pytest.approx(min(found, 5) - drawn)
 
 
 def test_a_finding_is_strong_by_people_and_by_what_being_a_member_explains() -> None:
