@@ -301,6 +301,13 @@ def test_neighbours_are_the_nearest_others() -> None:
     assert pairs.weighted_share(np.ones(len(pairs.own))) == pytest.approx(1.0)
 
 
+def test_of_many_records_every_second_one_in_the_order_of_keys_is_paired_from_the_first_to_the_last() -> None:
+    keys = np.random.default_rng(5).permutation(999).astype(np.uint64)
+    pairs = nearest_neighbour_pairs(population(1, 999), ("region", "visits"), keys)
+    assert np.unique(keys[pairs.own]).tolist() == list(range(0, 999, 2))
+    assert pairs.cases == 500
+
+
 def _everybody_compared(columns: list[tuple[np.ndarray, bool]], i: int) -> np.ndarray:
     """The records nearest to record ``i``, by the distance to each other one."""
     distance = np.zeros(len(columns[0][0]), dtype=np.float32)
