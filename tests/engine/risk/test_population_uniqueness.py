@@ -35,6 +35,7 @@ from sfumato.engine.risk.population_uniqueness import (
     EXPECTED_UNIQUES,
     ExpectedCount,
     KeyModel,
+    _choose_order,
     _fit_key_model,
     expected_inverse_frequency,
     expected_inverse_square,
@@ -547,6 +548,22 @@ def test_the_specification_statistic_is_the_formula_of_its_docstring(of: Expecte
     error = math.sqrt(float(np.sum(left**2 * mean) + 2 * np.sum(second**2 * mean**2)))
     assert model.specification_statistic(of) == pytest.approx(float(bias) / error, rel=1e-3)
     assert others == pytest.approx(model.people.ravel() * 0.75)
+
+
+@pytest.mark.parametrize(
+    ("main", "pairs", "chosen"),
+    [
+        ([1.5, None], [0.1], 1),
+        ([0.3, -1.96], [0.0], 1),
+        ([1.0, -2.5], [0.4], 2),
+        ([3.0], [-4.0], 1),
+        ([None], [9.0], 1),
+    ],
+)
+def test_main_effects_are_taken_unless_they_are_rejected_and_pairs_fit_better(
+    main: list[float | None], pairs: list[float | None], chosen: int
+) -> None:
+    assert _choose_order({1: main, 2: pairs}) == chosen
 
 
 def test_a_model_of_so_few_variables_that_nothing_is_left_to_fit_is_refused() -> None:

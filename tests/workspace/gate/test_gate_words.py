@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sfumato.engine.adversary.membership_evidence import ProbeCounts
-from sfumato.workspace.gate import people_checks
+from sfumato.workspace.gate import joint, people_checks
 from sfumato.workspace.gate.checks import CheckResult, ExaminedRelease
 from sfumato.workspace.gate.gate import CHECKS, Finding, make_finding
 from sfumato.workspace.gate.record_risks import UNMEASURED_RISK
@@ -43,14 +43,28 @@ def test_what_a_pass_could_have_seen_is_said_in_people_and_as_a_share() -> None:
 
 def test_chance_puts_as_many_members_among_the_rows_found_as_a_draw_of_rows_has_on_average() -> None:
     """Of 7 people 5 are members; of rows that independent draws would repeat there are no more than are found."""
-    joint = SimpleNamespace(members=5, n_records=7)
+    table = SimpleNamespace(members=5, n_records=7)
     for found in (1, 3, 6):
         drawn = np.mean([sum(one < 5 for one in some) for some in combinations(range(7), found)])
         for expected in (found, 10.0):
             rows = SimpleNamespace(test=SimpleNamespace(records=np.arange(found), expected=expected))
-            assert people_checks._members_by_chance(joint, rows) == pytest.approx(drawn)  # type: ignore[arg-type]
-            beyond = people_checks._members_beyond_chance(joint, rows)  # type: ignore[arg-type]
+            assert people_checks._members_by_chance(table, rows) == pytest.approx(drawn)  # type: ignore[arg-type]
+            beyond = people_checks._members_beyond_chance(table, rows)  # type: ignore[arg-type]
             assert beyond == pytest.approx(min(found, 5) - drawn)
+
+
+@pytest.mark.parametrize(("cells", "used"), [(3000, 3), (2000, 2), (1400, 1), (1000, 1), (200, 1)])
+def test_as_many_datasets_are_looked_at_as_there_is_room_for_and_one_at_least(
+    cells: int, used: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two columns of 400 records beside three datasets of 300."""
+    monkeypatch.setattr(joint, "MOST_CELLS", cells)
+    case = SimpleNamespace(confidential=range(350), controls=range(50))
+    release = SimpleNamespace(sizes=[300, 300, 300])
+    pool = SimpleNamespace(datasets=[(release, place) for place in range(3)], size_text="3 datasets of 300")
+    table = joint.JointTable(case, pool, ("age", "job"))  # type: ignore[arg-type]
+    assert table.n_datasets_used == used
+    assert (table.size_text == "3 datasets of 300") == (used == 3)
 
 
 def test_a_finding_is_strong_by_people_and_by_what_being_a_member_explains() -> None:
