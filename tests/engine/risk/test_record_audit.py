@@ -22,7 +22,7 @@ from sfumato.engine.methods.results import Estimate, WholeReleaseMeasure
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.risk.record_audit import RecordAuditSpec, _draft_offer, gather_blocks, record_audit
+from sfumato.engine.risk.record_audit import OUTPUTS, RecordAuditSpec, _draft_offer, gather_blocks, record_audit
 
 KEY = b"k" * 32
 SCHEMA = schema_of(
@@ -237,6 +237,12 @@ def test_areas_are_named_after_what_the_audit_asks(question: str, names: set[str
     found = audited(people(40, 1), Stub(1.0, 1), shadows=40, targets=2, question=question)
     assert {e.measure for e in found.whole.estimates if "auc" in e.measure} == names | {"detectable_auc"}
     assert of(found, "reconstruction").value == pytest.approx(1.0, abs=0.05), "of a copy all values are guessed"
+
+
+def test_shares_are_within_0_and_1_and_their_differences_within_1_of_0() -> None:
+    ranges = {one.name: one.range for one in OUTPUTS}
+    assert {ranges[name] for name in ("auc", "values_auc", "reconstruction", "tpr", "p_value")} == {(0, 1)}
+    assert {ranges[name] for name in ("advantage", "memorisation")} == {(-1, 1)}
 
 
 def test_a_draft_audits_one_of_several_datasets_and_at_most_a_quarter_of_the_records() -> None:

@@ -9,12 +9,14 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from statistics import NormalDist
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from linkage_tables import NEAR, alike, flipped, people
+from scipy.stats import norm
 
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
@@ -27,7 +29,7 @@ from sfumato.engine.matching.match_weights import PatternCounts, learn_weights, 
 from sfumato.engine.matching.radius import Radius
 from sfumato.engine.methods.results import Estimate, Measure
 from sfumato.engine.methods.run import Run
-from sfumato.engine.risk.record_linkage import RecordLinkageSpec, _linkage_remarks, record_linkage
+from sfumato.engine.risk.record_linkage import RecordLinkageSpec, _linkage_remarks, _share_estimate, record_linkage
 
 RUN = Run(np.random.default_rng(0))
 KINDS = {"age": Kind.COUNT, "pay": Kind.CONTINUOUS, "born": Kind.DATE}
@@ -487,6 +489,18 @@ def test_the_best_choice_of_keys_of_records_that_are_dealt_anew_is_no_disclosure
         naive.append((best.value or 0) - one <= best.baseline)
     assert np.mean(held) >= 0.95
     assert np.mean(naive) < 0.9
+
+
+@pytest.mark.parametrize("choices", [1, 2, 10])
+def test_the_interval_of_the_best_of_several_choices_has_bonferronis_quantile(choices: int) -> None:
+    """100 records, 40 linked with certainty; the records that are linked are a quarter of all."""
+    chance = np.repeat([1.0, 0.0], [40, 60])
+    links: Any = SimpleNamespace(link_chance=chance, random_link_chance=np.full(100, 0.01), variance=9.0)
+    found = _share_estimate(links, "", sample=0.25, interval=True, choices=choices)
+    half = norm.ppf(1 - 0.05 / (2 * choices)) * math.sqrt(9 / 100**2 + 0.75 * 0.4 * 0.6 / 100)
+    assert found.value == pytest.approx(0.4)
+    assert (found.lower, found.upper) == pytest.approx((0.4 - half, 0.4 + half), rel=1e-4)
+    assert found.baseline == pytest.approx(0.01)
 
 
 def test_the_largest_share_is_that_of_the_best_choice_learned_anew() -> None:

@@ -278,6 +278,25 @@ def test_of_shuffled_rows_those_of_records_alone_in_what_is_kept_are_known() -> 
     assert rows("region") == [0, 1, 2, 3, 4]
 
 
+def test_a_release_of_the_same_table_lacks_nobody_of_it_and_has_nobody_else() -> None:
+    unread: Any = SimpleNamespace(recode_by=lambda *_: unread)
+    before = earlier.EarlierRelease(1, "file", "same", unread, unread, unread, unread, unread, unread)
+    case = SimpleNamespace(
+        history=SimpleNamespace(releases=[before]),
+        recipe=SimpleNamespace(form=SimpleNamespace(recode={})),
+        exact_records=range(30),
+        _confidential_people=None,
+        original_dataset=SimpleNamespace(table_sha256="same"),
+    )
+    (found,) = ExaminedRelease._compared_releases.func(case).same_people  # type: ignore[arg-type]
+    overlap = found.overlap
+    assert overlap is not None
+    assert (len(overlap.only_in_first), overlap.n_only_in_second, overlap.n_common) == (0, 0, 30)
+    assert (overlap.share_of_first, overlap.share_of_second) == (1, 1)
+    assert overlap.are_same
+    assert found.evidence_text == ""
+
+
 def make_examination(*statuses: str, waivable: bool = True) -> Examination:
     findings = tuple(
         Finding(check.key, status, check.title, "said", waivable=waivable)  # type: ignore[arg-type]
