@@ -239,6 +239,12 @@ def test_areas_are_named_after_what_the_audit_asks(question: str, names: set[str
     assert of(found, "reconstruction").value == pytest.approx(1.0, abs=0.05), "of a copy all values are guessed"
 
 
+def test_one_target_can_be_audited_and_no_fewer() -> None:
+    assert RecordAuditSpec.from_table({"targets": 1}, "step").targets == 1
+    with pytest.raises(BadInput, match=r"targets: 0 must be at least 1 and at most 1000"):
+        RecordAuditSpec.from_table({"targets": 0}, "step")
+
+
 def test_shares_are_within_0_and_1_and_their_differences_within_1_of_0() -> None:
     ranges = {one.name: one.range for one in OUTPUTS}
     assert {ranges[name] for name in ("auc", "values_auc", "reconstruction", "tpr", "p_value")} == {(0, 1)}

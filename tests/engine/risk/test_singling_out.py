@@ -320,6 +320,11 @@ def test_a_recipe_without_controls_or_with_one_variable_twice_is_refused() -> No
         Recipe.from_table({**table, "data": {}})
     with pytest.raises(BadInput, match=r"measure\[0\].variables\[1\]: .* twice"):
         Recipe.from_table({**table, "measure": [{"method": "risk.singling_out", "variables": ["age", "age"]}]})
+    for clauses in (1, 21):
+        with pytest.raises(BadInput, match=r"clauses: .* at least 2 and at most 20"):
+            Recipe.from_table({**table, "measure": [{"method": "risk.singling_out", "clauses": clauses}]})
+    for clauses in (2, 20):
+        Recipe.from_table({**table, "measure": [{"method": "risk.singling_out", "clauses": clauses}]})
     with pytest.raises(BadInput, match=r"measure\[0\].variables: there is no variable"):
         Recipe.from_table(
             {

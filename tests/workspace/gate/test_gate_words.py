@@ -109,3 +109,55 @@ def test_more_records_than_a_finding_holds_are_counted_by_its_people() -> None:
     )
     few = Finding("keys", "block", "people", "said", records=(0, 1), people=5)
     assert "2 records: 1, 2" in finding_text(few), "records that are all there are counted themselves"
+
+
+def test_inference_is_said_to_count_less_only_where_it_raises_the_finding() -> None:
+    worst, inferred = (CheckResult(said, value, at_most="warn") for said, value in (("found", 0.3), ("guessed", 0.9)))
+    added = people_checks._add_inference(worst, inferred)
+    assert added is not None
+    assert added.compared_value == pytest.approx(UNMEASURED_RISK)
+    assert "found. guessed: the gate counts 0.9 as just above 0.5" in added.message
+    for already in (UNMEASURED_RISK, 0.7):
+        same = people_checks._add_inference(CheckResult("found", already), inferred)
+        assert same is not None
+        assert (same.message, same.compared_value) == ("found. guessed", already)
+    little = people_checks._add_inference(worst, CheckResult("guessed", 0.4))
+    assert little is not None
+    assert (little.message, little.compared_value) == ("found. guessed", 0.4)
+    assert people_checks._add_inference(None, inferred) is inferred
+    assert people_checks._add_inference(worst, None) is worst
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "beyond"), [(0.2, 0.6, 0.5), (0.0, 0.3, 0.3), (1.0, 1.0, 0.0), (0.5, 0.5, 0.0)]
+)
+def test_guesses_beyond_the_prior_are_a_share_of_those_that_were_wrong_before(
+    before: float, after: float, beyond: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    belief = SimpleNamespace(
+        is_informed=True,
+        key="risk.bayesian_posterior",
+        measure_text="measure",
+        attacked_text="all records",
+        right_after=SimpleNamespace(value=after, lower=None),
+        right_before=SimpleNamespace(value=before),
+    )
+    monkeypatch.setattr(people_checks, "_intruder_beliefs", lambda case: [belief])
+    case = SimpleNamespace(same_people_releases=())
+    found = people_checks._check_guessed_beyond_prior(case)  # type: ignore[arg-type]
+    assert (found.value, found.baseline, found.compared_value) == (after, before, pytest.approx(beyond))
+    assert found.at_most == ("block" if after > before else "warn")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "status"),
+    [
+        ("kept_tables", 0, "pass"), ("kept_tables", 1, "block"), ("identifying_columns", 0.5, "pass"),
+        ("identifying_columns", 0.6, "warn"), ("identifying_columns", 0.9, "warn"), ("identifying_columns", 0.95, "block"),
+    ],
+)  # fmt: skip
+def test_one_count_that_follows_from_tables_blocks_and_a_column_in_which_most_are_alone_warns(
+    key: str, value: float, status: str
+) -> None:
+    (check,) = (one for one in CHECKS if one.key == key)
+    assert make_finding(check, Policy(), lambda: CheckResult("said", value)).status == status
