@@ -121,6 +121,23 @@ def test_the_baseline_of_kept_variables_agrees_with_fresh_people(data: Microdata
     assert found.excess == 0.0
 
 
+@pytest.mark.parametrize("size", [2, 5])
+def test_the_baseline_of_small_classes_is_the_chance_that_a_fresh_member_equals_one_of_them(size: int) -> None:
+    """Of s members with one of five equally likely values each, a fresh one equals some with probability 1 - (4/5)^s."""
+    rng, n = np.random.default_rng(6), 400 * size
+    schema = Schema((Variable("visits", Kind.COUNT), Variable("income", Kind.COUNT)))
+    own, fresh = (
+        conform_to_schema(
+            pd.DataFrame({"visits": np.repeat(np.arange(400), size), "income": rng.integers(0, 5, n)}), schema
+        )
+        for _ in range(2)
+    )
+    cells = [cell_keys(one, ("visits", "income")) for one in (own, fresh)]
+    found = measure_equal_records(own, cells[0], cells[1:], ("visits",), ("income",))
+    assert found.baseline == pytest.approx(1 - 0.8**size, abs=0.05)
+    assert found.value == pytest.approx(1 - 0.8**size, abs=0.05)
+
+
 def test_tails_of_a_copy_leave_and_those_of_samples_do_not(data: Microdata) -> None:
     own = data.numbers("income")
     found = measure_released_tails(own, [own], 10, (None, None))
