@@ -8,7 +8,7 @@ from scipy.stats import binomtest, kstest
 
 from sfumato.engine.adversary.cells import mix_bits, number_keys
 from sfumato.engine.adversary.coded import CodedColumn, JointColumn, code_by_value
-from sfumato.engine.adversary.exchanged_rows import ExchangeEvidence, exchange_rows
+from sfumato.engine.adversary.exchanged_rows import ExchangeEvidence, _shared_records, exchange_rows
 
 N = 400
 Rng = np.random.Generator
@@ -110,3 +110,22 @@ def test_of_a_large_table_some_classes_are_looked_at(monkeypatch: pytest.MonkeyP
     assert found is not None
     assert 20 < found.n_people <= 100
     assert found.p <= 0.01
+
+
+@pytest.mark.parametrize(("columns", "datasets", "left"), [(1, 1, 12), (1, 2, 6), (2, 3, 2), (3, 8, 2)])
+def test_so_many_of_a_large_class_stay_that_their_cells_have_room_and_two_at_least(
+    columns: int, datasets: int, left: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sfumato.engine.adversary.exchanged_rows.MOST_CELLS", 12)
+    kept, rows = np.zeros(30, dtype=np.uint64), mix_bits(np.arange(30, dtype=np.uint64))
+    column = JointColumn("illness", rows, [rows] * datasets)
+    assert len(_shared_records(kept, rows, [code_by_value(column)] * columns, datasets)) == left
+
+
+def test_without_room_two_records_stay_who_can_be_exchanged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.engine.adversary.exchanged_rows.MOST_CELLS", 1)
+    kept = mix_bits(np.repeat([0, 1, 2], [4, 4, 1]).astype(np.uint64))
+    rows = mix_bits(np.arange(9, dtype=np.uint64))
+    some = _shared_records(kept, rows, [], 1)
+    assert len(some) == 2
+    assert kept[some[0]] == kept[some[1]]

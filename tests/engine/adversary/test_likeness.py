@@ -10,7 +10,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep
 
 from sfumato.engine.adversary import nearest_records
 from sfumato.engine.adversary.cells import cell_keys, count_occurrences, row_keys
-from sfumato.engine.adversary.copies import measure_equal_records
+from sfumato.engine.adversary.copies import _KeptValueClasses, measure_equal_records
 from sfumato.engine.adversary.likeness import MemorisationShare, score_margin, share_standard_error
 from sfumato.engine.adversary.nearest_records import LevelGroupSearch
 from sfumato.engine.adversary.neighbours import nearest_neighbour_pairs
@@ -119,6 +119,23 @@ def test_the_baseline_of_kept_variables_agrees_with_fresh_people(data: Microdata
     )
     assert found.value == pytest.approx(found.baseline, abs=0.02)
     assert found.excess == 0.0
+
+
+def test_the_share_that_loses_its_record_is_that_over_all_who_may_be_left_out() -> None:
+    """Classes of two, three and one record: who is left out is one of the class of the row's record."""
+    rows = np.array([10, 11, 20, 20, 21, 30], dtype=np.uint64)
+    kept = np.array([0, 0, 1, 1, 1, 2], dtype=np.uint64)
+    classes = _KeptValueClasses.from_rows(rows, kept)
+    released = np.array([10, 21, 99, 20], dtype=np.uint64)
+    lost = 0.0
+    for row in released:
+        inside = np.flatnonzero(kept == kept[rows == row][0]) if row in rows else []
+        lost += float(np.mean([row not in np.delete(rows, one) for one in inside])) if len(inside) else 0.0
+    assert (
+        classes.share_lost_by_leaving_one_out(released) == pytest.approx(lost / 4) == pytest.approx((1 / 2 + 1 / 3) / 4)
+    )
+    assert classes.share_lost_by_leaving_one_out(np.array([30], dtype=np.uint64)) == 0, "nobody of a class of one"
+    assert classes.share_lost_by_leaving_one_out(released[:0]) == 0
 
 
 @pytest.mark.parametrize("size", [2, 5])

@@ -341,3 +341,12 @@ def test_the_nearest_member_is_the_one_that_loops_find() -> None:
     found = nearest_members([(age, False), (sex, True)], 20)
     slow = [min(range(20), key=lambda j, i=i: abs(age[i] - age[j]) + (sex[i] != sex[j])) for i in range(20, 30)]
     assert found.tolist() == slow
+
+
+@pytest.mark.parametrize(("members", "work", "asked"), [(1, 3, 3), (1, 2, 2), (2, 5, 2), (4, 2, 1)])
+def test_so_many_controls_are_compared_as_there_is_time_for_and_one_at_least(
+    members: int, work: int, asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sfumato.engine.adversary.unanimous.MOST_WORK", work)
+    levels = np.zeros(members + 3)
+    assert len(nearest_members([(levels, True)], members)) == asked
