@@ -141,6 +141,16 @@ def test_what_one_record_is_expected_to_be_is_a_sum_over_who_else_may_be_there(f
     assert expected_inverse_square(np.array([x]))[0] == pytest.approx(square, rel=1e-7)
 
 
+@pytest.mark.parametrize("x", [0.3, 0.999, 1.001, 40.0, 499.0, 501.0, 5_000.0])
+def test_the_moments_of_a_match_are_sums_over_the_number_of_others(x: float) -> None:
+    """In each of the ranges of the formula, and on both sides of their ends: E(1 / F²) and the variance of 1 / F."""
+    k = np.arange(int(x + 40 * math.sqrt(x) + 60))
+    chance, share = stats.poisson.pmf(k, x), 1 / (k + 1)
+    assert expected_inverse_square(np.array([x]))[0] == pytest.approx((chance * share**2).sum(), rel=1e-6)
+    truth = (chance * (share - (chance * share).sum()) ** 2).sum()
+    assert EXPECTED_MATCHES.variance(np.array([x]))[0] == pytest.approx(truth, rel=1e-3)
+
+
 @pytest.mark.parametrize("of", EXPECTED_COUNTS, ids=lambda of: of.name)
 @pytest.mark.parametrize("x", [0.0, 1e-7, 1e-4, 0.3, 4.0, 30.0])
 def test_derivatives_are_differences(of: ExpectedCount, x: float) -> None:
