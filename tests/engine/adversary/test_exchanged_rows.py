@@ -129,3 +129,16 @@ def test_without_room_two_records_stay_who_can_be_exchanged(monkeypatch: pytest.
     some = _shared_records(kept, rows, [], 1)
     assert len(some) == 2
     assert kept[some[0]] == kept[some[1]]
+
+
+def test_a_column_of_one_value_in_every_class_says_nothing_of_anybody() -> None:
+    """Whatever row of the class a record is given, it agrees."""
+    kept = np.repeat([0, 1], N // 2)
+    own = [kept, 100.0 * kept]
+    found = exchange_rows(
+        code_columns(own, [own]), mix_bits(kept.astype(np.uint64)), mix_bits(np.arange(N, dtype=np.uint64)), 1
+    )
+    assert found is not None
+    assert (found.p, found.n_people, found.n_found, found.n_expected) == (1.0, N, 0, 0.0)
+    assert found.records.tolist() == []
+    assert (found.excess, found.share_of_found, found.excess_share) == (0.0, 0.0, 0.0)
