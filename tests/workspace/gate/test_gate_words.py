@@ -154,10 +154,10 @@ def test_guesses_beyond_the_prior_are_a_share_of_those_that_were_wrong_before(
     [
         ("kept_tables", 0, "pass"), ("kept_tables", 1, "block"), ("identifying_columns", 0.5, "pass"),
         ("identifying_columns", 0.6, "warn"), ("identifying_columns", 0.9, "warn"), ("identifying_columns", 0.95, "block"),
+        ("deleted_releases", 0, "pass"), ("deleted_releases", 1, "block"),
+        ("newly_certain", 0, "pass"), ("newly_certain", 0.005, "warn"), ("newly_certain", 0.015, "block"),
     ],
 )  # fmt: skip
-def test_one_count_that_follows_from_tables_blocks_and_a_column_in_which_most_are_alone_warns(
-    key: str, value: float, status: str
-) -> None:
+def test_checks_warn_and_block_from_the_limits_that_their_sentences_name(key: str, value: float, status: str) -> None:
     (check,) = (one for one in CHECKS if one.key == key)
     assert make_finding(check, Policy(), lambda: CheckResult("said", value)).status == status
