@@ -69,6 +69,23 @@ def test_levels_that_are_as_frequent_as_each_other_are_told_apart_by_their_compa
     np.testing.assert_array_equal(coded[2].released_rank_shares[0], code_by_rank(found[2]).released_rank_shares[0])
 
 
+def test_a_column_of_more_levels_than_are_told_apart_is_company_too() -> None:
+    """Twelve common towns, one a job, and forty rare ones that are joined."""
+    rng = np.random.default_rng(4)
+    own, made = (rng.integers(0, JOBS, N) for _ in range(2))
+    town, there = (np.where(rng.random(N) < 0.7, one, 12 + rng.integers(0, 40, N)) for one in (own, made))
+    age, later = (rng.normal(20 + 3 * one, 4).round() for one in (own, made))
+    names = rng.permutation(JOBS) + 40
+    coded = code_by_cooccurrence(
+        [
+            JointColumn("job", level(own), [level(names[made])]),
+            JointColumn("town", level(town), [level(there)]),
+            JointColumn("age", level(age), [level(later)], age, [later]),
+        ]
+    )
+    assert right(coded[0], level(own), level(made)) == 1
+
+
 def test_names_and_the_order_of_records_change_nothing() -> None:
     found, _, _ = columns(5, np.arange(JOBS) + 40, np.arange(5) + 80)
     plain = code_by_cooccurrence(found)

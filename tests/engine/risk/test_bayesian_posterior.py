@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from sfumato.engine.methods.results import WholeReleaseMeasure
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.risk.bayesian_posterior import _effective_draws
+from sfumato.engine.risk.bayesian_posterior import LogKernels, _effective_draws, _StrongestIntruder
 
 Row = tuple[str, ...]
 
@@ -355,6 +356,36 @@ def test_every_record_is_guessed_right_before_or_after_or_both_or_never() -> Non
     assert both + gained + lost + neither == pytest.approx(50)
     assert both + gained == pytest.approx(50 * value(found, "posterior_risk"))
     assert both + lost == pytest.approx(50 * value(found, "prior_risk"))
+
+
+@pytest.mark.parametrize("leaders", [1, 2, 5])
+def test_the_likeliest_guesses_beside_the_truth_are_weighed_exactly_where_a_model_only_steps(leaders: int) -> None:
+    """Two records with four guesses each, of two datasets; a guess that is far less likely than the best stays as it is."""
+    steps = np.log([[[2.0, 3], [8, 5], [4, 4], [1e-9, 1]], [[5, 5], [1, 2], [3, 2], [2, 1]]])
+    prior, truth = np.log([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]]), np.array([0, 1])
+    by_dataset, together = prior[..., None] + steps, prior[..., None] + steps.cumsum(axis=2)
+    exact = steps + np.log(1.1)
+    model: Any = SimpleNamespace(
+        approximate=True, refined_log_likelihoods=lambda asked: exact[asked[0][:, None], asked[1]]
+    )
+    opened: Any = SimpleNamespace(truth=truth, select=lambda rows, columns: SimpleNamespace(guesses=(rows, columns)))
+    kernels = LogKernels(prior, by_dataset, together, np.ones(2), np.zeros(2, dtype=np.bool_))
+
+    def refined(*models: tuple[Any, ...]) -> LogKernels:
+        intruder: Any = SimpleNamespace(models=models, spec=SimpleNamespace(leaders=leaders))
+        return _StrongestIntruder.refine_leading_guesses(intruder, opened, kernels)
+
+    likeliest = [[1, 2], [0, 2, 3]]  # by the product of prior and both likelihoods, without the truth
+    found = refined((model,))
+    for record, order in enumerate(likeliest):
+        for guess in range(4):
+            own = exact if guess in order[:leaders] else steps
+            assert found.by_dataset[record, guess] == pytest.approx(prior[record, guess] + own[record, guess])
+            assert found.by_first_datasets[record, guess] == pytest.approx(
+                prior[record, guess] + own[record, guess].cumsum()
+            )
+    assert refined((model,), (model,)) is kernels, "of many draws of the other records none is weighed anew"
+    assert refined((SimpleNamespace(approximate=False),)) is kernels
 
 
 def test_numbers_are_guessed_on_a_grid() -> None:
