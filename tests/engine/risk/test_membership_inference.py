@@ -340,6 +340,15 @@ def test_the_score_orders_as_the_true_ratio_of_densities() -> None:
     assert np.corrcoef(found, truth)[0, 1] > 0.95
 
 
+@pytest.mark.parametrize("people", [("random",), ("random", "vulnerable"), ("vulnerable",)])
+def test_figures_of_the_best_attacker_say_about_whom_they_are(people: tuple[str, ...]) -> None:
+    rng = np.random.default_rng(16)
+    own, controls, released = (table(draw_people(60, rng)) for _ in range(3))
+    found = attacked(own, controls, [released], people=people).whole
+    about = {str(e.params.get("people", "random")) for e in found.estimates if e.measure.startswith("family_")}
+    assert about == set(people)
+
+
 def test_the_rate_of_the_best_attacker_has_wilson_s_interval_for_all_people() -> None:
     rng = np.random.default_rng(14)
     own, fresh = draw_people(80, rng), draw_people(80, rng)

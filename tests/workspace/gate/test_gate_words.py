@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sfumato.engine.adversary.membership_evidence import ProbeCounts
-from sfumato.workspace.gate import joint, people_checks
+from sfumato.workspace.gate import history_checks, joint, people_checks
 from sfumato.workspace.gate.checks import CheckResult, ExaminedRelease
 from sfumato.workspace.gate.gate import CHECKS, Finding, make_finding
 from sfumato.workspace.gate.record_risks import UNMEASURED_RISK
@@ -147,6 +147,30 @@ def test_guesses_beyond_the_prior_are_a_share_of_those_that_were_wrong_before(
     found = people_checks._check_guessed_beyond_prior(case)  # type: ignore[arg-type]
     assert (found.value, found.baseline, found.compared_value) == (after, before, pytest.approx(beyond))
     assert found.at_most == ("block" if after > before else "warn")
+
+
+@pytest.mark.parametrize(
+    ("limit", "spent", "allowed", "at_least"),
+    [
+        (None, 1e-4, 1e-3, "pass"),
+        (None, 3e-4, 1e-3, "warn"),
+        (None, 1e-3, 1e-3, "block"),
+        (1e-5, 2e-5, 1e-5, "pass"),
+        (0.5, 1e-5, 1e-3, "pass"),
+    ],
+)
+def test_a_delta_is_held_against_the_policy_and_one_in_so_many_people(
+    limit: float | None, spent: float, allowed: float, at_least: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a thousand people."""
+    ledger = SimpleNamespace(own=SimpleNamespace(steps=1), charges=(), n_people=1000)
+    charge = SimpleNamespace(run_id=1, covered=True, delta=spent)
+    monkeypatch.setattr(history_checks, "ledger_of_release", lambda case: ledger)
+    monkeypatch.setattr(history_checks, "spending_of_charges", lambda own, charges: [charge])
+    monkeypatch.setattr(history_checks, "_ledger_text", lambda ledger, charges: "")
+    found = history_checks._check_privacy_delta(SimpleNamespace(policy=SimpleNamespace(delta=limit)))  # type: ignore[arg-type]
+    assert (found.value, found.baseline, found.at_least) == (spent, allowed, at_least)
+    assert found.compared_value == pytest.approx(spent / allowed)
 
 
 @pytest.mark.parametrize(
