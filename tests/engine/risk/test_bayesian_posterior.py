@@ -388,6 +388,23 @@ def test_the_likeliest_guesses_beside_the_truth_are_weighed_exactly_where_a_mode
     assert refined((SimpleNamespace(approximate=False),)) is kernels
 
 
+@pytest.mark.parametrize(
+    ("prior", "outranked"), [("model", [True, False, False, False]), ("uniform", [True, False, True, False])]
+)
+def test_a_truth_is_outranked_if_two_guesses_are_likelier_by_each_dataset_and_before_it(
+    prior: str, outranked: list[bool]
+) -> None:
+    """Four records with three guesses, the truth first: by all, by the first dataset alone, not by the prior, by none."""
+    above, below = [0.0, 1.0, 2.0], [3.0, 1.0, 2.0]
+    first, second = np.array([above, above, above, below]), np.array([above, below, above, below])
+    before = np.array([above, above, below, above])
+    datasets = np.stack([first, second], axis=2)
+    kernels = LogKernels(before, datasets, datasets, np.ones(4), np.zeros(4, dtype=np.bool_))
+    for least, expected in ((2, outranked), (3, [False] * 4), (None, [False] * 4)):
+        intruder: Any = SimpleNamespace(spec=SimpleNamespace(prior=prior, stop_after=least))
+        assert _StrongestIntruder._is_truth_outranked(intruder, kernels).tolist() == expected
+
+
 def test_numbers_are_guessed_on_a_grid() -> None:
     rng = np.random.default_rng(4)
     of = Recipe.from_table(
