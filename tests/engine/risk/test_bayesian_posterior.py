@@ -23,7 +23,13 @@ from sfumato.engine.methods.results import WholeReleaseMeasure
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.risk.bayesian_posterior import LogKernels, _effective_draws, _StrongestIntruder
+from sfumato.engine.risk.bayesian_posterior import (
+    LogKernels,
+    MeanUncertainty,
+    _belief_estimates,
+    _effective_draws,
+    _StrongestIntruder,
+)
 
 Row = tuple[str, ...]
 
@@ -403,6 +409,26 @@ def test_a_truth_is_outranked_if_two_guesses_are_likelier_by_each_dataset_and_be
     for least, expected in ((2, outranked), (3, [False] * 4), (None, [False] * 4)):
         intruder: Any = SimpleNamespace(spec=SimpleNamespace(prior=prior, stop_after=least))
         assert _StrongestIntruder._is_truth_outranked(intruder, kernels).tolist() == expected
+
+
+def test_the_ratio_of_risks_is_the_geometric_mean_over_those_who_are_guessed_and_the_largest_that_of_all() -> None:
+    found: Any = SimpleNamespace(
+        chance_right=np.array([1.0, 0.0, 0.5]),
+        prior_chance_right=np.array([0.0, 0.0, 1.0]),
+        probability=np.array([0.8, 0.5, 0.9]),
+        prior=np.array([0.2, 0.05, 0.3]),
+    )
+    estimates = {one.measure: one for one in _belief_estimates(found, MeanUncertainty(False, None), "", {})}
+    values = {name: one.value for name, one in estimates.items()}
+    assert values["risk_ratio"] == pytest.approx(math.sqrt((0.8 / 0.2) * (0.9 / 0.3)))
+    assert values["largest_risk_ratio"] == pytest.approx(0.5 / 0.05)
+    assert (values["right_both"], values["gained"], values["lost"], values["wrong_both"]) == (0.5, 1, 0.5, 1)
+    assert all(one.lower == one.value == one.upper for one in estimates.values()), "of all records nothing is uncertain"
+    found.chance_right = np.zeros(3)
+    (none,) = (
+        one for one in _belief_estimates(found, MeanUncertainty(False, None), "", {}) if one.measure == "risk_ratio"
+    )
+    assert none.value is None
 
 
 def test_numbers_are_guessed_on_a_grid() -> None:
