@@ -10,7 +10,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep
 
 from sfumato.engine.adversary import nearest_records
 from sfumato.engine.adversary.cells import cell_keys, count_occurrences, row_keys
-from sfumato.engine.adversary.copies import _KeptValueClasses, measure_equal_records
+from sfumato.engine.adversary.copies import _KeptValueClasses, _shares_of_matching_rows, measure_equal_records
 from sfumato.engine.adversary.likeness import MemorisationShare, score_margin, share_standard_error
 from sfumato.engine.adversary.nearest_records import LevelGroupSearch
 from sfumato.engine.adversary.neighbours import nearest_neighbour_pairs
@@ -119,6 +119,15 @@ def test_the_baseline_of_kept_variables_agrees_with_fresh_people(data: Microdata
     )
     assert found.value == pytest.approx(found.baseline, abs=0.02)
     assert found.excess == 0.0
+
+
+def test_shares_of_matching_rows_count_the_smallest_and_the_largest_key_too() -> None:
+    values = np.array([10, 20, 30], dtype=np.uint64)
+    releases = [np.array(one, dtype=np.uint64) for one in ([40, 10, 10], [20], [5, 30], [])]
+    shares, taken = _shares_of_matching_rows(values, releases)
+    assert shares == pytest.approx([2 / 3, 1, 1 / 2, 0])
+    assert taken.tolist() == [10, 20, 30]
+    assert _shares_of_matching_rows(values, releases[1:2])[1].tolist() == [20]
 
 
 def test_the_share_that_loses_its_record_is_that_over_all_who_may_be_left_out() -> None:

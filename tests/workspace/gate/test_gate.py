@@ -38,7 +38,7 @@ from sfumato.workspace.gate.gate import (
     examine_release,
 )
 from sfumato.workspace.gate.history_checks import _intersect_classes
-from sfumato.workspace.gate.record_checks import _rows_of_records
+from sfumato.workspace.gate.record_checks import _limit_by_holdout, _rows_of_records
 from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.charges import LedgerCharge
 from sfumato.workspace.policy.policy import FindingLimit, Policy, parse_policy, read_policy_of_workspace
@@ -295,6 +295,20 @@ def test_a_release_of_the_same_table_lacks_nobody_of_it_and_has_nobody_else() ->
     assert (overlap.share_of_first, overlap.share_of_second) == (1, 1)
     assert overlap.are_same
     assert found.evidence_text == ""
+
+
+@pytest.mark.parametrize(("value", "baseline", "at_most"), [(1.0, 0.0, None), (1.0, 0.4, "warn"), (0.9, 0.0, "warn")])
+def test_of_three_records_without_a_hold_out_only_a_copy_of_all_blocks(
+    value: float, baseline: float, at_most: str | None
+) -> None:
+    """So few rows may be drawn again by chance; a copy of rows that no two people share is one however few they are."""
+    cells = {"region": np.array([1, 2, 3], dtype=np.uint64)}
+    case: Any = SimpleNamespace(controls=None, confidential_cells=cells)
+    pool: Any = SimpleNamespace(cells_by_dataset=[cells])
+    result = CheckResult("said", value, baseline, 0.5)
+    limited = _limit_by_holdout(case, pool, ("region",), result)
+    assert (limited is result) == (at_most is None)
+    assert limited.at_most == (at_most or result.at_most)
 
 
 def make_examination(*statuses: str, waivable: bool = True) -> Examination:
