@@ -330,8 +330,10 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
 
     @property
     def _has_roles(self) -> bool:
-        """Return whether a variable has a role that a draft uses."""
-        return any(line.variable.role in DRAFT_ROLES for line in (self._view.lines if self._view else ()))
+        """Return whether an included variable has a role that a draft uses."""
+        # A column that was left out at import may have the role of an identifier, which nobody has been asked about.
+        lines = self._view.lines if self._view else ()
+        return any(line.is_planned and line.variable.role in DRAFT_ROLES for line in lines)
 
     async def action_choose_role(self) -> None:
         """Ask for a role and give it to the marked variables; without marks to the one under the cursor, then to the

@@ -31,6 +31,8 @@ MAX_LINES_BELOW = 3
 MIN_ROWS_TO_COMPARE = 10
 MAX_FOOTER_LINES = 40
 MIN_ROWS_ABOVE_NOTE = 3
+MIN_ROWS_OF_NOTES = 2
+"""Fewest rows of words with gaps above a line of names that are taken for notes."""
 MAX_NOTE_LENGTH = 40
 """Most characters of a line below a table that are shown."""
 MAX_NOTES = 3
@@ -565,7 +567,8 @@ def _preamble_rows(rows: list[list[str]]) -> int:
     """Count the rows before the table.
 
     These are the rows before the first row of the usual length, and titles that a spreadsheet padded with empty cells.
-    At most half of the cells of a title are filled, and more than half of those of a later row.
+    At most half of the cells of a title are filled, and more than half of those of a later row; or it is one of several
+    rows of words with gaps above a full line of names.
     """
     if not rows:
         return 0
@@ -574,7 +577,27 @@ def _preamble_rows(rows: list[list[str]]) -> int:
     filled = [sum(bool(cell.strip()) for cell in row) for row in rows[: MAX_PREAMBLE_ROWS + 2]]
     while first + 1 < len(filled) and 2 * filled[first] <= usual and any(2 * n > usual for n in filled[first + 1 :]):
         first += 1
+    first = _row_of_names_below_notes(rows[: MAX_PREAMBLE_ROWS + 1 + SAMPLE_ROWS], first, usual)
     return first if usual > 1 and first <= MAX_PREAMBLE_ROWS else 0
+
+
+def _row_of_names_below_notes(rows: Sequence[list[str]], first: int, usual: int) -> int:
+    """Return the row of names where it is the first without an empty cell, below several rows of notes; otherwise
+    ``first``.
+
+    Numbers or dates stand below some of the names, and none of them in the notes.
+    """
+    at = next((i for i, row in enumerate(rows) if i >= first and _count_filled(row) == len(row) == usual), first)
+    # a line of names may have none for the row names
+    lacks_first = any(not row[0].strip() and _count_filled(row) == usual - 1 for row in rows[first:at])
+    if at == first or at < MIN_ROWS_OF_NOTES or lacks_first or len(rows) < at + 1 + MIN_ROWS_ABOVE_NOTE:
+        return first
+    names, body = [cell.strip() for cell in rows[at]], rows[at + 1 :]
+    columns = [[row[j].strip() for row in body if j < len(row) and row[j].strip()] for j in range(usual)]
+    typed = [bool(column) and sum(map(_is_number_or_date, column)) > 0.8 * len(column) for column in columns]
+    words = [*names, *(cell.strip() for row in rows[first:at] for cell in row)]
+    is_named = len(set(names)) == usual and not any(cell in MISSING_WORDS for cell in names)
+    return at if any(typed) and is_named and not any(map(_is_number_or_date, words)) else first
 
 
 def _detect_header(rows: list[list[str]]) -> SettingReason:
@@ -775,12 +798,22 @@ def _size_of_number(cell: str) -> float | None:
 
 
 def _is_padded_note(row: Sequence[str], above: Sequence[Sequence[str]]) -> bool:
-    """Return whether one cell alone is filled, and not as one of a record that lacks all other values."""
-    place, words = _first_filled(row)
-    if _count_filled(row) != 1 or len(above) < MIN_ROWS_ABOVE_NOTE:
+    """Return whether few cells are filled, and not as those of a record that lacks all other values."""
+    filled = [(place, cell.strip()) for place, cell in enumerate(row) if cell.strip()]
+    if not filled or (len(filled) > 1 and 2 * len(filled) > len(row)) or len(above) < MIN_ROWS_ABOVE_NOTE:
         return False
-    column = [cell for one in above if (cell := one[place].strip())]
-    if sum(map(_is_number_or_date, column)) > 0.8 * len(column):
+    columns = [[cell for one in above if (cell := one[place].strip())] for place, _ in filled]
+    typed = [sum(map(_is_number_or_date, column)) > 0.8 * len(column) for column in columns]
+    if len(filled) > 1:
+        # a person may have a name of her own and a sign of no value; a word among numbers and a level of its own are less
+        return any(typed) and all(
+            not _is_number_or_date(words)
+            and words not in MISSING_WORDS
+            and (is_typed or (words not in column and 2 * len(set(column)) <= len(column)))
+            for (_, words), column, is_typed in zip(filled, columns, typed, strict=True)
+        )
+    words, column = filled[0][1], columns[0]
+    if typed[0]:
         return not _is_number_or_date(words) and words not in MISSING_WORDS
     # a code or a name may be all that is known of a person
     most = max((len(cell.split()) for cell in column), default=0)

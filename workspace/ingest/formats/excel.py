@@ -151,7 +151,10 @@ def _sheet_table(sheet: Sequence[tuple[Any, ...]], form: TextFormat) -> tuple[pd
         header = list(names_without_header(form, max(map(len, map(_without_empty_end, body)))))
     if any(cell is None for cell in header):
         place = 1 + next(i for i, cell in enumerate(header) if cell is None)
-        raise BadInput("", f"column {place} of {{name}} has no name; the first row must hold one for each column")
+        raise BadInput(
+            "",
+            f"column {place} of {{name}} has no name; --skip LINES leaves out lines above the names, --no-header reads a table without names",
+        )
     if len(header) > MAX_COLUMNS:
         raise BadInput(
             "",
