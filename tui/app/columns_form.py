@@ -68,11 +68,12 @@ class ColumnsForm(Form):
 
 
 def _field_of_column(column: ColumnProfile) -> FormField:
-    """Return the field for a column, with its question and the ways to read it."""
+    """Return the field for a column, with its question and the ways to read it: those that the question names first."""
+    question, proposal = plain_question(column), proposed_answer(column)
     forms = [f"{Kind.DATE}:{one}" for one in (column.variable.format, *column.other_formats) if one]
-    return FormField(
-        column.variable.name,
-        plain_question(column),
-        value=proposed_answer(column),
-        words=tuple(dict.fromkeys([proposed_answer(column), *forms, *Kind, LEAVE_OUT])),
-    )
+    named = [answer for answer in (*Kind, LEAVE_OUT) if answer in question]
+    answers = tuple(dict.fromkeys([proposal, *forms, *named, LEAVE_OUT, *Kind]))
+    # The form of a date may be typed.
+    if forms:
+        return FormField(column.variable.name, question, value=proposal, words=answers)
+    return FormField(column.variable.name, question, value=proposal, choices=answers)

@@ -68,6 +68,13 @@ class EntryField(Input):
         """Return whether a key is typed without asking the screen first."""
         return key not in self._leaves and super().check_consume_key(key, character)
 
+    async def action_cursor_right(self, select: bool = False) -> None:
+        """Complete the text if the cursor is at its end, otherwise move right."""
+        # A key that comes before the suggestion would be lost.
+        if not select and self.cursor_at_end and self.value and self.suggester is not None and not self._suggestion:
+            self._suggestion = await self.suggester.get_suggestion(self.value) or ""
+        super().action_cursor_right(select)
+
 
 class FilterField(EntryField):
     """Field for the words that rows must contain; escape cancels."""

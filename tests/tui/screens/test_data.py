@@ -327,6 +327,36 @@ async def test_letters_give_roles_to_one_variable_after_the_other(sit, imported_
         assert "age" not in planned_roles(imported_workspace)
 
 
+@pytest.mark.slow
+async def test_a_capital_letter_gives_a_role_to_all_that_follow(sit, imported_workspace, size):
+    async with sit(imported_workspace, "j", "r", "s", size=size) as seat:
+        assert "Role of cost" in seat.text
+        assert "a capital: all below too" in seat.text
+        await seat.press("I")
+        assert planned_roles(imported_workspace) == {
+            "age": "sensitive",
+            "cost": "quasi_identifier",
+            "smoker": "quasi_identifier",
+        }
+        assert isinstance(seat.app.screen, DraftForm), "every included variable was asked about"
+        await seat.press("escape", "u")
+        assert planned_roles(imported_workspace) == {"age": "sensitive", "cost": "other", "smoker": "other"}
+        await seat.press("home", "j", "j", "r", "X")
+        assert planned_roles(imported_workspace) == {"age": "sensitive"}
+        assert not isinstance(seat.app.screen, DraftForm), "the first was not asked about this time"
+
+
+@pytest.mark.slow
+async def test_the_roles_of_a_new_file_are_asked_although_a_column_was_left_out(sit, empty_workspace, tmp_path, size):
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(["id,age,cost", *(f"P{i:03},{20 + i % 30},{i * 37 % 91}.5" for i in range(60)), ""]))
+    async with sit(empty_workspace, "I", *str(path), "enter", size=size) as seat:
+        assert "Role of age" in seat.text
+        await seat.press("i", "s")
+        assert isinstance(seat.app.screen, DraftForm)
+    assert planned_roles(empty_workspace) == {"age": "quasi_identifier", "cost": "sensitive"}
+
+
 def test_levels_are_said_with_their_shares_and_none_that_is_withheld():
     """Bars of one or two records count 0 in a profile, and their levels are not named."""
     one = Variable.from_table("town", {"kind": "categorical", "labels": {"n": "north"}}, "variables.town")
