@@ -68,7 +68,7 @@ class EntryField(Input):
         """Return whether a key is typed without asking the screen first."""
         return key not in self._leaves and super().check_consume_key(key, character)
 
-    async def action_cursor_right(self, select: bool = False) -> None:
+    async def action_cursor_right(self, select: bool = False) -> None:  # type: ignore[override]  # Textual awaits it
         """Complete the text if the cursor is at its end, otherwise move right."""
         # A key that comes before the suggestion would be lost.
         if not select and self.cursor_at_end and self.value and self.suggester is not None and not self._suggestion:
