@@ -22,6 +22,7 @@ from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..data.sorting import is_run_start, sorted_search, sorted_unique, sorted_values
 from ..data.spelling import SURE_DIGITS, digits_and_decimals, unround_to_originals
+from ..data.units import Units
 
 Keys = NDArray[np.uint64]
 Cells = Mapping[str, Keys]
@@ -126,6 +127,16 @@ def mix_bits(keys: Keys) -> Keys:
     found *= np.uint64(0x94D049BB133111EB)
     found ^= np.right_shift(found, np.uint64(31), out=shifted)
     return found
+
+
+def unit_keys(row_keys: Keys, units: Units) -> Keys:
+    """Return the key of the records of each unit, (U,), which is equal where these are equal in any order.
+
+    It is the sum of the mixed row keys (n,) modulo 2^64, so that it stands for a multiset: a record that occurs twice
+    differs from one that occurs once.
+    """
+    # the mixed bits of 0 are 0, and a row with this key would not count
+    return np.asarray(units.sum_by_unit(mix_bits(row_keys + MISSING_KEY)), dtype=np.uint64)
 
 
 def row_keys(cells: Cells, names: Sequence[str], records: int = 0) -> Keys:

@@ -35,7 +35,7 @@ from ..data.conditions import (
     parse_condition,
 )
 from ..data.declaration import Param, Section
-from ..data.schema import Kind, Role, Schema
+from ..data.schema import Kind, Schema
 from ..errors import BadInput, near_miss_hint
 
 MOST_CONSTRAINTS = 200
@@ -111,7 +111,7 @@ def _check_constraint(constraint: RecordConstraint, schema: Schema, place: str) 
     """Raise BadInput where a constraint names a column that does not exist, or compares values that cannot be compared."""
     for bound in bound_terms(constraint.rule, schema, place):
         for column in columns_of_term(bound):
-            if schema[column].role is Role.IDENTIFIER:
+            if schema[column].role.is_identifier:
                 raise BadInput(
                     place, f'"{column}" is an identifier, which no release holds; leave it out of constraints'
                 )

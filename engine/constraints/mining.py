@@ -27,7 +27,7 @@ from scipy.special import gammaln
 from ..data.arrays import Floats
 from ..data.conditions import RecordConstraint, parse_condition
 from ..data.microdata import Microdata
-from ..data.schema import Kind, Role, Variable
+from ..data.schema import Kind, Variable
 from .evaluation import SLACK, violations
 
 RATE = 0.01
@@ -82,7 +82,7 @@ def mine_constraints(data: Microdata) -> tuple[SuggestedRule, ...]:
     each by probability.
     """
     # A backtick quotes names in conditions, so a name with one cannot be written.
-    variables = [v for v in data.schema if v.role is not Role.IDENTIFIER and "`" not in v.name]
+    variables = [v for v in data.schema if not v.role.is_identifier and "`" not in v.name]
     parts = [part for variable in variables for part in _column_events(data, variable)]
     numeric = [(v, data.numbers(v.name)) for v in variables if not v.kind.has_levels]
     pairs = _event_pairs(parts)

@@ -131,7 +131,7 @@ def released_tables(confidential: Microdata) -> list[Microdata]:
 def example_target(method: Method, schema: Schema, kind: Kind | None = None) -> str:
     """Return the variable on which a synthesis method is tried, of this kind or one that the method makes."""
     kinds = (kind,) if kind else method.synthesis.targets or tuple(Kind)
-    suitable = [v for v in schema if v.kind in kinds and v.role is not Role.IDENTIFIER]
+    suitable = [v for v in schema if v.kind in kinds and not v.role.is_identifier]
     # A sensitive one if there is one: that is what methods are for.
     return sorted(suitable, key=lambda v: v.role is not Role.SENSITIVE)[0].name
 
@@ -190,7 +190,7 @@ def example_recipe(method: Method, schema: Schema, kind: Kind | None = None) -> 
     elif method.family == "anonymisation":
         table["release"] = {}
         table["anonymisation"] = [step]
-        table["variables"] = {v.name: v.to_table() for v in schema if v.role is not Role.IDENTIFIER}
+        table["variables"] = {v.name: v.to_table() for v in schema if not v.role.is_identifier}
     elif method.family == "studies":
         table["study"] = [step]
     else:
@@ -250,7 +250,7 @@ def assert_sound(method: Method, estimates: Iterable[Estimate]) -> None:
 
 def without_identifiers(data: Microdata) -> Microdata:
     """Return the table without identifiers."""
-    schema = Schema(tuple(v for v in data.schema if v.role is not Role.IDENTIFIER))
+    schema = Schema(tuple(v for v in data.schema if not v.role.is_identifier))
     return Microdata(schema, data.frame[list(schema.names)])
 
 

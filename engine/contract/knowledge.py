@@ -16,7 +16,6 @@ import pandas as pd
 import pytest
 
 from ..data.microdata import Microdata
-from ..data.schema import Role
 from ..errors import BadInput, NotComputable
 from ..methods.labels import KNOWLEDGE
 from ..methods.protocols import MEASURES
@@ -59,7 +58,7 @@ def monotone_outputs(method: Method) -> tuple[str, ...]:
 
 def draw_case(method: Method, rng: np.random.Generator) -> KnowledgeCase | None:
     """Draw a random case; None where it does not suit the method."""
-    names = [variable.name for variable in SCHEMA if variable.role is not Role.IDENTIFIER]
+    names = [variable.name for variable in SCHEMA if not variable.role.is_identifier]
     confidential = _some_records(confidential_table(), int(rng.integers(8, 60)), rng)
     replaced = tuple(name for name in names if rng.random() < 0.4) or ("income",)
     released = confidential.with_columns(

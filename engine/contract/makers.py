@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from ..data.microdata import Microdata, to_column
-from ..data.schema import Kind, Role, Schema
+from ..data.schema import Kind, Schema
 from ..errors import BadInput, NotComputable, NotConverged
 from ..execution.tasks import anonymise_data, draw_dataset, fit_model
 from ..methods.privacy import PrivacyAccount
@@ -346,7 +346,7 @@ def later_target(method: Method, info: ParamInfo, schema: Schema) -> str | None:
     """Return a variable that a later step can make and this parameter may name; None where there is none."""
     step = example_recipe(method, schema).synthesis[0]
     named = {column for _, column, _ in step.spec.referenced_columns(schema, step.place)}
-    suitable = [v for v in schema if v.role is not Role.IDENTIFIER and v.name not in (*step.targets, *named)]
+    suitable = [v for v in schema if not v.role.is_identifier and v.name not in (*step.targets, *named)]
     return next((v.name for v in suitable if not info.param.kinds or v.kind in info.param.kinds), None)
 
 

@@ -23,6 +23,7 @@ from .missing_codes import mask_missing_codes, missing_value_codes
 from .recoding_rules import RecodeRule
 from .schema import Kind, MissingPolicy, Origin, Schema, Variable
 from .spelling import level_spellings, looks_like_header, may_be_thousands, read_numbers, spell_as_whole
+from .units import Units
 
 LARGEST_COUNT = 2**53
 HASHED_AT_ONCE = 1 << 18
@@ -188,6 +189,28 @@ class Microdata:
             # A missing number is hashed as 0, so the mask distinguishes both.
             found.update(np.packbits(missing).tobytes())
         return found.hexdigest()
+
+    @cached_property
+    def units(self) -> Units | None:
+        """Return the units of the records; None where every record is a unit of its own.
+
+        A record without a number is a unit of its own. Records of a unit are in the order that the schema names.
+        """
+        name = self.schema.unit
+        if name is None or name not in self.frame:
+            return None
+        found = Units.from_codes(pd.factorize(self.frame[name])[0], self._order_ranks())
+        return found if len(found) < len(self) else None
+
+    def _order_ranks(self) -> NDArray[np.float64] | None:
+        """Return the numbers by which records of a unit are ordered, (n,); None where that is their place in the table."""
+        name = self.schema.order
+        return self.numbers(name) if name in self.schema and name in self.frame else None
+
+    @property
+    def n_units(self) -> int:
+        """Return the number of units, which is that of the records where each is a unit of its own."""
+        return len(self) if self.units is None else len(self.units)
 
     @property
     def linked_records(self) -> NDArray[np.intp]:

@@ -42,13 +42,23 @@ class Kind(StrEnum):
 
 
 class Role(StrEnum):
-    """Role of a variable in the release: quasi-identifier, sensitive, identifier, survey weight, or none of these."""
+    """Role of a variable in the release: quasi-identifier, sensitive, identifier, number of a unit, survey weight, or none
+    of these.
+
+    A unit is who is protected where several records describe one: a household, a patient, a person over waves.
+    """
 
     QUASI_IDENTIFIER = "quasi_identifier"
     SENSITIVE = "sensitive"
     IDENTIFIER = "identifier"
+    UNIT = "unit"
     WEIGHT = "weight"
     OTHER = "other"
+
+    @property
+    def is_identifier(self) -> bool:
+        """Return whether values name a record or its unit, so that they are never released as they are."""
+        return self in (Role.IDENTIFIER, Role.UNIT)
 
     @classmethod
     def _missing_(cls, value: object) -> Role | None:
@@ -130,6 +140,9 @@ class Variable(Section):
     title: short description
     design: part of a survey design that it describes
     may_be_missing: whether a value may be missing, even if none is in these data
+    level: "unit" where all records of a unit have the same value; empty otherwise
+    runs_of: of a variable that numbers units and is no column of the file, the columns that stay the same while the file's
+        records of one unit follow each other; empty for columns
     format: form in which the file writes its dates (``date_forms``), and a released text file too; empty for ISO 8601.
         Or the format in which SPSS or Stata shows dates, times or months, which a release for the same program keeps
     """
@@ -142,7 +155,9 @@ class Variable(Section):
     role: Annotated[
         Role,
         Param(
-            "known to an intruder, sensitive, an identifier, the survey weight, or none of these", always_written=True
+            "known to an intruder, sensitive, an identifier, the number of the unit (household, patient) of a record, the "
+            "survey weight, or none of these",
+            always_written=True,
         ),
     ] = Role.OTHER
     bounds: Annotated[
@@ -174,6 +189,17 @@ class Variable(Section):
     may_be_missing: Annotated[
         bool, Param("whether a value may be missing, in these data or not; a privacy account asks for it")
     ] = False
+    level: Annotated[
+        Literal["", "unit"],
+        Param('"unit" where all records of a unit have the same value, such as the region of a household'),
+    ] = ""
+    runs_of: Annotated[
+        tuple[str, ...],
+        Param(
+            "of a unit that the file does not number: the columns that stay the same while its records follow each other in the file",
+            unique=True,
+        ),
+    ] = ()
     format: Annotated[
         str,
         Param("how its dates are written, if not 2019-07-31: dd.mm.yyyy; SPSS's and Stata's TIME8, %tm", parse=str),
@@ -199,6 +225,12 @@ class Variable(Section):
     def check_fields(self, place: str) -> None:
         """Raise BadInput where levels or bounds do not suit the kind."""
         self.check_repeats(place)
+        if self.runs_of and self.role is not Role.UNIT:
+            raise BadInput(
+                f"{place}.runs_of", f'runs of records number units, this is the role {self.role}; write role = "unit"'
+            )
+        if self.level and self.role.is_identifier:
+            raise BadInput(f"{place}.level", f"this is the role {self.role}; a level is of other variables")
         if self.bounds is not None:
             _check_bounds(self.bounds, self.kind, f"{place}.bounds")
         if self.levels and not self.kind.has_levels:
@@ -283,10 +315,13 @@ class Schema:
 
     variables: the variables
     constraints: rules that the records satisfy by the recipe; schemas that differ in these alone are equal
+    order: the variable by which the records of a unit are ordered; empty for their order in the file. Schemas that
+        differ in it alone are equal
     """
 
     variables: tuple[Variable, ...]
     constraints: tuple[RecordConstraint, ...] = field(default=(), compare=False)
+    order: str = field(default="", compare=False)
 
     def __getitem__(self, name: str) -> Variable:
         """Return the variable of this name. Raises KeyError."""
@@ -310,12 +345,30 @@ class Schema:
 
     @property
     def non_identifiers(self) -> tuple[str, ...]:
-        """Return the names of all variables except identifiers."""
-        return tuple(variable.name for variable in self.variables if variable.role is not Role.IDENTIFIER)
+        """Return the names of all variables except identifiers and the number of the unit."""
+        return tuple(variable.name for variable in self.variables if not variable.role.is_identifier)
+
+    @property
+    def identifiers(self) -> tuple[str, ...]:
+        """Return the names of the identifiers, with that of the number of the unit."""
+        return tuple(variable.name for variable in self.variables if variable.role.is_identifier)
+
+    @property
+    def unit(self) -> str | None:
+        """Return the name of the variable that numbers the units; None where every record is a unit."""
+        return next(iter(self.names_by_role(Role.UNIT)), None)
+
+    @property
+    def unit_level(self) -> tuple[str, ...]:
+        """Return the names of the variables that are equal in all records of a unit."""
+        return tuple(variable.name for variable in self.variables if variable.level == "unit")
 
     def select_variables(self, names: Collection[str]) -> Schema:
         """Return the schema of the variables with these names, in the order of this one, without the constraints."""
-        return Schema(tuple(variable for variable in self.variables if variable.name in names))
+        return Schema(
+            tuple(variable for variable in self.variables if variable.name in names),
+            order=self.order if self.order in names else "",
+        )
 
     def names_by_role(self, role: Role) -> tuple[str, ...]:
         """Return the names of the variables of this role."""
@@ -328,6 +381,23 @@ class Schema:
                 place, f'no column "{name}"{near_miss_hint(name, self.names) or "; columns: " + ", ".join(self.names)}'
             )
         return self[name]
+
+
+def check_units(schema: Schema) -> None:
+    """Raise BadInput where several variables number units, or variables of units are declared without one that does."""
+    numbers = schema.names_by_role(Role.UNIT)
+    if len(numbers) > 1:
+        raise BadInput(
+            f"variables.{numbers[1]}.role",
+            f'"{numbers[0]}" is the unit already; a table has one unit, so give this variable another role',
+        )
+    if numbers and schema[numbers[0]].kind not in (Kind.CATEGORICAL, Kind.COUNT):
+        raise BadInput(f"variables.{numbers[0]}.kind", 'a variable that numbers units is "categorical" or a "count"')
+    for name in schema.unit_level if not numbers else ():
+        raise BadInput(
+            f"variables.{name}.level",
+            'no variable has the role "unit"; give it to the one that numbers the units, or leave this out',
+        )
 
 
 def check_variable_names(section: Section, schema: Schema, place: str) -> None:
@@ -348,7 +418,7 @@ def compared_variables(schema: Schema, released: Collection[str], kinds: Collect
     empty where no variable is of these kinds.
     """
     # Never the survey weight, which is not an answer of a person.
-    suitable = [v for v in schema if v.kind in kinds and v.role not in (Role.IDENTIFIER, Role.WEIGHT)]
+    suitable = [v for v in schema if v.kind in kinds and not v.role.is_identifier and v.role is not Role.WEIGHT]
     if released:
         return tuple(v.name for v in suitable if v.name in released)
     sensitive = tuple(v.name for v in suitable if v.role is Role.SENSITIVE)

@@ -119,7 +119,7 @@ def check_survey_variables(schema: Schema) -> None:
         numeric = variable.kind in (Kind.COUNT, Kind.CONTINUOUS)
         if variable.role is Role.WEIGHT and not numeric:
             raise BadInput(f"{place}.kind", f"a survey weight is a count or continuous, this one is {variable.kind}")
-        if variable.design and (variable.role is Role.WEIGHT or variable.role is Role.IDENTIFIER):
+        if variable.design and (variable.role is Role.WEIGHT or variable.role.is_identifier):
             raise BadInput(f"{place}.design", f"this is the role {variable.role}; a design names other variables")
         if variable.design and not weights:
             raise BadInput(f"{place}.design", 'needs a survey weight; give the variable that is it role = "weight"')

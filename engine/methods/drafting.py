@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from ..data.schema import Kind, Role
+from ..data.schema import Kind
 from .outputs import Question
 from .registry import Method
 from .table_profile import TableProfile, VariableProfile
@@ -81,7 +81,7 @@ class Case:
     @property
     def compared_variables(self) -> tuple[str, ...]:
         """Return the names of all variables except identifiers."""
-        return tuple(seen.name for seen in self.table if seen.variable.role is not Role.IDENTIFIER)
+        return tuple(seen.name for seen in self.table if not seen.variable.role.is_identifier)
 
     @property
     def kept_variables(self) -> tuple[str, ...]:

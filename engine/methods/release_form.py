@@ -319,7 +319,7 @@ def _check_surrogate_keys(form: ReleaseForm, schema: Schema, *, made: bool) -> N
     """Raise BadInput where a surrogate key is not of an identifier, or where no released row has a record of its own."""
     place = "release.surrogate_keys"
     for i, name in enumerate(form.surrogate_keys):
-        if schema[name].role is not Role.IDENTIFIER:
+        if not schema[name].role.is_identifier:
             raise BadInput(
                 f"{place}[{i}]", f'"{name}" is no identifier; give it the role "identifier", or leave it out here'
             )
@@ -336,8 +336,8 @@ def _check_recode(form: ReleaseForm, schema: Schema) -> None:
     check_recode_rules(form.recode, schema, "release.recode")
     for name in form.recode:
         role, where = schema[name].role, f"release.recode.{name}"
-        if role in (Role.IDENTIFIER, Role.WEIGHT) or schema[name].design is not None:
-            what = "an identifier, which is never released" if role is Role.IDENTIFIER else "part of the survey design"
+        if role in (Role.IDENTIFIER, Role.UNIT, Role.WEIGHT) or schema[name].design is not None:
+            what = "an identifier, which is never released" if role.is_identifier else "part of the survey design"
             raise BadInput(where, f'"{name}" is {what}; leave it out')
         if name in form.changed_variables:
             raise BadInput(where, f'"{name}" is generalised or micro-aggregated too; leave it out of one')

@@ -67,6 +67,14 @@ class DataSource(Section):
         ),
     ] = None
     rows: Annotated[str, Param('what the records are, in the plural, such as "person-years"; left out, people')] = ""
+    order: Annotated[
+        str,
+        Param(
+            "the variable by which the records of a unit are ordered, such as a wave or a line of the household; left out, the order in "
+            "the file",
+            names="variables",
+        ),
+    ] = ""
     complete_cases: Annotated[
         tuple[str, ...],
         Param(
@@ -94,6 +102,16 @@ class DataSource(Section):
                 raise BadInput(
                     f"variables.{variable.name}.may_be_missing",
                     f'no record lacks a value with missing = "{self.missing}"; write missing = "keep" under [data], or leave it out',
+                )
+        if self.order:
+            if schema.require_variable(self.order, "data.order").role.is_identifier:
+                raise BadInput(
+                    "data.order", f'"{self.order}" is an identifier, which orders no records; name another variable'
+                )
+            if schema.unit is None:
+                raise BadInput(
+                    "data.order",
+                    'no variable has the role "unit"; give it to the one that numbers the units, or leave this out',
                 )
         for name in self.complete_cases:
             schema.require_variable(name, "data.complete_cases")

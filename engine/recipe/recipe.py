@@ -18,7 +18,7 @@ from ..constraints.rejection_sampling import ConstraintPlan, plan_constraints
 from ..data.declaration import Param, ParamInfo, Section, declared_keys, declared_params
 from ..data.microdata import Microdata
 from ..data.recoding import recode_data
-from ..data.schema import Origin, Schema, Variable, check_variable_names
+from ..data.schema import Origin, Schema, Variable, check_units, check_variable_names
 from ..data.toml import get_table, get_tables, read_toml
 from ..design.survey import check_survey_variables
 from ..errors import BadInput
@@ -136,6 +136,7 @@ class Recipe:
         schema = replace(schema, constraints=read_constraints(get_table(table, "constraints"), schema))
         source = DataSource.from_table(get_table(table, "data"))
         source.check_variables(schema)
+        schema = replace(schema, order=source.order)
         release = get_table(table, "release")
         datasets = DatasetsTable.read_section(release, "release", others=declared_keys(ReleaseForm))
         check_variable_names(datasets, schema, "release")
@@ -297,6 +298,7 @@ def _read_schema(table: Mapping[str, Any]) -> Schema:
         raise BadInput("variables", 'name at least one column, such as price = { kind = "continuous" }')
     schema = Schema(tuple(Variable.from_table(name, item, f"variables.{name}") for name, item in variables.items()))
     check_survey_variables(schema)
+    check_units(schema)
     return schema
 
 

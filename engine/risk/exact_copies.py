@@ -45,7 +45,7 @@ class ExactCopiesSpec(Spec):
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """Return these settings with all variables but identifiers and the survey weight if none is named."""
         # A row is a person's own however many people it stands for.
-        out = (Role.IDENTIFIER, Role.WEIGHT)
+        out = (Role.IDENTIFIER, Role.UNIT, Role.WEIGHT)
         return replace(self, variables=self.variables or tuple(v.name for v in schema if v.role not in out))
 
     def check_release(self, schema: Schema, released: tuple[str, ...], place: str) -> None:

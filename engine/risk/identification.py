@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..data.arrays import Integers
 from ..data.intervals import NON_NEGATIVE, SHARE
 from ..data.microdata import Microdata
-from ..data.schema import Role, Schema
+from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import IntruderKnowledge, check_log_scale, check_radii, known_by_default
 from ..matching.intruder_file import IntruderFile, IntruderRecords, simulate_file
@@ -355,7 +355,7 @@ class IdentificationSpec(Spec):
             raise BadInput(
                 f"{place}.key", "name the identifier that says whose records those of the intruder's file are"
             )
-        if schema[self.key].role is not Role.IDENTIFIER or self.key in matched:
+        if not schema[self.key].role.is_identifier or self.key in matched:
             raise BadInput(
                 f"{place}.key",
                 f'"{self.key}" pairs records, so it must have the role "identifier" and not be matched by',

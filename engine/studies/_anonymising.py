@@ -42,7 +42,7 @@ def select_schema(schema: Schema, names: Sequence[str] = ()) -> Schema:
     """Return the schema of these variables, or by default of all except identifiers, which an anonymised table cannot
     have.
     """
-    return Schema(tuple(v for v in schema if (v.name in names if names else v.role is not Role.IDENTIFIER)))
+    return Schema(tuple(v for v in schema if (v.name in names if names else not v.role.is_identifier)))
 
 
 def require_present(data: Microdata, names: Sequence[str], place: str) -> None:

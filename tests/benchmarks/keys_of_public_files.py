@@ -27,7 +27,7 @@ from pathlib import Path
 from pty_app import Terminal
 
 START = "from sfumato.tui.cli.main import main; main()"
-WAIT_SECONDS = 300.0
+WAIT_SECONDS = 900.0
 FRAME = re.compile(r"[│╭╮╰╯─┬┴├┤]+")
 HOW_READ, WHAT_COLUMNS, ROLE, DRAFT = (
     r"How \S.* is read",
@@ -124,8 +124,9 @@ def answer_questions(hand: Hand, table: PublicTable, way: Way) -> None:
             way.asked.append(f"{title} [enter] {' '.join(doubts)}")
             hand.press("enter")
         elif re.match(WHAT_COLUMNS, title):
-            at = next(place for place, line in enumerate(lines) if "enter accepts" in line)
-            way.asked.append(f"{title} [{' '.join((*table.columns, 'enter'))}] {' '.join(lines[at - 3 : at])}")
+            end = next(place for place, line in enumerate(lines) if "enter accepts" in line)
+            begin = max(place for place in range(end) if ": " in lines[place])
+            way.asked.append(f"{title} [{' '.join((*table.columns, 'enter'))}] {' '.join(lines[begin:end])}")
             hand.press(*table.columns, "enter")
         elif letters:
             hand.press(letters.pop(0))

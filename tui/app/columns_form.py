@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from textual import on
 from textual.app import ComposeResult
 from textual.widgets import Static
 
-from sfumato.engine.data.schema import Kind
+from sfumato.engine.data.schema import Kind, Role
 from sfumato.workspace.ingest.columns import ColumnProfile
 from sfumato.workspace.reporting.tables import DisplayColumn, DisplayTable, format_table
 from sfumato.workspace.service.importing import FilePreview
@@ -71,9 +72,10 @@ def _field_of_column(column: ColumnProfile) -> FormField:
     """Return the field for a column, with its question and the ways to read it: those that the question names first."""
     question, proposal = plain_question(column), proposed_answer(column)
     forms = [f"{Kind.DATE}:{one}" for one in (column.variable.format, *column.other_formats) if one]
-    named = [answer for answer in (*Kind, LEAVE_OUT) if answer in question]
-    answers = tuple(dict.fromkeys([proposal, *forms, *named, LEAVE_OUT, *Kind]))
+    answers = (*Kind, Role.UNIT.value, LEAVE_OUT)
+    named = [answer for answer in answers if re.search(rf"\b{answer}\b", question)]
+    offered = tuple(dict.fromkeys([proposal, *forms, *named, LEAVE_OUT, *answers]))
     # The form of a date may be typed.
     if forms:
-        return FormField(column.variable.name, question, value=proposal, words=answers)
-    return FormField(column.variable.name, question, value=proposal, choices=answers)
+        return FormField(column.variable.name, question, value=proposal, words=offered)
+    return FormField(column.variable.name, question, value=proposal, choices=offered)

@@ -120,7 +120,7 @@ def plan_release(workspace: Workspace, run_id: int | str) -> ReleasePlan:
 
 def variables_by_treatment(recipe: Recipe) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Return the variables that a release keeps, those that it replaces, and the identifiers that it leaves out."""
-    out = tuple(variable.name for variable in recipe.schema if variable.role is Role.IDENTIFIER)
+    out = tuple(variable.name for variable in recipe.schema if variable.role.is_identifier)
     kept = tuple(name for name in recipe.schema.names if name not in (*recipe.released, *out))
     return kept, tuple(name for name in recipe.released if name not in out), out
 

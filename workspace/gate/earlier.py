@@ -442,7 +442,7 @@ class _StoredPeople:
             # A role that either plan declares counts: the other may have left it out.
             return tuple(name for name in common if any(schema[name].role in roles for schema in schemas))
 
-        identifiers = of_role(Role.IDENTIFIER)
+        identifiers = of_role(Role.IDENTIFIER, Role.UNIT)
         columns = tuple(name for name in common if name not in identifiers)
         rows = own.n_records + len(data)
         tried = common_column_sets(columns, of_role(Role.SENSITIVE), of_role(Role.QUASI_IDENTIFIER), rows)
@@ -756,9 +756,7 @@ def _marked_column_sets(recipe: Recipe, data: Microdata) -> tuple[RecordHmacs, .
     sensitive, known = schema.names_by_role(Role.SENSITIVE), schema.names_by_role(Role.QUASI_IDENTIFIER)
     sets = [names, tuple(n for n in names if n not in sensitive)]
     sets += [tuple(n for n in names if n in role) for role in (known, sensitive)]
-    identifiers = [
-        name for name in schema.names_by_role(Role.IDENTIFIER) if name in data.schema and not is_enumerated(data, name)
-    ]
+    identifiers = [name for name in schema.identifiers if name in data.schema and not is_enumerated(data, name)]
 
     def mark(some: tuple[str, ...], *, identifies: bool = False) -> RecordHmacs:
         return RecordHmacs(some, tuple(data.schema[name].kind.value for name in some), identifies)

@@ -490,7 +490,11 @@ def _published_fits(case: ExaminedRelease, run: StoredRun) -> list[tuple[Any, Fi
 
 def _check_roles_elsewhere(case: ExaminedRelease) -> CheckResult:
     """Check for kept columns that another plan of the same data calls sensitive or an identifier."""
-    kept = [n for n in case.plan.kept if case.recipe.schema[n].role not in (Role.SENSITIVE, Role.IDENTIFIER)]
+    kept = [
+        n
+        for n in case.plan.kept
+        if not (case.recipe.schema[n].role is Role.SENSITIVE or case.recipe.schema[n].role.is_identifier)
+    ]
     if not case.is_synthetic:
         raise CheckNotApplicable(sentences.KEEPS_SENSITIVE_COLUMNS)
     found: dict[str, str] = {}
@@ -502,7 +506,7 @@ def _check_roles_elsewhere(case: ExaminedRelease) -> CheckResult:
             continue
         schema = run.recipe.schema
         for name in kept:
-            if name in schema and schema[name].role in (Role.SENSITIVE, Role.IDENTIFIER):
+            if name in schema and schema[name].role in (Role.SENSITIVE, Role.IDENTIFIER, Role.UNIT):
                 found.setdefault(
                     name,
                     fill_sentence(sentences.ROLE_IN_RUN, name=name, role=schema[name].role.value, run=run.id),

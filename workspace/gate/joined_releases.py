@@ -104,7 +104,7 @@ def _true_columns(case: ExaminedRelease, one: EarlierRelease) -> list[str]:
     names = release.kept if release.is_synthetic else (*release.kept, *release.replaced)
     public = kept_columns_of_release(case).audience == "public"
     # What was released counts by its role of then: a new role cannot hide it.
-    out = (Role.IDENTIFIER, Role.WEIGHT, *(() if release.is_synthetic else (Role.SENSITIVE,)))
+    out = (Role.IDENTIFIER, Role.UNIT, Role.WEIGHT, *(() if release.is_synthetic else (Role.SENSITIVE,)))
 
     def counts(name: str) -> bool:
         roles = {schema[name].role for schema in (release.schema, case.recipe.schema) if name in schema}

@@ -461,7 +461,7 @@ def _check_formula_cells(case: ExaminedRelease) -> CheckResult:
 def _hidden_columns(case: ExaminedRelease) -> dict[str, str]:
     """Return the columns that a release is to hide, each with the reason why."""
     schema = case.recipe.schema
-    found = {v.name: "an identifier" for v in schema if v.role is Role.IDENTIFIER}
+    found = {v.name: "an identifier" for v in schema if v.role.is_identifier}
     if case.is_synthetic:
         found |= {n: "synthesised" for n in case.plan.replaced if schema[n].role is Role.SENSITIVE}
         found |= {n: "sensitive" for n in case.plan.kept if schema[n].role is Role.SENSITIVE}

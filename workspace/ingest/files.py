@@ -38,6 +38,7 @@ from .raw_tables import RawTable
 from .reserved_names import check_reserved_names
 from .sampling import conform_sampled_values, draw_sample
 from .sources import OpenedFile, SourceFile
+from .whole_units import check_unit_levels, number_hidden_units, units_of_raw_records
 
 GZIP_SIGNATURE = b"\x1f\x8b"
 GZIP_MEMORY_PARTS = 4
@@ -278,6 +279,7 @@ def microdata_from_table(
 ) -> Microdata:
     """Sample and conform the filtered records of a file and split off its controls. Raises BadInput."""
     wanted = add_holdout_column(schema, data)
+    raw = number_hidden_units(raw, schema)
     with bounded_memory(source.size, source.name, "data.file"):
         check_reserved_names(wanted.names)
         check_holdout_column(raw, schema, data)
@@ -289,7 +291,8 @@ def microdata_from_table(
         too_many = data.sample is not None and data.sample > records  # is said after what is wrong with values
         some = data.sample is not None and not too_many
         # drawn before the loop, so that of each conformed column only the sampled rows stay in memory
-        chosen = draw_sample(records, source.sha256, data, seed, key) if some else None
+        units = units_of_raw_records(raw, wanted, whole)
+        chosen = draw_sample(records, source.sha256, data, seed, key, units) if some else None
         found: dict[str, pd.Series] = {}
         kinds: dict[str, pd.Series] = {}
         at_once = max(1, CELLS_PER_CONFORM // raw.records)
@@ -316,6 +319,7 @@ def microdata_from_table(
             missing_counts,
             kinds=pd.DataFrame(kinds) if kinds else None,
         )
+        check_unit_levels(everything)
         if data.holdout is not None:
             everything = split_off_controls(everything, schema, source.sha256, data, seed, key)
         return everything if data.screen is None else draw_screening_records(everything, source.sha256, data, seed, key)

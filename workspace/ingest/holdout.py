@@ -16,6 +16,7 @@ from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.wording import count_noun
 
 from .raw_tables import RawTable
+from .whole_units import check_units_not_split, choose_share_of_units, choose_units_of_records
 
 HOLDOUT_KEY = "data.holdout"
 CONTROL_FLAG_WORDS = (("0", "1"), ("no", "yes"), ("false", "true"), ("training", "control"))
@@ -26,7 +27,7 @@ def add_holdout_column(schema: Schema, data: DataSource) -> Schema:
     """Return the schema of the variables to read, with the column that marks controls where there is one."""
     if not isinstance(data.holdout, str):
         return schema
-    return Schema((*schema, Variable(data.holdout, Kind.CATEGORICAL)))
+    return Schema((*schema, Variable(data.holdout, Kind.CATEGORICAL)), order=schema.order)
 
 
 def check_holdout_column(raw: RawTable, schema: Schema, data: DataSource) -> None:
@@ -68,13 +69,14 @@ def split_off_controls(
 ) -> Microdata:
     """Return the records for releases, with the held-out records as their ``controls``; both in file order.
 
-    Each part is conformed as if the file had no other records. A share is drawn by seed and key. Raises BadInput.
+    Each part is conformed as if the file had no other records. A share is drawn by seed and key, of the units where the
+    table has some: a person held out for one year must not be in the data for another. Raises BadInput.
     """
-    flags = (
-        _flags_from_column(everything, data.holdout)
-        if isinstance(data.holdout, str)
-        else _draw_holdout_flags(everything, sha256, data, seed, key)
-    )
+    if isinstance(data.holdout, str):
+        flags = _flags_from_column(everything, data.holdout)
+        check_units_not_split(everything.units, flags, data.holdout, HOLDOUT_KEY)
+    else:
+        flags = _draw_holdout_flags(everything, sha256, data, seed, key)
     training = _conform_subset(everything, schema, ~flags, data)
     try:
         controls = _conform_subset(everything, schema, flags, data)
@@ -96,17 +98,25 @@ def draw_screening_records(members: Microdata, sha256: str, data: DataSource, se
         )
     # bound to file, filter and sizes, so that two draws are equal or independent
     streams = Randomness(seed, key, (sha256, data.where, f"{data.screen} of {len(members)} screened") if key else ())
-    chosen = np.zeros(len(members), dtype=np.bool_)
-    chosen[streams.generator("screen").choice(len(members), data.screen, replace=False)] = True
+    units = members.units
+    if units is None:
+        chosen = np.zeros(len(members), dtype=np.bool_)
+        chosen[streams.generator("screen").choice(len(members), data.screen, replace=False)] = True
+    else:
+        chosen = choose_units_of_records(units, data.screen, streams.generator("screen", "units"))
     # a search must not see the controls, by which its finalists are judged
     few = _conform_subset(members.without_controls, members.schema, chosen, data)
     if members.controls is None:
         return few
     share = len(members.controls) / (len(members) + len(members.controls))
+    if few.units is not None and len(few.units) > 1:
+        flags = choose_share_of_units(few.units, share, streams.generator("screen", "holdout", "units"))
+        training, controls = (_conform_subset(few, members.schema, some, data) for some in (~flags, flags))
+        return training.with_controls(controls)
     # at least one record on either side
-    size = min(max(1, round(share * data.screen)), data.screen - 1)
-    flags = np.zeros(data.screen, dtype=np.bool_)
-    flags[streams.generator("screen", "holdout").choice(data.screen, size, replace=False)] = True
+    size = min(max(1, round(share * len(few))), len(few) - 1)
+    flags = np.zeros(len(few), dtype=np.bool_)
+    flags[streams.generator("screen", "holdout").choice(len(few), size, replace=False)] = True
     training, controls = (_conform_subset(few, members.schema, some, data) for some in (~flags, flags))
     return training.with_controls(controls)
 
@@ -156,6 +166,12 @@ def _draw_holdout_flags(
     # bound to the file, the filter, the sample and the sizes, so that two draws are equal or independent
     sample = "all" if data.sample is None else f"{data.sample} sampled"
     streams = Randomness(seed, key, (sha256, data.where, sample, f"{size} of {records} held out") if key else ())
+    if everything.units is not None:
+        if len(everything.units) < 2:
+            raise BadInput(
+                HOLDOUT_KEY, "all records are of one unit, so that none can be held out; leave the hold-out out"
+            )
+        return choose_share_of_units(everything.units, data.holdout, streams.generator("holdout", "units"))
     flags = np.zeros(records, dtype=np.bool_)
     flags[streams.generator("holdout").choice(records, size, replace=False)] = True
     return flags

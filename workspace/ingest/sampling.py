@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from sfumato.engine.data.schema import Kind, Variable
+from sfumato.engine.data.units import Units
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.run import Randomness
 from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.wording import agreeing_word, count_noun
 
+from .whole_units import choose_units_of_records
 
-def draw_sample(records: int, sha256: str, data: DataSource, seed: int, key: bytes) -> list[int]:
+
+def draw_sample(
+    records: int, sha256: str, data: DataSource, seed: int, key: bytes, units: Units | None = None
+) -> list[int]:
     """Draw ``data.sample`` of ``records`` records by seed and key; return their numbers from 0, ascending.
 
+    Of a table with units, whole ones are drawn, of as many records at most.
     Raises BadInput where there are fewer records.
     """
     size = data.sample or 0
@@ -25,6 +32,11 @@ def draw_sample(records: int, sha256: str, data: DataSource, seed: int, key: byt
     # bound to the file, the filter and the sizes, so that two samples are equal or independent: by the seed
     # alone, samples of nearly equal files could be the same but for one record
     streams = Randomness(seed, key, (sha256, data.where, f"{size} of {records}") if key else ())
+    if units is not None:
+        return [
+            int(one)
+            for one in np.flatnonzero(choose_units_of_records(units, size, streams.generator("sample", "units")))
+        ]
     return sorted(streams.generator("sample").choice(records, size, replace=False))
 
 

@@ -202,7 +202,9 @@ def _draft_case(recipe: Recipe, profile: TableProfile, **more: Any) -> Case:
 def _steps_for_kept_variables(recipe: Recipe, profile: TableProfile) -> tuple[RecipeTable, ...]:
     """Return a step for each variable that the plan keeps, by the most suited method, most distinct values first."""
     kept = [
-        v.name for v in recipe.schema if v.name not in recipe.released and v.role not in (Role.IDENTIFIER, Role.WEIGHT)
+        v.name
+        for v in recipe.schema
+        if v.name not in recipe.released and v.role not in (Role.IDENTIFIER, Role.UNIT, Role.WEIGHT)
     ]
     case = replace(_draft_case(recipe, profile), known=(), sensitive=(), released=tuple(kept))
     steps = [_best_step(replace(case, target=profile[name])) for name in kept]

@@ -321,7 +321,7 @@ def choose_quasi_identifiers(
 def is_counted(role: Role) -> bool:
     """Return whether columns of a role count among those that a release keeps."""
     # Weights have a check of their own, and identifiers never leave.
-    return role not in (Role.IDENTIFIER, Role.WEIGHT)
+    return role not in (Role.IDENTIFIER, Role.UNIT, Role.WEIGHT)
 
 
 def evaluation_warning(draft: KeptColumnDraft, kept_columns: Sequence[str]) -> list[str]:

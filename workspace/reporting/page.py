@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sfumato.engine.data.schema import Role, Variable
+from sfumato.engine.data.schema import Variable
 from sfumato.engine.methods.labels import measure_name
 from sfumato.engine.methods.registry import Method, method_by_key
 from sfumato.engine.methods.results import Diagnostic, Trace
@@ -359,7 +359,7 @@ def _variable_cells(recipe: Recipe, variable: Variable) -> Iterator[str]:
     yield role_text(variable.role.value) + (f", {variable.design} of the survey" if variable.design else "")
     low, high = variable.bounds or (None, None)
     yield " ".join(f"{word} {number(end)}" for word, end in (("from", low), ("to", high)) if end is not None)
-    out = "left out" if variable.role is Role.IDENTIFIER else ""
+    out = "left out" if variable.role.is_identifier else ""
     yield out or ("replaced" if variable.name in recipe.released else "unchanged")
 
 

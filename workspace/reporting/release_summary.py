@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sfumato.engine.data.schema import Role
 from sfumato.engine.methods.labels import label_of
 from sfumato.engine.methods.outputs import Question
 from sfumato.engine.methods.rows import Row
@@ -74,7 +73,7 @@ class ReleaseDecision:
 
 def variables_by_fate(recipe: Recipe) -> dict[str, list[str]]:
     """Return the variables by how they are released: replaced, unchanged, coarser or left out."""
-    out = recipe.schema.names_by_role(Role.IDENTIFIER)
+    out = recipe.schema.identifiers
     parts = {
         "Replaced": [name for name in recipe.released if name not in out],
         "Unchanged, as in the confidential data": [
