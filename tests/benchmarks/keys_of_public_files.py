@@ -55,7 +55,7 @@ class PublicTable:
 
 
 TABLES = (
-    PublicTable("statsmodels/datasets/modechoice/modechoice.csv", "semicolons; 840 rows", "xsI"),
+    PublicTable("statsmodels/datasets/modechoice/modechoice.csv", "semicolons, four rows a person; 840 rows", "sI"),
     PublicTable("bokeh-sampledata/_data/SampleSuperstore.csv.gz", "gzip; 9,994 rows", "iixiixiiisI"),
     PublicTable(
         "r-cran-readxl/usr/lib/R/site-library/readxl/extdata/deaths.xlsx",

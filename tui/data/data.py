@@ -323,13 +323,14 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
             self._ask_when_read = False
             if not self._has_roles and self.display and self.screen.is_current:  # nobody has gone elsewhere meanwhile
                 # A column that is left out needs no role.
-                self._go_to_line(self._included_lines_from(self.grid.cursor))
+                self._go_to_line(self._lines_to_ask_from(self.grid.cursor))
                 self.call_later(self.action_choose_role)
 
-    def _included_lines_from(self, place: int) -> list[VariableLine]:
-        """Return the included variables that are shown from a row on."""
-        included = {line.variable.name: line for line in (self._view.lines if self._view else ()) if line.is_planned}
-        return [included[str(name)] for name in self.grid.row_keys[place:] if name in included]
+    def _lines_to_ask_from(self, place: int) -> list[VariableLine]:
+        """Return the included variables that are shown from a row on, without a number of units: it has its role."""
+        lines = self._view.lines if self._view else ()
+        asked = {line.variable.name: line for line in lines if line.is_planned and line.variable.role is not Role.UNIT}
+        return [asked[str(name)] for name in self.grid.row_keys[place:] if name in asked]
 
     def _go_to_line(self, lines: Sequence[VariableLine]) -> None:
         """Move the cursor to the first of these variables; it stays if there is none."""
@@ -358,7 +359,7 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         lines, several = self._selected_lines(), bool(self.grid.marked_keys)
         if not lines:
             return
-        if len(self._included_lines_from(0)) == len(self._included_lines_from(self.grid.cursor)):
+        if len(self._lines_to_ask_from(0)) == len(self._lines_to_ask_from(self.grid.cursor)):
             # Only a walk from the first variable to the last ends with the offer of a draft.
             self._asks_all = not several
 
@@ -367,7 +368,7 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
             if answer is None:
                 self._asks_all = False
                 return
-            below = [] if several else self._included_lines_from(self.grid.cursor + 1)
+            below = [] if several else self._lines_to_ask_from(self.grid.cursor + 1)
             rest = below if answer.is_for_rest else []
             if answer.role == EXCLUDE:
                 chosen = [line for line in (*lines, *rest) if line.is_planned]
