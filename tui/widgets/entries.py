@@ -70,9 +70,12 @@ class EntryField(Input):
 
     async def action_cursor_right(self, select: bool = False) -> None:  # type: ignore[override]  # Textual awaits it
         """Complete the text if the cursor is at its end, otherwise move right."""
-        # A key that comes before the suggestion would be lost.
-        if not select and self.cursor_at_end and self.value and self.suggester is not None and not self._suggestion:
-            self._suggestion = await self.suggester.get_suggestion(self.value) or ""
+        # The suggestion may not have come yet, and the key would be lost.
+        suggester = None if select or not self.cursor_at_end or not self.value else self.suggester
+        completed = None if suggester is None else await suggester.get_suggestion(self.value)
+        if completed is not None:
+            self.value, self.cursor_position = completed, len(completed)
+            return
         super().action_cursor_right(select)
 
 
