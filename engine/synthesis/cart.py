@@ -119,12 +119,13 @@ def _weight_of_people(which: Integers, present: NDArray[np.bool_], confidential:
     weights = confidential.effective_weights[present]
     units = confidential.units
     if units is None:
-        return np.bincount(which, weights)
+        return np.asarray(np.bincount(which, weights), dtype=np.float64)
     # A value that one person has in ten years is that person's all the same.
     by_value = np.lexsort((-weights, units.unit_of[present], which))
     value, unit = which[by_value], units.unit_of[present][by_value]
     heaviest = np.append(True, (value[1:] != value[:-1]) | (unit[1:] != unit[:-1]))
-    return np.bincount(value[heaviest], weights[by_value][heaviest], minlength=int(which.max(initial=-1)) + 1)
+    counts = np.bincount(value[heaviest], weights[by_value][heaviest], minlength=int(which.max(initial=-1)) + 1)
+    return np.asarray(counts, dtype=np.float64)
 
 
 def _arrays_of_first_version(fit: Fit) -> Mapping[str, NDArray[np.generic]]:

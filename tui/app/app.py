@@ -39,6 +39,8 @@ from ..session.messages import (
     FileFormatDetected,
     JobDone,
     KeymapLoaded,
+    ReleasedColumnsRead,
+    ReleasedFileEvaluated,
     WorkspaceChanged,
     WorkspaceOpened,
 )
@@ -98,6 +100,7 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         bind_act("new", "new_run", "New run"),
         bind_act("import", "import"),
         bind_act("evaluate", "evaluate"),
+        bind_act("check_file", "check_file"),
         bind_act("doctor", "doctor"),
         bind_act("computing", "computing"),
         bind_act("theme", "change_theme"),
@@ -470,6 +473,30 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         project = self._open_project
         draft = None if project is None else project_draft(project.project_id, self._workspace)
         await self.open(*evaluation_form(self, draft))
+
+    async def action_check_file(self) -> None:
+        """Ask for one anonymised file, and show what it shows by itself."""
+        from .released_file import file_form
+
+        await self.open(*file_form(self))
+
+    @on(ReleasedColumnsRead)
+    async def _ask_released_columns(self, event: ReleasedColumnsRead) -> None:
+        """Ask which columns of an anonymised file an intruder may know."""
+        from .released_file import columns_form
+
+        self.reading_notice.end()
+        await self.open(*columns_form(self, event.file, event.columns, {}))
+
+    @on(ReleasedFileEvaluated)
+    async def _show_released_file(self, event: ReleasedFileEvaluated) -> None:
+        """Show what one anonymised file shows by itself."""
+        from ..session.released_file import released_file_words
+        from .released_file import ReleasedFileDialog
+
+        self.reading_notice.end()
+        self.note_command(released_file_words(event.view))
+        await self.open(ReleasedFileDialog(event.view, event.columns, event.answers))
 
     def note_command(self, words: Words) -> None:
         """Store the command that is equivalent to the last act."""

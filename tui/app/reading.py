@@ -81,8 +81,12 @@ def format_fields(found: DetectedFormat) -> list[FormField]:
     fixed = [
         FormField("widths", reason_for("widths", "characters of each column"), "list", list(map(str, form.widths)))
     ] if "widths" in reasons else []  # fmt: skip
+    named = [
+        FormField("names", "names of the columns, where no line has them", "list", list(form.names))
+    ] if fixed or not form.header else []  # fmt: skip
     return [
         *fixed,
+        *named,
         FormField("separator", reason_for("delimiter", "what separates cells"), value=visible_sign(form.delimiter), choices=SEPARATORS),
         FormField("encoding", reason_for("encoding", "such as utf-8, windows-1252"), value=form.encoding),
         FormField("decimal", reason_for("decimal", "the decimal sign"), value=form.decimal, choices=DECIMALS),
@@ -111,11 +115,14 @@ def format_from_answers(answers: Mapping[str, Any]) -> dict[str, Any]:
         "decimal": answers["decimal"],
         "thousands": SIGN_BY_TEXT.get(answers["thousands"], answers["thousands"]),
         "quote": SIGN_BY_TEXT.get(answers["quotes"], answers["quotes"]),
-        "header": answers["header"] == "yes",
+        # whoever says the names says that no line has them
+        "header": answers["header"] == "yes" and not answers.get("names"),
         "skip": answers.get("skip", 0),
         "trim": answers["trim"] == "yes",
         "missing": [str(code) for code in answers.get("missing", [])],
     }
+    if names := [str(name) for name in answers.get("names", [])]:
+        table["names"] = names
     if widths := [str(width) for width in answers.get("widths", [])]:
         if wrong := [width for width in widths if not width.isdecimal()]:
             raise BadInput("widths", f'"{wrong[0]}" is no number of characters')

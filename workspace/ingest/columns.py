@@ -8,7 +8,7 @@ identify a record become identifiers (``identifiers``); a column without any val
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -45,8 +45,10 @@ MAX_SIGN_LENGTH = 24
 MAX_SIGN_SHARE = 0.3
 """Largest share of the records with a value that signs among numbers may have."""
 SUPPRESSED = "*"
-PLAIN_FORMATS = ("", "SDATE10", "DATETIME20", "%td", "%tc")
-"""Formats of SPSS and Stata that a release has unless a variable says another."""
+CYCLIC_FORMAT = re.compile(r"(WKDAY|MONTH)\d+")
+"""Formats of SPSS that show numbers to 7 or 12 as days of the week or months: these are levels."""
+PLAIN_FORMATS = ("", "SDATE10", "DATETIME20", "%td", "%tc", "YYMMDD10.", "DATETIME20.")
+"""Formats of SPSS, Stata and SAS that a release has unless a variable says another."""
 DAY_AND_MONTH = (("day", "month", "year"), ("month", "day", "year"))
 """Orders of dates whose days and months may be mistaken for each other."""
 NO_VALUE = "no record has a value"
@@ -94,11 +96,11 @@ class ColumnProfile:
         return not self.exclusion_reasons
 
 
-def profile_columns(raw: RawTable) -> list[ColumnProfile]:
-    """Return a profile of each column of a file, in the file's order.
+def profile_columns(raw: RawTable, names: Collection[str] | None = None) -> list[ColumnProfile]:
+    """Return a profile of each column of a file, or of those of these ``names``, in the file's order.
 
     A column that numbers units of several records has the role of one. Where the file has units and numbers none, a
-    profile follows of the variable that would number them.
+    profile follows of the variable that would number them. Some of the columns alone do not show units.
     """
     from .raw_tables import ColumnDescription
     from .unit_detection import MOST_RECORDS_EXAMINED
@@ -108,12 +110,19 @@ def profile_columns(raw: RawTable) -> list[ColumnProfile]:
     has_row_names = raw.names[:1] in [(name,) for name in ROW_NAMES] and "column_2" not in raw.names
     found: list[ColumnProfile] = []
     first_records: dict[str, pd.Series] = {}
-    for place, (name, values) in enumerate(raw.iterate_columns(raw.names)):
+    chosen = raw.names if names is None else tuple(name for name in raw.names if name in names)
+    for name, values in raw.iterate_columns(chosen):
         description = about.get(name, ColumnDescription())
-        found.append(_profile_column(name, values, description, may_name_rows=has_row_names and place == 0))
+        may_name_rows = has_row_names and name == raw.names[0]
+        found.append(_profile_column(name, values, description, may_name_rows=may_name_rows))
         # of a large file the first records are kept, so that it is not read a second time
         first_records[name] = values[:MOST_RECORDS_EXAMINED]
-    return _propose_units(_settle_date_orders(found), first_records, raw.records)
+    if names is None:
+        return _propose_units(_settle_date_orders(found), first_records, raw.records)
+    if len(chosen) < len(raw.names) and any(column.other_formats for column in found):
+        # the file's other dates decide which number of a date is the day
+        return [column for column in profile_columns(raw) if column.variable.name in chosen]
+    return _settle_date_orders(found)
 
 
 def _propose_units(
@@ -243,24 +252,18 @@ def _profile_column(
         numbers = read_numbers(present)
         present = numbers if numbers.notna().all() else present
     distinct = int(present.nunique())
-    kind = _kind_from_labels(present, distinct, about) or _kind_from_values(present, distinct)
-    few = ""
-    if (
-        kind is Kind.CATEGORICAL
-        and pd.api.types.is_numeric_dtype(present.dtype)
-        and not about.labels
-        and not about.measure
-    ):
-        kind, few = _kind_of_few_numbers(name, about.title, present, times)
+    shows_time = bool(about.format) and pd.api.types.is_numeric_dtype(present.dtype)
+    kind, few = _kind_of_column(name, present, times, about, shows_time=shows_time)
     variable = Variable(name, kind, labels=non_blank_labels(about.labels), missing=codes, title=about.title)
-    if about.format not in PLAIN_FORMATS and not kind.has_levels:
+    if about.format not in PLAIN_FORMATS:
         variable = replace(variable, format=about.format)
     having = len(present) if times is None else int(times[present.index].sum())
     missing = records - having
     if not distinct:
         return ColumnProfile(variable, missing, 0, (NO_VALUE,))
-    # a column with labelled values is a classification, however many values it has
-    why = () if labelled_values(about, codes) else identifier_reasons(name, present, having)
+    # a column with labelled values is a classification, however many values it has, and times are no numbers of records
+    is_described = shows_time or labelled_values(about, codes)
+    why = () if is_described else identifier_reasons(name, present, having)
     if may_name_rows and not why and distinct == having and _has_no_decimals(present):
         why = ("it has no name, as names of rows, and every record has a value of its own",)
     if why and kind in (Kind.CATEGORICAL, Kind.COUNT):
@@ -270,7 +273,10 @@ def _profile_column(
         why_codes = "digits of one length" if _has_one_length(present) else "numbers of such a name"
         question = f"{why_codes} are read as codes; --as {name}=count reads them as numbers"
         return ColumnProfile(replace(variable, kind=kind), missing, distinct, question=question)
-    question = few or _remaining_question(name, present, kind, having)
+    own_time = shows_time and MAX_CODE_LEVELS < distinct == having
+    question = (
+        OWN_DATE_QUESTION.format(name=name) if own_time else few or _remaining_question(name, present, kind, having)
+    )
     if isinstance(dates, NearlyDates):
         question = (
             f"all values but {dates.others:,} are dates written {dates.form.text}; it is a date once the file's others are "
@@ -282,6 +288,27 @@ def _profile_column(
         rest = " and the rest for numbers" if kind in (Kind.COUNT, Kind.CONTINUOUS) else ""
         question = _question_of_signs(name, signs, rest)
     return ColumnProfile(variable, missing, distinct, question=question, signs=signs)
+
+
+def _kind_of_column(
+    name: str, present: pd.Series, times: NDArray[np.intp] | None, about: ColumnDescription, *, shows_time: bool
+) -> tuple[Kind, str]:
+    """Return the kind of a column, and a question about few small numbers or nothing.
+
+    ``present`` are the values (n,), or the distinct ones (k,) with the number of records of each in ``times``.
+    ``shows_time`` says whether they are numbers that the file shows as times.
+    """
+    import pandas as pd
+
+    distinct = int(present.nunique())
+    kind = _kind_from_labels(present, distinct, about) or _kind_from_values(present, distinct)
+    is_described = bool(about.labels or about.measure)
+    if shows_time and kind.has_levels and not about.labels and not CYCLIC_FORMAT.fullmatch(about.format):
+        # two times are no two levels, just as two days are dates
+        return _kind_of_number(present), ""
+    if kind is Kind.CATEGORICAL and pd.api.types.is_numeric_dtype(present.dtype) and not is_described:
+        return _kind_of_few_numbers(name, about.title, present, times)
+    return kind, ""
 
 
 def _question_of_signs(name: str, signs: Sequence[str | float], rest: str) -> str:
@@ -357,6 +384,11 @@ def _signs_of_no_value(present: pd.Series, times: NDArray[np.intp] | None) -> tu
         counts = times[present.index]
         records, of_them = int(counts.sum()), int(counts[np.flatnonzero(present.isin(breaking).to_numpy())].sum())
     return tuple(breaking) if of_them <= MAX_SIGN_SHARE * records else suppressed
+
+
+def _kind_of_number(present: pd.Series) -> Kind:
+    """Return the kind of numbers (n,) that are no levels."""
+    return Kind.COUNT if bool((present % 1 == 0).all()) and present.min() >= 0 else Kind.CONTINUOUS
 
 
 def _kind_of_few_numbers(name: str, title: str, present: pd.Series, times: NDArray[np.intp] | None) -> tuple[Kind, str]:
@@ -517,7 +549,7 @@ def _kind_from_labels(present: pd.Series, distinct: int, about: ColumnDescriptio
     if labels and whole and 2 < distinct <= MAX_CODE_LEVELS and ends <= set(labels):
         return Kind.ORDINAL
     if (labels or about.measure == "scale") and distinct > 2:
-        return Kind.COUNT if whole and present.min() >= 0 else Kind.CONTINUOUS
+        return _kind_of_number(present)
     return None
 
 
@@ -534,7 +566,7 @@ def _kind_from_values(present: pd.Series, distinct: int) -> Kind:
         # few small whole numbers are codes more often than counts
         if whole and distinct <= MAX_CODE_LEVELS and present.abs().max() < 100:
             return Kind.CATEGORICAL
-        return Kind.COUNT if whole and present.min() >= 0 else Kind.CONTINUOUS
+        return _kind_of_number(present)
     # 0101 and 20190731 would be read as dates of a compact ISO form; digits with leading zeros are codes
     if write_padded_digits(map(str, present)):
         return Kind.CATEGORICAL

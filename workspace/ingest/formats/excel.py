@@ -40,7 +40,9 @@ FIXED_TIMESTAMP = (1980, 1, 1, 0, 0, 0)
 time.
 """
 _DATES = re.compile(rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*")
-ERROR_CELLS = frozenset({"#N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"})
+NO_VALUE = "#N/A"
+"""Error of a cell that has no value."""
+ERROR_CELLS = frozenset({NO_VALUE, "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"})
 """Texts that a cell shows where its formula has no value."""
 
 
@@ -225,6 +227,10 @@ def write_sheet(out: OutputTable) -> bytes:
     book.properties.creator = "Sfumato"
     sheet = book.create_sheet("data")
     columns = [_sheet_cells(frame[name]) for name in frame]
+    if columns and columns[0] and all(cells[-1] is None for cells in columns):
+        # a sheet ends with its last filled cell, so that readers would not see a last record without any value
+        columns[0][-1] = WriteOnlyCell(sheet, NO_VALUE)
+        columns[0][-1].data_type = "e"
 
     def text(value: str) -> WriteOnlyCell:
         """Return a cell that holds a text. Raises NotReleased where the text is too long."""
@@ -260,7 +266,7 @@ def write_sheet(out: OutputTable) -> bytes:
     return _remove_dates(sink.getvalue())
 
 
-def _sheet_cells(values: pd.Series) -> list[object]:
+def _sheet_cells(values: pd.Series) -> list[Any]:
     """Return the cells of a column (n,): numbers, texts, dates; None for a missing one."""
     import pandas as pd
 
