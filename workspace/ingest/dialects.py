@@ -31,6 +31,8 @@ MAX_LINES_BELOW = 3
 MIN_ROWS_TO_COMPARE = 10
 MAX_FOOTER_LINES = 40
 MIN_ROWS_ABOVE_NOTE = 3
+MIN_ROWS_OF_NOTES = 2
+"""Fewest rows of words with gaps above a line of names that are taken for notes."""
 MAX_NOTE_LENGTH = 40
 """Most characters of a line below a table that are shown."""
 MAX_NOTES = 3
@@ -565,7 +567,8 @@ def _preamble_rows(rows: list[list[str]]) -> int:
     """Count the rows before the table.
 
     These are the rows before the first row of the usual length, and titles that a spreadsheet padded with empty cells.
-    At most half of the cells of a title are filled, and more than half of those of a later row.
+    At most half of the cells of a title are filled, and more than half of those of a later row; or it is one of several
+    rows of words with gaps above a full line of names.
     """
     if not rows:
         return 0
@@ -574,30 +577,27 @@ def _preamble_rows(rows: list[list[str]]) -> int:
     filled = [sum(bool(cell.strip()) for cell in row) for row in rows[: MAX_PREAMBLE_ROWS + 2]]
     while first + 1 < len(filled) and 2 * filled[first] <= usual and any(2 * n > usual for n in filled[first + 1 :]):
         first += 1
-    if usual > 1 and first < len(rows):
-        first += _rows_to_names(rows[first : first + MAX_PREAMBLE_ROWS + 2])
+    first = _row_of_names_below_notes(rows[: MAX_PREAMBLE_ROWS + 1 + SAMPLE_ROWS], first, usual)
     return first if usual > 1 and first <= MAX_PREAMBLE_ROWS else 0
 
 
-def _rows_to_names(rows: Sequence[Sequence[str]]) -> int:
-    """Count the rows above a full row of words, where the first has gaps and a title stands between: scattered remarks.
+def _row_of_names_below_notes(rows: Sequence[list[str]], first: int, usual: int) -> int:
+    """Return the row of names where it is the first without an empty cell, below several rows of notes; otherwise
+    ``first``.
 
-    Below the full row, which has the names of the columns, some columns have numbers or dates.
+    Numbers or dates stand below some of the names, and none of them in the notes.
     """
-    filled = [_count_filled(row) for row in rows]
-    if not rows or filled[0] == len(rows[0]):
-        return 0
-    for place, row in enumerate(rows):
-        cells = [cell.strip() for cell in row]
-        if not all(cells) or len(set(cells)) < len(cells) or any(map(_is_number_or_date, cells)):
-            continue
-        below = rows[place + 1 :]
-        columns = [[one[j].strip() for one in below if j < len(one) and one[j].strip()] for j in range(len(cells))]
-        typed = [bool(column) and sum(map(_is_number_or_date, column)) > 0.8 * len(column) for column in columns]
-        has_numbers = any(_is_number_or_date(cell.strip()) for one in rows[:place] for cell in one)
-        has_title = any(2 * n <= len(cells) for n in filled[:place])
-        return place if any(typed) and has_title and not has_numbers else 0
-    return 0
+    at = next((i for i, row in enumerate(rows) if i >= first and _count_filled(row) == len(row) == usual), first)
+    # a line of names may have none for the row names
+    lacks_first = any(not row[0].strip() and _count_filled(row) == usual - 1 for row in rows[first:at])
+    if at == first or at < MIN_ROWS_OF_NOTES or lacks_first or len(rows) < at + 1 + MIN_ROWS_ABOVE_NOTE:
+        return first
+    names, body = [cell.strip() for cell in rows[at]], rows[at + 1 :]
+    columns = [[row[j].strip() for row in body if j < len(row) and row[j].strip()] for j in range(usual)]
+    typed = [bool(column) and sum(map(_is_number_or_date, column)) > 0.8 * len(column) for column in columns]
+    words = [*names, *(cell.strip() for row in rows[first:at] for cell in row)]
+    is_named = len(set(names)) == usual and not any(cell in MISSING_WORDS for cell in names)
+    return at if any(typed) and is_named and not any(map(_is_number_or_date, words)) else first
 
 
 def _detect_header(rows: list[list[str]]) -> SettingReason:
