@@ -39,6 +39,7 @@ class JobDone(Message):
     project_id: project to open
     command: words of the equivalent command, where there is one
     is_import: whether the project has new data, whose variables have no roles yet
+    asked_in: tab of a project in which the job was asked for; None outside of one
     """
 
     text: str
@@ -48,6 +49,7 @@ class JobDone(Message):
     project_id: int | None = None
     command: tuple[str, ...] = ()
     is_import: bool = False
+    asked_in: str | None = None
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 
 import pytest
@@ -32,7 +33,8 @@ async def test_a_file_of_another_encoding_is_asked_about_and_read_as_is_said(sit
         assert "1001,5" in seat.text
         with Workspace.open(empty_workspace, read_only=True) as workspace:
             assert not workspace.connection.execute("SELECT * FROM dataset").fetchall(), "nothing is stored yet"
-        await seat.press("down", *["backspace"] * 12, *"cp850")
+        # the form begins at what is uncertain
+        await seat.press(*["backspace"] * 12, *"cp850")
         assert "ZoÚ 1" in seat.text, "the rows follow what is said"
         await seat.press(*["backspace"] * 5, *"klingon")
         assert "no encoding of text" in seat.text
@@ -61,6 +63,21 @@ async def test_the_first_rows_are_as_wide_as_there_is_room_and_none_goes_on_in_t
         shown = sum(name in rows for name in names)
         assert f"{15 - shown} more" in rows, "what there is no room for is counted in the same line"
         assert shown >= (min(width, 140) - 16) // 17
+
+
+async def test_an_uncertain_sign_of_no_value_is_in_view(sit, empty_workspace, tmp_path, size):
+    path = tmp_path / "smokers.csv"
+    path.write_text("\n".join(["smokes,pulse", *(f"{('never', 'often', 'NA')[i % 3]},{60 + i}" for i in range(60))]))
+    async with sit(empty_workspace, "I", size=size) as seat:
+        await seat.press(*str(path), "enter")
+        assert '"NA" may be a value' in seat.text
+        assert 'may be "NA"' not in seat.text
+        assert re.search(r"(?m) missing +NA\b", seat.text), "the field is in view"
+        await seat.press("backspace", "backspace", "enter")
+    with Workspace.open(empty_workspace, read_only=True) as workspace:
+        draft = find_draft(workspace, 1)
+    assert draft is not None
+    assert 'missing = ["NA"]' not in draft.toml, "it is a level"
 
 
 async def test_escape_stores_nothing(sit, empty_workspace, odd):

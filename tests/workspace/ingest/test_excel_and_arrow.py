@@ -117,7 +117,6 @@ def test_a_name_that_stands_twice_has_a_number_as_in_text() -> None:
 
 def test_headers_that_name_nothing_are_refused() -> None:
     for rows, said in (
-        ([["a", None, "c"], [1, 2, 3]], "column 2 of {name} has no name"),
         ([["a"], [1, 2]], "cells beyond the columns"),
         ([[]], "is empty"),
     ):

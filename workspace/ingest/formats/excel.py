@@ -35,6 +35,8 @@ MAX_SHEET_ROWS = 1_048_576
 MAX_SHEET_COLUMNS = 16_384
 """Most columns of a sheet."""
 MAX_CELL_TEXT = 32_767
+MAX_NAMED = 10
+"""Columns without a name that a remark lists."""
 FIXED_TIMESTAMP = (1980, 1, 1, 0, 0, 0)
 """Time of writing of a released file and of its parts: the same for all, so that a dataset has the same bytes each
 time.
@@ -151,9 +153,7 @@ def _sheet_table(sheet: Sequence[tuple[Any, ...]], form: TextFormat) -> tuple[pd
     if not form.header:
         body = rows[top:]
         header = list(names_without_header(form, max(map(len, map(_without_empty_end, body)))))
-    if any(cell is None for cell in header):
-        place = 1 + next(i for i, cell in enumerate(header) if cell is None)
-        raise BadInput("", f"column {place} of {{name}} has no name; the first row must hold one for each column")
+    unnamed = [f"column_{place}" for place, cell in enumerate(header, 1) if cell is None]
     if len(header) > MAX_COLUMNS:
         raise BadInput(
             "",
@@ -161,7 +161,15 @@ def _sheet_table(sheet: Sequence[tuple[Any, ...]], form: TextFormat) -> tuple[pd
         )
     if wide := sum(any(cell is not None for cell in row[len(header) :]) for row in body):
         raise BadInput("", f"{count_noun(wide, 'row')} of {{name}} have cells beyond the columns that have a name")
-    names, remarks = distinct_names([_sheet_text(cell) for cell in header])
+    names, remarks = distinct_names(
+        [f"column_{place}" if cell is None else _sheet_text(cell) for place, cell in enumerate(header, 1)]
+    )
+    if unnamed:
+        verb = "has no name and is" if len(unnamed) == 1 else "have no name and are"
+        remarks = (
+            *remarks,
+            f"{count_noun(len(unnamed), 'column')} {verb} named by place: {', '.join(unnamed[:MAX_NAMED])}",
+        )
     errors, missing = 0, {"", *form.missing}
     columns: dict[int, pd.Series] = {}
     for j in range(len(header)):
