@@ -8,21 +8,29 @@ sensitive variable (Truta & Vinay 2006); t is the largest distance of a class's 
 
 If a missing value matches anything, each combination of values stands for the records that agree with it wherever both
 have a value (Templ 2017, §3.2.2), and all numbers are of these sets instead of classes.
+
+Where units have several records, k by unit is the smallest number of units of equal composition, the quasi-identifiers
+of their records in any order, and ``counted = "in a class of records"`` the smallest number of units that a class has
+records of: 5 records of one household are k = 1. l, p and c by unit are the worst of the values of one member and of the
+whole unit in units of equal composition, t is of one member.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from ..data.arrays import Integers
 from ..data.intervals import AT_LEAST_ONE, NON_NEGATIVE, SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
-from ..errors import BadInput
+from ..data.units import Units
+from ..errors import BadInput, NotComputable
 from ..methods.drafting import Case, Offer, OfferedLimit, drafts
 from ..methods.intruder import KeyVariables, MissingKeys, SensitiveVariables
 from ..methods.levers import CLASSES
@@ -33,6 +41,7 @@ from ..methods.run import Run
 from ..methods.spec import Param, Spec, Variant
 from ..partition.equivalence_classes import ClassComposition, SensitiveColumn, class_sizes, equivalence_classes
 from ..partition.partial_matches import class_patterns, composition_of_matches, match_counts
+from ._by_unit import BY_RECORD, BY_UNIT, UnitsOfBothTables, composition_classes, not_computed_by_unit
 
 
 def _class_size_by_record(
@@ -65,6 +74,114 @@ def _recursive_estimate(found: ClassComposition, name: str, l: int) -> Estimate:
         # Not computed, so that a limit on c cannot pass.
         return Estimate("c_recursive", None, name, reason=reason)
     return Estimate("c_recursive", float(found.recursive_ratio(l).max()), name)
+
+
+COUNTED_IN_CLASSES = "in a class of records"
+
+
+def _unit_estimates(
+    confidential: Microdata,
+    released: Microdata,
+    classes: Integers,
+    sensitive: Sequence[SensitiveColumn],
+    spec: AnonymitySpec,
+) -> Iterator[Estimate]:
+    """Yield the estimates by unit, none where every record is a unit; ``classes`` (m,) are those of the records."""
+    of_variables = ("l_distinct", "l_entropy", "c_recursive", "t")
+    try:
+        both = UnitsOfBothTables.from_tables(confidential, released)
+        if both is not None and spec.missing == "anything":
+            raise NotComputable(
+                "where a missing value matches anything, units have no composition that is equal or not"
+            )
+    except NotComputable as error:
+        yield from not_computed_by_unit(("k", "classes", "p"), error.reason)
+        yield Estimate.not_computed("k", error.reason, **BY_UNIT, counted=COUNTED_IN_CLASSES)
+        for variable in sensitive:
+            yield from (Estimate.not_computed(name, error.reason, variable.name, **BY_UNIT) for name in of_variables)
+        return
+    if both is None:
+        return
+    units = both.released
+    (compositions,) = composition_classes([classes], [units])
+    sizes = class_sizes(compositions)
+    yield Estimate(
+        "k",
+        float(_units_in_classes(classes, units).min()),
+        unit="units",
+        params={**BY_UNIT, "counted": COUNTED_IN_CLASSES},
+    )
+    groups = [(variable, *_groups_by_unit(classes, compositions, variable, units)) for variable in sensitive]
+    for part in both.parts():
+        if not part.released.any():
+            yield from (
+                Estimate.not_computed(name, "the release has no unit of this size", **part.params)
+                for name in ("k", "p")
+            )
+            continue
+        present = np.unique(compositions[part.released])
+        yield Estimate("k", float(sizes[present].min()), unit="units", params=part.params)
+        yield Estimate("classes", float(len(present)), params=part.params)
+        least = []
+        for variable, by_member, whole in groups:
+            found = [by_member.of(present), whole.of(present)]
+            least.append(min(float(one.distinct_counts().min()) for one in found))
+            yield Estimate("l_distinct", least[-1], variable.name, params=part.params)
+            values = min(float(one.effective_values().min()) for one in found)
+            yield Estimate("l_entropy", values, variable.name, params=part.params)
+            ratios = [_recursive_estimate(one, variable.name, spec.l) for one in found]
+            worst = next((one for one in ratios if one.value is None), max(ratios, key=lambda one: one.value or 0.0))
+            yield replace(worst, params=part.params)
+            distance = float(variable.distance_from_table(found[0]).max())
+            yield Estimate("t", distance, variable.name, params=part.params)
+        if least:
+            yield Estimate("p", min(least), params={"sensitive": spec.sensitive, **part.params})
+        else:
+            yield Estimate.not_computed("p", "no variable is sensitive", **part.params)
+
+
+def _units_in_classes(classes: Integers, units: Units) -> Integers:
+    """Count the units that have a record in each class, (classes,)."""
+    pairs = np.unique(classes * len(units) + units.unit_of)
+    return np.bincount(pairs // len(units)).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class _GroupsOfUnits:
+    """Values of a sensitive variable in groups within classes of units.
+
+    values: records, or units, of each pair of group and value
+    unit_class: class of units that each group is part of, (groups,)
+    """
+
+    values: ClassComposition
+    unit_class: Integers
+
+    def of(self, classes: Integers) -> ClassComposition:
+        """Return the values in the groups of some classes of units."""
+        kept = np.isin(self.unit_class, classes)
+        number = np.cumsum(kept) - 1
+        pairs = kept[self.values.group]
+        group, value = number[self.values.group[pairs]], self.values.value[pairs]
+        return ClassComposition(group, value, self.values.count[pairs], self.values.sizes[kept])
+
+
+def _groups_by_unit(
+    classes: Integers, compositions: Integers, variable: SensitiveColumn, units: Units
+) -> tuple[_GroupsOfUnits, _GroupsOfUnits]:
+    """Return what an intruder learns who knows the quasi-identifiers of all records of a unit.
+
+    The first are the values of one member: those of the records of its class in units of equal composition. The second
+    are the values of the unit: the multisets of classes with values in such units.
+    """
+    member, _ = pd.factorize(compositions[units.unit_of] * (int(classes.max()) + 1) + classes)
+    of_member = np.zeros(int(member.max()) + 1, dtype=np.int64)
+    of_member[member] = compositions[units.unit_of]
+    by_member = variable.class_composition(member.astype(np.int64), len(of_member))
+    (wholes,) = composition_classes([classes * variable.n_values + variable.codes], [units])
+    count = int(compositions.max()) + 1
+    whole = ClassComposition.from_codes(compositions, wholes, count, int(wholes.max()) + 1)
+    return _GroupsOfUnits(by_member, of_member), _GroupsOfUnits(whole, np.arange(count))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -137,6 +254,7 @@ def _draft_offer(case: Case) -> Offer | None:
             "high",
             "records",
             range=AT_LEAST_ONE,
+            row_defaults=BY_RECORD,
             risk=RiskOutput(questions=("singling out", "linkability"), never_falls_with_knowledge=True),
             label=Label(
                 "Smallest group of indistinguishable records",
@@ -152,6 +270,7 @@ def _draft_offer(case: Case) -> Offer | None:
             "none",
             "classes",
             range=AT_LEAST_ONE,
+            row_defaults=BY_RECORD,
             label=Label(
                 "Groups of indistinguishable records",
                 "The released records form {value} of records with equal quasi-identifiers.",
@@ -163,6 +282,7 @@ def _draft_offer(case: Case) -> Offer | None:
             "high",
             "values",
             range=AT_LEAST_ONE,
+            row_defaults=BY_RECORD,
             risk=RiskOutput(questions=("inference",), never_falls_with_knowledge=True),
             label=Label(
                 "Fewest sensitive values in a group",
@@ -178,6 +298,7 @@ def _draft_offer(case: Case) -> Offer | None:
             "high",
             "values",
             range=AT_LEAST_ONE,
+            row_defaults=BY_RECORD,
             risk=RiskOutput(questions=("inference",), never_falls_with_knowledge=True),
             label=Label(
                 "Fewest different values in a group",
@@ -193,6 +314,7 @@ def _draft_offer(case: Case) -> Offer | None:
             "high",
             "values",
             range=AT_LEAST_ONE,
+            row_defaults=BY_RECORD,
             risk=RiskOutput(questions=("inference",), never_falls_with_knowledge=True),
             label=Label(
                 "Effective different values in a group",
@@ -208,6 +330,7 @@ def _draft_offer(case: Case) -> Offer | None:
             "frequent and rarer ones, in the worst class: the table is recursively (c, l)-diverse for every larger c",
             "low",
             range=NON_NEGATIVE,
+            row_defaults=BY_RECORD,
             risk=RiskOutput(questions=("inference",), raised_by_noise=True),
             statbarn="CalculatedRatios",
             label=Label(
@@ -224,6 +347,7 @@ def _draft_offer(case: Case) -> Offer | None:
             "where values have an order, else half the sum of differences",
             "low",
             range=SHARE,
+            row_defaults=BY_RECORD,
             risk=RiskOutput(questions=("inference",), raised_by_noise=True, never_falls_with_knowledge=True),
             statbarn="StatisticalHypothesisTests",
             label=Label(
@@ -274,4 +398,5 @@ def anonymity(confidential: Microdata, released: Microdata, spec: AnonymitySpec,
         estimates.append(Estimate.not_computed("p", "no variable is sensitive"))
     for variable, composition in found:
         estimates.extend(_diversity_estimates(variable, composition, spec.l))
+    estimates.extend(_unit_estimates(confidential, released, classes, [variable for variable, _ in found], spec))
     return Measure(tuple(estimates), _class_size_by_record(confidential, released, sizes[classes]))

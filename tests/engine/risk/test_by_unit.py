@@ -1,0 +1,273 @@
+"""Measures by unit against loops over households, whose composition is the sorted list of their members."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind, Origin, Role, Schema, Variable
+from sfumato.engine.methods.registry import registry
+from sfumato.engine.methods.results import Estimate
+from sfumato.engine.methods.run import Run
+
+SCHEMA = Schema(
+    (
+        Variable("household", Kind.COUNT, Role.UNIT),
+        Variable("sex", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER, levels=("f", "m")),
+        Variable("age", Kind.COUNT, Role.QUASI_IDENTIFIER),
+        Variable("illness", Kind.CATEGORICAL, Role.SENSITIVE, levels=("cold", "flu", "none")),
+    )
+)
+Record = tuple[int, str, int, str]
+"""Number of the household, sex, age, illness."""
+KEYS = slice(1, 3)
+SIZES = {"1": (1, 1), "2": (2, 2), "3": (3, 3), "4 and more": (4, math.inf)}
+
+records = st.lists(
+    st.tuples(
+        st.integers(0, 5), st.sampled_from(("f", "m")), st.integers(0, 1), st.sampled_from(("cold", "flu", "none"))
+    ),
+    min_size=2,
+    max_size=14,
+)
+
+
+def table(rows: Sequence[Record], origin: Origin = "synthetic", *, linked: bool = False, **changed: Any) -> Microdata:
+    household, sex, age, illness = zip(*rows, strict=True)
+    frame = pd.DataFrame(
+        {
+            "household": np.array(household, dtype=np.int64),
+            "sex": pd.Categorical(sex, ["f", "m"]),
+            "age": np.array(age, dtype=np.int64),
+            "illness": pd.Categorical(illness, ["cold", "flu", "none"]),
+        }
+    ).assign(**changed)
+    return Microdata(SCHEMA, frame, origin, linked=linked)
+
+
+def measured(key: str, own: Microdata, released: Microdata, **settings: Any) -> tuple[Estimate, ...]:
+    method = registry()[key]
+    spec = method.spec.from_table(settings, "step").for_release(SCHEMA, ())
+    spec.check_release(SCHEMA, (), "step")
+    return method.func(own, released, spec, Run(np.random.default_rng(1))).estimates
+
+
+def by_unit(estimates: Sequence[Estimate]) -> dict[tuple[Any, ...], float | None]:
+    """Values by output, target, size of the units ("" for all) and what else tells rows apart."""
+    found = {}
+    for one in estimates:
+        if one.params.get("by") == "unit":
+            rest = [value for name, value in one.params.items() if name not in ("by", "unit_size", "sensitive")]
+            found[one.measure, one.target, one.params.get("unit_size", ""), *rest] = one.value
+    return found
+
+
+def households(rows: Sequence[Record], part: slice = KEYS) -> list[tuple[Any, ...]]:
+    """The composition of each household in order of its number."""
+    members: dict[int, list[Any]] = defaultdict(list)
+    for row in rows:
+        members[row[0]].append(row[part])
+    return [tuple(sorted(members[number])) for number in sorted(members)]
+
+
+def strata(rows: Sequence[Record]) -> dict[str, tuple[float, float]]:
+    """Sizes to be reported: all, and those that some household has."""
+    sizes = [len(one) for one in households(rows)]
+    return {"": (1, math.inf)} | {name: (a, b) for name, (a, b) in SIZES.items() if any(a <= s <= b for s in sizes)}
+
+
+def has_units(rows: Sequence[Record]) -> bool:
+    return len(households(rows)) < len(rows)
+
+
+def share(found: Sequence[bool]) -> float | None:
+    return sum(found) / len(found) if found else None
+
+
+def compare(found: Mapping[tuple[Any, ...], float | None], expected: Mapping[tuple[Any, ...], float | None]) -> None:
+    assert set(found) == set(expected)
+    for key, value in expected.items():
+        assert found[key] == (None if value is None else pytest.approx(value)), key
+
+
+@given(records, records)
+def test_uniqueness_by_unit_is_that_of_households_compared_one_by_one(own: list[Record], drawn: list[Record]) -> None:
+    found = by_unit(measured("risk.uniqueness", table(own, "confidential"), table(drawn), sizes=[1, 2]))
+    if not has_units(own):
+        assert found == {}
+        return
+    ours, theirs = Counter(households(own)), Counter(households(drawn))
+    expected: dict[tuple[Any, ...], float | None] = {}
+    for name, (low, high) in strata(own).items():
+        mine = [one for one in households(own) if low <= len(one) <= high]
+        other = [one for one in households(drawn) if low <= len(one) <= high]
+        expected["sample_uniques", "", name] = sum(theirs[one] == 1 for one in other)
+        expected["population_uniques", "", name] = share([ours[one] == 1 for one in other])
+        expected["replicated_uniques", "", name] = share([ours[one] == 1 == theirs[one] for one in mine])
+        for size in (1, 2):
+            expected["share_in_small_groups", "", name, size] = share([theirs[one] <= size for one in other])
+    compare(found, expected)
+
+
+@given(records, records)
+def test_copies_by_unit_are_households_that_equal_one(own: list[Record], drawn: list[Record]) -> None:
+    estimates = measured("risk.exact_copies", table(own, "confidential"), table(drawn))
+    found = by_unit(estimates)
+    if not has_units(own):
+        assert found == {}
+        return
+    whole = slice(1, 4)
+    ours = Counter(households(own, whole))
+    expected: dict[tuple[Any, ...], float | None] = {}
+    for name, (low, high) in strata(own).items():
+        other = [one for one in households(drawn, whole) if low <= len(one) <= high]
+        expected["copies", "", name] = share([ours[one] >= 1 for one in other])
+        expected["lone_copies", "", name] = share([ours[one] == 1 for one in other])
+    compare(found, expected)
+    base = next(one for one in estimates if one.params == {"by": "unit"} and one.measure == "copies").baseline
+    assert base == pytest.approx(share([ours[one] > 1 for one in households(own, whole)]))
+
+
+def entropy_of(values: Sequence[Any]) -> float:
+    counts = Counter(values).values()
+    return math.exp(-sum(n / len(values) * math.log(n / len(values)) for n in counts))
+
+
+def recursive_of(values: Sequence[Any]) -> float | None:
+    counts = sorted(Counter(values).values(), reverse=True)
+    return counts[0] / sum(counts[1:]) if len(counts) > 1 else None
+
+
+@given(records)
+def test_anonymity_by_unit_is_that_of_households_compared_one_by_one(rows: list[Record]) -> None:
+    data = table(rows, "confidential")
+    found = by_unit(measured("risk.anonymity", data, data))
+    if not has_units(rows):
+        assert found == {}
+        return
+    numbers, composition = sorted({row[0] for row in rows}), households(rows)
+    of = dict(zip(numbers, composition, strict=True))
+    whole = dict(zip(numbers, households(rows, slice(1, 4)), strict=True))
+    times = Counter(composition)
+    in_class: dict[Any, set[int]] = defaultdict(set)
+    for row in rows:
+        in_class[row[KEYS]].add(row[0])
+    table_shares = {one: sum(row[3] == one for row in rows) / len(rows) for one in ("cold", "flu", "none")}
+    expected: dict[tuple[Any, ...], float | None] = {
+        ("k", "", "", "in a class of records"): min(map(len, in_class.values()))
+    }
+    for name, (low, high) in strata(rows).items():
+        chosen = [one for one in times if low <= len(one) <= high]
+        expected["k", "", name] = min(times[one] for one in chosen)
+        expected["classes", "", name] = len(chosen)
+        groups, distances = [], []
+        for one in chosen:
+            groups.append([whole[number] for number in numbers if of[number] == one])
+            for key in set(one):
+                members = [row[3] for row in rows if of[row[0]] == one and row[KEYS] == key]
+                groups.append(members)
+                shares = Counter(members)
+                distances.append(sum(abs(shares[x] / len(members) - q) for x, q in table_shares.items()) / 2)
+        expected["l_distinct", "illness", name] = expected["p", "", name] = min(len(set(one)) for one in groups)
+        expected["l_entropy", "illness", name] = min(map(entropy_of, groups))
+        ratios = [recursive_of(one) for one in groups]
+        expected["c_recursive", "illness", name] = None if None in ratios else max(r for r in ratios if r is not None)
+        expected["t", "illness", name] = max(distances)
+    compare(found, expected)
+
+
+def test_a_class_of_five_records_of_one_household_is_k_1_by_unit() -> None:
+    data = table([(7, "f", 30, "flu")] * 5 + [(8, "m", 40, "cold"), (9, "m", 40, "flu")], "confidential")
+    estimates = measured("risk.anonymity", data, data)
+    assert next(one.value for one in estimates if one.measure == "k" and not one.params) == 2
+    found = by_unit(estimates)
+    assert found["k", "", "", "in a class of records"] == 1
+    assert found["k", "", ""] == 1
+
+
+def test_records_of_several_households_are_k_1_where_no_two_households_are_alike() -> None:
+    rows = [(1, "f", 30, "flu"), (1, "m", 30, "flu"), (2, "f", 30, "cold"), (2, "m", 40, "cold"), (3, "m", 30, "flu"), (3, "m", 40, "flu")]  # fmt: skip
+    data = table(rows, "confidential")
+    estimates = measured("risk.anonymity", data, data)
+    assert next(one.value for one in estimates if one.measure == "k" and not one.params) == 2
+    found = by_unit(estimates)
+    assert found["k", "", "", "in a class of records"] == 2
+    assert found["k", "", ""] == 1
+
+
+KEYS_OF_MEASURES = ("risk.uniqueness", "risk.exact_copies", "risk.anonymity")
+
+
+def shuffled(rows: Sequence[Record], rng: np.random.Generator) -> list[Record]:
+    """The same households with other numbers, their records in another order."""
+    numbers = rng.permutation(100)
+    return [(int(numbers[rows[i][0]]), *rows[i][1:]) for i in rng.permutation(len(rows))]
+
+
+def random_rows(seed: int, n: int = 60) -> list[Record]:
+    rng = np.random.default_rng(seed)
+    return [
+        (int(rng.integers(n // 3)), str(rng.choice(["f", "m"])), int(rng.integers(3)), str(rng.choice(["cold", "flu"])))
+        for _ in range(n)
+    ]
+
+
+@pytest.mark.parametrize("key", KEYS_OF_MEASURES)
+def test_order_of_records_and_numbers_of_units_change_nothing(key: str) -> None:
+    own, drawn, rng = random_rows(1), random_rows(2), np.random.default_rng(3)
+    first = measured(key, table(own, "confidential"), table(drawn))
+    second = measured(key, table(shuffled(own, rng), "confidential"), table(shuffled(drawn, rng)))
+    assert by_unit(first) == by_unit(second)
+
+
+@pytest.mark.parametrize("key", KEYS_OF_MEASURES)
+def test_one_record_a_unit_gives_the_estimates_of_a_table_without_units(key: str) -> None:
+    own = [(i, *row[1:]) for i, row in enumerate(random_rows(1))]
+    drawn = [(i, *row[1:]) for i, row in enumerate(random_rows(2))]
+    found = measured(key, table(own, "confidential"), table(drawn))
+    assert not by_unit(found)
+    one_less = SCHEMA.select_variables(SCHEMA.names[1:])
+    alone = [Microdata(one_less, table(rows).frame.drop(columns="household"), origin, linked=False) for rows, origin in ((own, "confidential"), (drawn, "synthetic"))]  # fmt: skip
+    assert measured(key, *alone) == found
+
+
+@pytest.mark.parametrize("key", KEYS_OF_MEASURES)
+def test_a_release_without_numbers_of_units_is_not_computed_by_unit(key: str) -> None:
+    own, drawn = random_rows(1), random_rows(2)
+    released = table(drawn, household=np.full(len(drawn), np.nan))
+    found = [one for one in measured(key, table(own, "confidential"), released) if one.params.get("by") == "unit"]
+    assert found
+    assert all(one.value is None and "of one unit" in one.reason for one in found)
+
+
+def test_households_copied_whole_show_by_unit_and_hide_by_record() -> None:
+    def rows_of(seed: int) -> list[Record]:
+        rng = np.random.default_rng(seed)
+        return [
+            (home, str(rng.choice(["f", "m"])), int(rng.integers(12)), str(rng.choice(["cold", "flu", "none"])))
+            for home in range(600)
+            for _ in range(3)
+        ]
+
+    own, fresh = rows_of(1), rows_of(2)
+    copied = [(1000 + row[0], *row[1:]) for row in own if row[0] < 30] + [row for row in fresh if row[0] >= 30]
+
+    def excess(drawn: Sequence[Record], wanted: Callable[[Estimate], bool]) -> float:
+        found = [one for one in measured("risk.exact_copies", table(own, "confidential"), table(drawn)) if wanted(one)]
+        (copies,) = [one for one in found if one.measure == "copies"]
+        assert copies.value is not None
+        assert copies.baseline is not None
+        return copies.value - copies.baseline
+
+    for drawn, least, most in ((fresh, -0.01, 0.01), (copied, 0.045, 0.055)):
+        assert least <= excess(drawn, lambda one: one.params == {"by": "unit"}) <= most
+        assert abs(excess(drawn, lambda one: not one.params)) < 0.01
