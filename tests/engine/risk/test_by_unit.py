@@ -271,3 +271,146 @@ def test_households_copied_whole_show_by_unit_and_hide_by_record() -> None:
     for drawn, least, most in ((fresh, -0.01, 0.01), (copied, 0.045, 0.055)):
         assert least <= excess(drawn, lambda one: one.params == {"by": "unit"}) <= most
         assert abs(excess(drawn, lambda one: not one.params)) < 0.01
+
+
+def aligned(rows: Sequence[Record], names: Sequence[str], radius: Mapping[str, int], *, by_place: bool) -> list[Any]:
+    """Each household's members, (exact values, numbers with a radius), in the order in which they are compared."""
+    place = {"sex": 1, "age": 2, "illness": 3}
+    members: dict[int, list[Any]] = defaultdict(list)
+    for row in rows:
+        exact = tuple(row[place[name]] for name in names if name not in radius)
+        members[row[0]].append((exact, tuple(row[place[name]] for name in names if name in radius)))
+    ordered = (members[number] for number in dict.fromkeys(row[0] for row in rows))
+    if by_place and any(name in radius for name in names):
+        return list(ordered)
+    return [sorted(one) for one in ordered]
+
+
+def matches_by_loops(
+    own: Sequence[Record], drawn: Sequence[Record], names: Sequence[str], radius: Mapping[str, int], by_place: bool
+) -> list[tuple[int, bool]]:
+    """Candidates of each household, and whether its own is among them; row i of the release is that of record i."""
+    ours, theirs = (aligned(rows, names, radius, by_place=by_place) for rows in (own, drawn))
+    within = [radius[name] for name in ("age",) if name in names and name in radius]
+    numbers_of_drawn = list(dict.fromkeys(row[0] for row in drawn))
+    own_number = [
+        drawn[next(i for i, row in enumerate(own) if row[0] == n)][0] for n in dict.fromkeys(r[0] for r in own)
+    ]
+
+    def fits(one: list[Any], other: list[Any]) -> bool:
+        return len(one) == len(other) and all(
+            a == b and all(abs(x - y) <= r for x, y, r in zip(m, n, within, strict=True))
+            for (a, m), (b, n) in zip(one, other, strict=True)
+        )
+
+    found = []
+    for one, number in zip(ours, own_number, strict=True):
+        chosen = [other for other, each in zip(numbers_of_drawn, theirs, strict=True) if fits(one, each)]
+        found.append((len(chosen), number in chosen))
+    return found
+
+
+def summaries(matches: Sequence[tuple[int, bool]]) -> dict[str, float | None]:
+    single = [hit for count, hit in matches if count == 1]
+    return {
+        "expected_match_risk": sum(1 / count for count, hit in matches if hit),
+        "true_match_rate": sum(single) / len(matches),
+        "false_match_rate": 1 - sum(single) / len(single) if single else None,
+        "unique_matches": len(single),
+    }
+
+
+@pytest.mark.parametrize("by_place", [False, True])
+@pytest.mark.parametrize("radius", [{}, {"age": 1}])
+@given(rows=records, again=st.lists(st.tuples(st.sampled_from("fm"), st.integers(0, 3)), min_size=14, max_size=14))
+def test_identification_by_unit_is_that_of_households_compared_one_by_one(
+    by_place: bool, radius: dict[str, int], rows: list[Record], again: list[tuple[str, int]]
+) -> None:
+    own = [(row[0], row[1], 2 * row[2], row[3]) for row in rows]
+    drawn = [(row[0], sex, age, row[3]) for row, (sex, age) in zip(own, again, strict=False)]
+    ordered = Schema(SCHEMA.variables, order="age")
+    data, released = table(own, "confidential"), table(drawn, linked=True)
+    if by_place:  # members come in the order of their age
+        own.sort(key=lambda row: row[2])
+        drawn = sorted(drawn, key=lambda row: row[2])
+        data, released = (
+            Microdata(ordered, table(x).frame, o, linked=True) for x, o in ((own, "confidential"), (drawn, "synthetic"))
+        )
+    names = ("sex", "age", "illness")
+    settings = {"known": ["illness"], "synthesised": ["sex", "age"], "radius": radius}
+    found = by_unit(measured("risk.identification", data, released, **settings))
+    if not has_units(own):
+        assert found == {}
+        return
+    matches = matches_by_loops(own, drawn, names, radius, by_place)
+    numbers = list(dict.fromkeys(row[0] for row in own))
+    size = Counter(row[0] for row in own)
+    expected: dict[tuple[Any, ...], float | None] = {}
+    for name, (low, high) in strata(own).items():
+        some = [one for one, number in zip(matches, numbers, strict=True) if low <= size[number] <= high]
+        expected |= {(output, "", name): value for output, value in summaries(some).items()}
+    every = [
+        summaries(
+            matches_by_loops(own, drawn, [name for name in names if mask >> names.index(name) & 1], radius, by_place)
+        )
+        for mask in range(8)
+    ]
+    for output in ("expected_match_risk", "true_match_rate"):
+        expected[f"largest_{output}", "", ""] = max(float(one[output] or 0) for one in every)
+    compare(found, expected)
+
+
+def test_a_household_is_found_whose_members_alone_are_not() -> None:
+    """Every member has a double in another household, no household has one."""
+    rows = [(1, "f", 0, "flu"), (1, "m", 0, "flu"), (2, "f", 0, "flu"), (2, "f", 1, "flu"), (3, "m", 0, "flu"), (3, "f", 1, "flu")]  # fmt: skip
+    own = table(rows, "confidential")
+    estimates = measured(
+        "risk.identification", own, table(rows, linked=True), known=["sex", "age"], synthesised=["illness"]
+    )
+    of_records = {one.measure: one.value for one in estimates if not one.params}
+    assert of_records["true_match_rate"] == 0
+    assert by_unit(estimates)["true_match_rate", "", ""] == 1
+    # members are not independent: the product over members would say 1 - (1 - 1/2)(1 - 1/2)
+    assert by_unit(estimates)["expected_match_risk", "", ""] == 3
+
+
+def test_identification_of_sampled_targets_counts_their_units() -> None:
+    rows = random_rows(5)
+    own, drawn = table(rows, "confidential"), table(rows, linked=True)
+    estimates = measured(
+        "risk.identification",
+        own,
+        drawn,
+        known=["sex", "age"],
+        synthesised=["illness"],
+        among={"sex": ["f"]},
+        targets=9,
+    )
+    rows_by_unit = [one for one in estimates if one.params == {"by": "unit"}]
+    assert all("target units" in one.reason for one in rows_by_unit)
+    rate = next(one for one in rows_by_unit if one.measure == "true_match_rate")
+    assert rate.lower is not None
+    assert rate.upper is not None
+    assert rate.value is not None
+    assert rate.lower <= rate.value <= rate.upper
+
+
+def test_order_and_numbers_change_nothing_in_identification_by_unit() -> None:
+    own, rng = random_rows(1), np.random.default_rng(4)
+    drawn = [(row[0], str(rng.choice(["f", "m"])), row[2], row[3]) for row in own]
+    places, numbers = rng.permutation(len(own)), rng.permutation(100)
+    settings = {"known": ["age"], "synthesised": ["sex", "illness"], "radius": {"age": 1}}
+    first = measured("risk.identification", table(own, "confidential"), table(drawn, linked=True), **settings)
+    moved = [[(int(numbers[rows[i][0]]), *rows[i][1:]) for i in places] for rows in (own, drawn)]
+    second = measured("risk.identification", table(moved[0], "confidential"), table(moved[1], linked=True), **settings)
+    assert by_unit(second) == pytest.approx(by_unit(first))
+
+
+def test_a_file_of_the_intruder_is_matched_by_record_alone() -> None:
+    rows = random_rows(5)
+    estimates = measured(
+        "risk.identification", table(rows, "confidential"), table(rows, linked=True), known=["sex"], synthesised=["age"], coverage=0.5
+    )  # fmt: skip
+    told = {one.params["intruder"] for one in estimates if one.params.get("by") == "unit" and one.value is not None}
+    assert told == {"knows the confidential values"}
+    assert any("one by one" in one.reason for one in estimates if one.params.get("by") == "unit" and one.value is None)
