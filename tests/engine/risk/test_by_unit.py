@@ -15,9 +15,12 @@ from hypothesis import strategies as st
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Origin, Role, Schema, Variable
+from sfumato.engine.methods.labels import label_of, quantity_of
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.results import Estimate
+from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import Run
+from sfumato.engine.recipe.thresholds import Threshold, judge_thresholds
 
 SCHEMA = Schema(
     (
@@ -204,7 +207,14 @@ def test_records_of_several_households_are_k_1_where_no_two_households_are_alike
     assert found["k", "", ""] == 1
 
 
-KEYS_OF_MEASURES = ("risk.uniqueness", "risk.exact_copies", "risk.anonymity")
+KEYS_OF_MEASURES = (
+    "risk.uniqueness",
+    "risk.exact_copies",
+    "risk.anonymity",
+    "risk.special_uniques",
+    "risk.population_uniqueness",
+)
+NEEDED = {"risk.population_uniqueness": {"fraction": 0.5}}
 
 
 def shuffled(rows: Sequence[Record], rng: np.random.Generator) -> list[Record]:
@@ -224,27 +234,29 @@ def random_rows(seed: int, n: int = 60) -> list[Record]:
 @pytest.mark.parametrize("key", KEYS_OF_MEASURES)
 def test_order_of_records_and_numbers_of_units_change_nothing(key: str) -> None:
     own, drawn, rng = random_rows(1), random_rows(2), np.random.default_rng(3)
-    first = measured(key, table(own, "confidential"), table(drawn))
-    second = measured(key, table(shuffled(own, rng), "confidential"), table(shuffled(drawn, rng)))
-    assert by_unit(first) == by_unit(second)
+    settings = NEEDED.get(key, {})
+    first = measured(key, table(own, "confidential"), table(drawn), **settings)
+    second = measured(key, table(shuffled(own, rng), "confidential"), table(shuffled(drawn, rng)), **settings)
+    assert by_unit(second) == pytest.approx(by_unit(first))
 
 
 @pytest.mark.parametrize("key", KEYS_OF_MEASURES)
 def test_one_record_a_unit_gives_the_estimates_of_a_table_without_units(key: str) -> None:
     own = [(i, *row[1:]) for i, row in enumerate(random_rows(1))]
     drawn = [(i, *row[1:]) for i, row in enumerate(random_rows(2))]
-    found = measured(key, table(own, "confidential"), table(drawn))
+    found = measured(key, table(own, "confidential"), table(drawn), **NEEDED.get(key, {}))
     assert not by_unit(found)
     one_less = SCHEMA.select_variables(SCHEMA.names[1:])
     alone = [Microdata(one_less, table(rows).frame.drop(columns="household"), origin, linked=False) for rows, origin in ((own, "confidential"), (drawn, "synthetic"))]  # fmt: skip
-    assert measured(key, *alone) == found
+    assert measured(key, *alone, **NEEDED.get(key, {})) == found
 
 
 @pytest.mark.parametrize("key", KEYS_OF_MEASURES)
 def test_a_release_without_numbers_of_units_is_not_computed_by_unit(key: str) -> None:
     own, drawn = random_rows(1), random_rows(2)
     released = table(drawn, household=np.full(len(drawn), np.nan))
-    found = [one for one in measured(key, table(own, "confidential"), released) if one.params.get("by") == "unit"]
+    estimates = measured(key, table(own, "confidential"), released, **NEEDED.get(key, {}))
+    found = [one for one in estimates if one.params.get("by") == "unit"]
     assert found
     assert all(one.value is None and "of one unit" in one.reason for one in found)
 
@@ -414,3 +426,98 @@ def test_a_file_of_the_intruder_is_matched_by_record_alone() -> None:
     told = {one.params["intruder"] for one in estimates if one.params.get("by") == "unit" and one.value is not None}
     assert told == {"knows the confidential values"}
     assert any("one by one" in one.reason for one in estimates if one.params.get("by") == "unit" and one.value is None)
+
+
+def minimal_sets(rows: Sequence[Record]) -> dict[int, list[tuple[str, ...]]]:
+    """The sets of keys on which each household is unique while it is not on a subset, by its place."""
+    place = {"sex": 1, "age": 2, "illness": 3}
+    found: dict[int, list[tuple[str, ...]]] = defaultdict(list)
+    for chosen in (["sex"], ["age"], ["illness"], ["sex", "age"], ["sex", "illness"], ["age", "illness"], [*place]):
+        members: dict[int, list[Any]] = defaultdict(list)
+        for row in rows:
+            members[row[0]].append(tuple(row[place[name]] for name in chosen))
+        composition = [tuple(sorted(members[number])) for number in dict.fromkeys(row[0] for row in rows)]
+        times = Counter(composition)
+        for at, one in enumerate(composition):
+            if times[one] == 1 and not any(set(other) < set(chosen) for other in found[at]):
+                found[at].append(tuple(chosen))
+    return found
+
+
+@given(records)
+def test_special_uniques_by_unit_are_found_by_every_set(rows: list[Record]) -> None:
+    data = table(rows, "confidential")
+    found = by_unit(measured("risk.special_uniques", data, data, keys=["sex", "age", "illness"]))
+    if not has_units(rows):
+        assert found == {}
+        return
+    sets, size = minimal_sets(rows), Counter(row[0] for row in rows)
+    sizes = [size[number] for number in dict.fromkeys(row[0] for row in rows)]
+    for name, (low, high) in strata(rows).items():
+        count = sum(bool(sets[at]) for at, one in enumerate(sizes) if low <= one <= high)
+        assert found["special_uniques", "", name] == count
+    for width in (1, 2, 3):
+        times = sum(len(one) == width for each in sets.values() for one in each)
+        assert found["minimal_uniques", "", "", width] == times
+    points = {1: 2 * 1, 2: 1, 3: 1}  # prod_{i = k}^{2} (3 - i)
+    scores = [sum(points[len(one)] for one in sets[at]) for at in range(len(sizes))]
+    assert found["mean_score", "", ""] == pytest.approx(sum(scores) / len(sizes))
+    assert found["largest_score", "", ""] == max(scores)
+    for key in ("sex", "age", "illness"):
+        part = sum(points[len(one)] for each in sets.values() for one in each if key in one)
+        share_of_key = found["attribute_contribution", key, ""]
+        assert share_of_key == (pytest.approx(part / sum(scores)) if sum(scores) else None)
+
+
+def test_population_uniqueness_by_unit_is_that_of_a_table_of_compositions() -> None:
+    """A table with one record a household, its composition as the only key, has the same class sizes."""
+    rng = np.random.default_rng(8)
+    rows = [
+        (home, str(rng.choice(["f", "m"])), int(rng.integers(4)), "flu")
+        for home in range(300)
+        for _ in range(1 + home % 2)
+    ]
+    data = table(rows, "confidential")
+    found = by_unit(measured("risk.population_uniqueness", data, data, keys=["sex", "age"], fraction=0.2))
+    codes = pd.factorize(pd.Series([str(one) for one in households(rows)]))[0]
+    schema = Schema((Variable("composition", Kind.COUNT, Role.QUASI_IDENTIFIER),))
+    for size in ("", "1", "2"):
+        some = [i for i, one in enumerate(households(rows)) if size in ("", str(len(one)))]
+        alone = Microdata(schema, pd.DataFrame({"composition": codes[some].astype(np.int64)}))
+        method = registry()["risk.population_uniqueness"]
+        spec = method.spec.from_table({"keys": ["composition"], "fraction": 0.2}, "step")
+        expected = {one.measure: one.value for one in method.func(alone, alone, spec, Run(rng)).estimates}
+        for name in ("pitman_uniques", "zayatz_uniques"):
+            assert found[name, "", size] == pytest.approx(expected[name]), (name, size)
+    assert found["expected_uniques", "", ""] is None
+    assert found["zayatz_uniques", "", ""]
+
+
+def row(value: float, **params: Any) -> Row:
+    return Row(
+        "risk", "identification", "true_match_rate", "", "synthetic", None, None, value, value, value, params=params
+    )
+
+
+def judged(**table_of_threshold: Any) -> list[tuple[float | None, str]]:
+    """What a threshold says of a release whose units are found more often than its records."""
+    rows = [row(0.02), row(0.3, by="unit"), row(0.9, by="unit", unit_size="3")]
+    threshold = Threshold("risk.identification.true_match_rate", "max", 0.05, **table_of_threshold)
+    return [(one.observed, one.outcome) for one in judge_thresholds([threshold], rows)]
+
+
+def test_the_worse_of_records_and_units_decides_a_threshold() -> None:
+    assert judged() == [(0.02, "met"), (0.3, "not met")]
+    assert judged(params={"by": "record"}) == [(0.02, "met")]
+    assert judged(params={"by": "unit"}) == [(0.3, "not met")]
+    assert judged(params={"unit_size": "3"}) == [(0.9, "not met")]
+
+
+def test_rows_by_unit_are_told_in_units() -> None:
+    assert label_of(row(0.3, by="unit")).endswith("(by unit)")
+    assert label_of(row(0.3, by="unit", unit_size="3")).endswith("(by unit; units of 3 records)")
+    key = "risk.identification.expected_match_risk"
+    assert quantity_of(key, 12.0, 9257, {"by": "unit"}, unit="units") == "12 units"
+    assert quantity_of(key, 1.0, 9257, {"by": "unit"}, unit="units") == "1 unit"
+    assert quantity_of("risk.identification.true_match_rate", 0.25, 9257, {"by": "unit"}) == "25 % of the units"
+    assert quantity_of(key, 12.0, 9257) == "12 of 9,257 people (0.13 %)"
