@@ -207,6 +207,18 @@ class Microdata:
         name = self.schema.order
         return self.numbers(name) if name in self.schema and name in self.frame else None
 
+    def require_units(self) -> Units:
+        """Return the units of the records, also where each has one record.
+
+        Raises NotComputable where nothing says which records are of one unit.
+        """
+        if self.units is not None:
+            return self.units
+        name = self.schema.unit
+        if name is None or name not in self.frame or bool(self.missing_mask(name).all()):
+            raise NotComputable("the release does not say which of its records are of one unit")
+        return Units.from_codes(np.arange(len(self)))
+
     @property
     def n_units(self) -> int:
         """Return the number of units, which is that of the records where each is a unit of its own."""

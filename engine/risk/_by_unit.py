@@ -19,7 +19,6 @@ from ..adversary.cells import mix_bits, unit_keys
 from ..data.arrays import Booleans, Integers
 from ..data.microdata import Microdata
 from ..data.units import Units
-from ..errors import NotComputable
 from ..methods.results import Estimate
 from ..methods.rows import UNIT_SIZE
 
@@ -45,7 +44,7 @@ class UnitsOfBothTables:
         """
         if confidential.units is None:
             return None
-        return cls(confidential.units, units_of_release(released))
+        return cls(confidential.units, released.require_units())
 
     def parts(self) -> Iterator[UnitPart]:
         """Yield all units, then the units of each size that confidential ones have."""
@@ -82,19 +81,6 @@ class UnitPart:
     def count(self, name: str, found: Booleans, among: Booleans, remark: str = "") -> Estimate:
         """Return the number of some units (``among``) that were ``found``, both (U,), as an estimate."""
         return Estimate(name, float(np.sum(found & among)), unit="units", reason=remark, params=self.params)
-
-
-def units_of_release(released: Microdata) -> Units:
-    """Return the units of the released records, each of its own where every unit has one.
-
-    Raises NotComputable if the release does not say which records are of one unit.
-    """
-    if released.units is not None:
-        return released.units
-    name = released.schema.unit
-    if name is None or name not in released.frame or bool(released.missing_mask(name).all()):
-        raise NotComputable("the release does not say which of its records are of one unit")
-    return Units.from_codes(np.arange(len(released)))
 
 
 def composition_classes(classes: Sequence[Integers], units: Sequence[Units]) -> list[Integers]:
