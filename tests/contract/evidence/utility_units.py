@@ -5,26 +5,26 @@ The tables of the contract have no units. The measure is tried on tables that ha
 
 from __future__ import annotations
 
-from relations import Expected, not_computed, same
+from relations import OF_UNITS, Expected, not_computed, same
 
 from evidence import Evidence
 
-WITHOUT_UNITS = Expected(doubled=same, copy=not_computed, permuted=not_computed, noise=not_computed)
-
 EVIDENCE = Evidence(
     no_oracle="no table of the contract has units; tests/engine/utility/test_units.py counts those of tables that have",
-    expected=dict.fromkeys(
-        (
-            "size_distance",
-            "type_distance",
-            "correlation",
-            "correlation_difference",
-            "broken_units",
-            "transition_distance",
-            "trajectory_distance",
-            "entry_distance",
-            "exit_distance",
+    expected={
+        "size_distance": Expected(doubled=same, copy=not_computed, permuted=not_computed, noise=not_computed),
+        **dict.fromkeys(
+            (
+                "type_distance",
+                "correlation",
+                "correlation_difference",
+                "broken_units",
+                "transition_distance",
+                "trajectory_distance",
+                "entry_distance",
+                "exit_distance",
+            ),
+            OF_UNITS,
         ),
-        WITHOUT_UNITS,
-    ),
+    },
 )
