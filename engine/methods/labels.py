@@ -281,6 +281,8 @@ def quantity_of(
     chosen = {**dict(output.row_defaults), **(params or {})}
     some = any(chosen.get(name) not in (None, "", {}, []) for name in SOME_PEOPLE)
     by_unit = chosen.get("by") == "unit"
+    if by_unit and unit == "records":
+        unit = "units"
     whole = records if people and not some and not by_unit else None
     noun = "units" if by_unit else record_noun(records)
     if unit == "share" and whole:

@@ -70,6 +70,11 @@ class UnitPart:
     confidential: Booleans
     released: Booleans
 
+    @property
+    def is_whole(self) -> bool:
+        """Return whether these are all units, not those of one size."""
+        return UNIT_SIZE not in self.params
+
     def share(self, name: str, found: Booleans, among: Booleans, remark: str = "", **params: Any) -> Estimate:
         """Return the share of some units (``among``) that were ``found``, both (U,), as an estimate."""
         count = int(among.sum())

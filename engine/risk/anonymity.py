@@ -111,33 +111,31 @@ def _unit_estimates(
         unit="units",
         params={**BY_UNIT, "counted": COUNTED_IN_CLASSES},
     )
-    groups = [(variable, *_groups_by_unit(classes, compositions, variable, units)) for variable in sensitive]
     for part in both.parts():
         if not part.released.any():
-            yield from (
-                Estimate.not_computed(name, "the release has no unit of this size", **part.params)
-                for name in ("k", "p")
-            )
+            yield Estimate.not_computed("k", "the release has no unit of this size", **part.params)
             continue
         present = np.unique(compositions[part.released])
         yield Estimate("k", float(sizes[present].min()), unit="units", params=part.params)
-        yield Estimate("classes", float(len(present)), params=part.params)
-        least = []
-        for variable, by_member, whole in groups:
-            found = [by_member.of(present), whole.of(present)]
-            least.append(min(float(one.distinct_counts().min()) for one in found))
-            yield Estimate("l_distinct", least[-1], variable.name, params=part.params)
-            values = min(float(one.effective_values().min()) for one in found)
-            yield Estimate("l_entropy", values, variable.name, params=part.params)
-            ratios = [_recursive_estimate(one, variable.name, spec.l) for one in found]
-            worst = next((one for one in ratios if one.value is None), max(ratios, key=lambda one: one.value or 0.0))
-            yield replace(worst, params=part.params)
-            distance = float(variable.distance_from_table(found[0]).max())
-            yield Estimate("t", distance, variable.name, params=part.params)
-        if least:
-            yield Estimate("p", min(least), params={"sensitive": spec.sensitive, **part.params})
-        else:
-            yield Estimate.not_computed("p", "no variable is sensitive", **part.params)
+    yield Estimate("classes", float(len(sizes)), params=BY_UNIT)
+    least = []
+    for variable in sensitive:
+        by_member, whole = _values_by_unit(classes, compositions, variable, units)
+        distinct, effective = (
+            min(float(count(one).min()) for one in (by_member, whole))
+            for count in (ClassComposition.distinct_counts, ClassComposition.effective_values)
+        )
+        least.append(distinct)
+        yield Estimate("l_distinct", distinct, variable.name, params=BY_UNIT)
+        yield Estimate("l_entropy", effective, variable.name, params=BY_UNIT)
+        ratios = [_recursive_estimate(one, variable.name, spec.l) for one in (by_member, whole)]
+        worst = next((one for one in ratios if one.value is None), max(ratios, key=lambda one: one.value or 0.0))
+        yield replace(worst, params=BY_UNIT)
+        yield Estimate("t", float(variable.distance_from_table(by_member).max()), variable.name, params=BY_UNIT)
+    if least:
+        yield Estimate("p", min(least), params={"sensitive": spec.sensitive, **BY_UNIT})
+    else:
+        yield Estimate.not_computed("p", "no variable is sensitive", **BY_UNIT)
 
 
 def _units_in_classes(classes: Integers, units: Units) -> Integers:
@@ -146,42 +144,19 @@ def _units_in_classes(classes: Integers, units: Units) -> Integers:
     return np.bincount(pairs // len(units)).astype(np.int64)
 
 
-@dataclass(frozen=True, eq=False)
-class _GroupsOfUnits:
-    """Values of a sensitive variable in groups within classes of units.
-
-    values: records, or units, of each pair of group and value
-    unit_class: class of units that each group is part of, (groups,)
-    """
-
-    values: ClassComposition
-    unit_class: Integers
-
-    def of(self, classes: Integers) -> ClassComposition:
-        """Return the values in the groups of some classes of units."""
-        kept = np.isin(self.unit_class, classes)
-        number = np.cumsum(kept) - 1
-        pairs = kept[self.values.group]
-        group, value = number[self.values.group[pairs]], self.values.value[pairs]
-        return ClassComposition(group, value, self.values.count[pairs], self.values.sizes[kept])
-
-
-def _groups_by_unit(
+def _values_by_unit(
     classes: Integers, compositions: Integers, variable: SensitiveColumn, units: Units
-) -> tuple[_GroupsOfUnits, _GroupsOfUnits]:
+) -> tuple[ClassComposition, ClassComposition]:
     """Return what an intruder learns who knows the quasi-identifiers of all records of a unit.
 
     The first are the values of one member: those of the records of its class in units of equal composition. The second
     are the values of the unit: the multisets of classes with values in such units.
     """
-    member, _ = pd.factorize(compositions[units.unit_of] * (int(classes.max()) + 1) + classes)
-    of_member = np.zeros(int(member.max()) + 1, dtype=np.int64)
-    of_member[member] = compositions[units.unit_of]
-    by_member = variable.class_composition(member.astype(np.int64), len(of_member))
+    member = pd.factorize(compositions[units.unit_of] * (int(classes.max()) + 1) + classes)[0].astype(np.int64)
+    by_member = variable.class_composition(member, int(member.max()) + 1)
     (wholes,) = composition_classes([classes * variable.n_values + variable.codes], [units])
-    count = int(compositions.max()) + 1
-    whole = ClassComposition.from_codes(compositions, wholes, count, int(wholes.max()) + 1)
-    return _GroupsOfUnits(by_member, of_member), _GroupsOfUnits(whole, np.arange(count))
+    whole = ClassComposition.from_codes(compositions, wholes, int(compositions.max()) + 1, int(wholes.max()) + 1)
+    return by_member, whole
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -155,7 +155,7 @@ def _unit_estimates(
     best = find_best_unit_matches(matcher, targets)
     for part in units.parts():
         params = {**part.params, **intruder}
-        if part.params == BY_UNIT:
+        if part.is_whole:
             yield from _summary_estimates(matches, best, said, cases, params)
             continue
         some = part.confidential[targets]

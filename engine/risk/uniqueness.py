@@ -98,7 +98,7 @@ def _unit_estimates(
             yield part.share("population_uniques", own[second] == 1, part.released, remark)
             both = (own[first] == 1) & (other[first] == 1)
             yield part.share("replicated_uniques", both, part.confidential, remark)
-        for size in spec.sizes:
+        for size in spec.sizes if part.is_whole else ():
             yield part.share("share_in_small_groups", group <= size, part.released, remark, size=size)
 
 

@@ -29,7 +29,7 @@ import pandas as pd
 from ..adversary.cells import mix_bits, unit_keys
 from ..constraints.evaluation import schema_with_levels, violations
 from ..data.arrays import Floats, Integers
-from ..data.intervals import AT_MOST_ONE, NON_NEGATIVE, SHARE
+from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema, compared_variables
 from ..data.units import Units
@@ -81,7 +81,7 @@ def intraclass_correlation(values: Floats, units: Units) -> float:
     """Return the share of the variance of values (n,), NaN where missing, that lies between units.
 
     It is (B - W) / (B + (s - 1) W) with mean squares between and within units and s the mean size, corrected for units
-    of different size. Raises NotComputable where no unit has two values, or all are equal.
+    of different size; -1 where it would be lower, as it may be where few units have two values. Raises NotComputable where no unit has two values, or all are equal.
     """
     present = ~np.isnan(values)
     codes = pd.factorize(units.unit_of[present])[0]
@@ -97,7 +97,7 @@ def intraclass_correlation(values: Floats, units: Units) -> float:
     size = (count - float((sizes**2).sum()) / count) / (groups - 1)
     if between + within <= 0:
         raise NotComputable("all values are equal")
-    return (between - within) / (between + (size - 1) * within)
+    return max((between - within) / (between + (size - 1) * within), -1.0)
 
 
 def _pair_correlation(values: Floats, pairs: tuple[Integers, Integers]) -> float:
@@ -343,7 +343,7 @@ _FRESH = "what a split of all units at random gives"
             "correlation",
             "correlation of a number between records of a unit, of the kind that the row names",
             "none",
-            range=AT_MOST_ONE,
+            range=(-1.0, 1.0),
             statbarn="CorrelationCoefficients",
             label=Label(
                 "Correlation of records of a unit", "Between records of a unit {variable} correlates by {value}."
@@ -353,7 +353,7 @@ _FRESH = "what a split of all units at random gives"
             "correlation_difference",
             "absolute difference of that correlation from the confidential one",
             "low",
-            range=NON_NEGATIVE,
+            range=(0.0, 2.0),
             statbarn="CorrelationCoefficients",
             label=Label(
                 "Difference of a correlation within units",

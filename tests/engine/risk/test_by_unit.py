@@ -116,7 +116,7 @@ def test_uniqueness_by_unit_is_that_of_households_compared_one_by_one(own: list[
         expected["sample_uniques", "", name] = sum(theirs[one] == 1 for one in other)
         expected["population_uniques", "", name] = share([ours[one] == 1 for one in other])
         expected["replicated_uniques", "", name] = share([ours[one] == 1 == theirs[one] for one in mine])
-        for size in (1, 2):
+        for size in (1, 2) if not name else ():
             expected["share_in_small_groups", "", name, size] = share([theirs[one] <= size for one in other])
     compare(found, expected)
 
@@ -171,6 +171,8 @@ def test_anonymity_by_unit_is_that_of_households_compared_one_by_one(rows: list[
     for name, (low, high) in strata(rows).items():
         chosen = [one for one in times if low <= len(one) <= high]
         expected["k", "", name] = min(times[one] for one in chosen)
+        if name:
+            continue
         expected["classes", "", name] = len(chosen)
         groups, distances = [], []
         for one in chosen:
@@ -520,4 +522,5 @@ def test_rows_by_unit_are_told_in_units() -> None:
     assert quantity_of(key, 12.0, 9257, {"by": "unit"}, unit="units") == "12 units"
     assert quantity_of(key, 1.0, 9257, {"by": "unit"}, unit="units") == "1 unit"
     assert quantity_of("risk.identification.true_match_rate", 0.25, 9257, {"by": "unit"}) == "25 % of the units"
+    assert quantity_of("risk.anonymity.k", 1.0, 9257, {"by": "unit"}) == "1 unit"
     assert quantity_of(key, 12.0, 9257) == "12 of 9,257 people (0.13 %)"
