@@ -150,11 +150,12 @@ def _values_by_unit(
     """Return what an intruder learns who knows the quasi-identifiers of all records of a unit.
 
     The first are the values of one member: those of the records of its class in units of equal composition. The second
-    are the values of the unit: the multisets of classes with values in such units.
+    are the values of the unit: the multisets of its records' values in such units.
     """
     member = pd.factorize(compositions[units.unit_of] * (int(classes.max()) + 1) + classes)[0].astype(np.int64)
     by_member = variable.class_composition(member, int(member.max()) + 1)
-    (wholes,) = composition_classes([classes * variable.n_values + variable.codes], [units])
+    # Of the values alone: with their classes a unit's values could seem to vary more to who knows more.
+    (wholes,) = composition_classes([variable.codes], [units])
     whole = ClassComposition.from_codes(compositions, wholes, int(compositions.max()) + 1, int(wholes.max()) + 1)
     return by_member, whole
 

@@ -159,7 +159,7 @@ def test_anonymity_by_unit_is_that_of_households_compared_one_by_one(rows: list[
         return
     numbers, composition = sorted({row[0] for row in rows}), households(rows)
     of = dict(zip(numbers, composition, strict=True))
-    whole = dict(zip(numbers, households(rows, slice(1, 4)), strict=True))
+    whole = dict(zip(numbers, households(rows, slice(3, 4)), strict=True))
     times = Counter(composition)
     in_class: dict[Any, set[int]] = defaultdict(set)
     for row in rows:
@@ -188,6 +188,24 @@ def test_anonymity_by_unit_is_that_of_households_compared_one_by_one(rows: list[
         expected["c_recursive", "illness", name] = None if None in ratios else max(r for r in ratios if r is not None)
         expected["t", "illness", name] = max(distances)
     compare(found, expected)
+
+
+@given(records)
+def test_anonymity_by_unit_does_not_improve_with_knowledge(rows: list[Record]) -> None:
+    data = table(rows, "confidential")
+    less, more = (
+        by_unit(measured("risk.anonymity", data, data, quasi_identifiers=names)) for names in (["sex"], ["sex", "age"])
+    )
+    for key in less:
+        one, other = less[key], more[key]
+        if key[0] in ("k", "p", "l_distinct", "l_entropy"):
+            assert one is not None
+            assert other is not None
+            assert other <= one + 1e-9, key
+        elif key[0] == "t":
+            assert one is not None
+            assert other is not None
+            assert other >= one - 1e-9, key
 
 
 def test_a_class_of_five_records_of_one_household_is_k_1_by_unit() -> None:
