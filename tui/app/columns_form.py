@@ -8,7 +8,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.widgets import Static
 
-from sfumato.engine.data.schema import Kind
+from sfumato.engine.data.schema import Kind, Role
 from sfumato.workspace.ingest.columns import ColumnProfile
 from sfumato.workspace.reporting.tables import DisplayColumn, DisplayTable, format_table
 from sfumato.workspace.service.importing import FilePreview
@@ -74,5 +74,5 @@ def _field_of_column(column: ColumnProfile) -> FormField:
         column.variable.name,
         plain_question(column),
         value=proposed_answer(column),
-        words=tuple(dict.fromkeys([proposed_answer(column), *forms, *Kind, LEAVE_OUT])),
+        words=tuple(dict.fromkeys([proposed_answer(column), *forms, *Kind, Role.UNIT.value, LEAVE_OUT])),
     )

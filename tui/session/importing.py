@@ -61,6 +61,8 @@ def import_in_process(
 def proposed_answer(column: ColumnProfile) -> str:
     """Return how a column is read unless its owner says otherwise, such as ``count`` or ``date:dd.mm.yyyy``."""
     form = column.variable.format
+    if column.variable.role is Role.UNIT:
+        return Role.UNIT.value
     return f"{column.variable.kind}:{form}" if form else str(column.variable.kind)
 
 
@@ -90,7 +92,8 @@ def check_answer(preview: FilePreview, name: str, answer: str) -> str:
         selection_from_answers(preview, {name: answer}).select_columns(preview.columns)
     except BadInput:
         raise BadInput(
-            name, f'"{answer}" is no kind: {", ".join(Kind)}, a form such as date:dd.mm.yyyy, or {LEAVE_OUT}'
+            name,
+            f'"{answer}" is no kind: {", ".join(Kind)}, {Role.UNIT} of several records, a form such as date:dd.mm.yyyy, or {LEAVE_OUT}',
         ) from None
     return answer
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .raw_tables import ColumnDescription, RawTable
+    from .unit_detection import HiddenUnits
 
 MAX_CODE_LEVELS = 20
 """Most distinct whole numbers that are taken for codes of levels."""
@@ -49,6 +50,14 @@ PLAIN_FORMATS = ("", "SDATE10", "DATETIME20", "%td", "%tc")
 DAY_AND_MONTH = (("day", "month", "year"), ("month", "day", "year"))
 """Orders of dates whose days and months may be mistaken for each other."""
 NO_VALUE = "no record has a value"
+UNIT_QUESTION = (
+    "it numbers {each}, households or people over time ({why}), which are held out and judged whole; --as {name}=categorical if each "
+    "record is a person of its own"
+)
+HIDDEN_QUESTION = (
+    "neighbours in the file agree in most columns in {like:.0%} of the pairs, others in {chance:.1%}: several records may be of one person, "
+    "so such runs are numbered, held out and judged whole; --leave-out {name} if each record is a person of its own"
+)
 OWN_DATE_QUESTION = "every record has a date of its own; if it names the record, --leave-out {name}"
 BIRTH_QUESTION = "full dates of birth single people out; --leave-out {name}, or --keep {name} to have them"
 ROW_NAMES = ("column_1", "row_names", "Unnamed: 0")
@@ -67,6 +76,7 @@ class ColumnProfile:
     question: the other reading of its values that remains, and the option that chooses it; empty where there is none
     signs: values that are taken for missing values, unless the owner says that it has levels
     other_formats: other forms that all its dates fit, in another order of day, month and year
+    orders_units: whether the records of a unit are ordered by it
     """
 
     variable: Variable
@@ -76,6 +86,7 @@ class ColumnProfile:
     question: str = ""
     signs: tuple[str | float, ...] = ()
     other_formats: tuple[str, ...] = ()
+    orders_units: bool = False
 
     @property
     def is_included(self) -> bool:
@@ -84,17 +95,76 @@ class ColumnProfile:
 
 
 def profile_columns(raw: RawTable) -> list[ColumnProfile]:
-    """Return a profile of each column of a file, in the file's order."""
+    """Return a profile of each column of a file, in the file's order.
+
+    A column that numbers units of several records has the role of one. Where the file has units and numbers none, a
+    profile follows of the variable that would number them.
+    """
     from .raw_tables import ColumnDescription
+    from .unit_detection import MOST_RECORDS_EXAMINED
 
     about = raw.descriptions
     # R and pandas write the names of rows into a first column without a name
     has_row_names = raw.names[:1] in [(name,) for name in ROW_NAMES] and "column_2" not in raw.names
-    found = [
-        _profile_column(name, values, about.get(name, ColumnDescription()), may_name_rows=has_row_names and place == 0)
-        for place, (name, values) in enumerate(raw.iterate_columns(raw.names))
+    found: list[ColumnProfile] = []
+    first_records: dict[str, pd.Series] = {}
+    for place, (name, values) in enumerate(raw.iterate_columns(raw.names)):
+        description = about.get(name, ColumnDescription())
+        found.append(_profile_column(name, values, description, may_name_rows=has_row_names and place == 0))
+        # of a large file the first records are kept, so that it is not read a second time
+        first_records[name] = values[:MOST_RECORDS_EXAMINED]
+    return _propose_units(_settle_date_orders(found), first_records, raw.records)
+
+
+def _propose_units(
+    columns: Sequence[ColumnProfile], first_records: Mapping[str, pd.Series], n_records: int
+) -> list[ColumnProfile]:
+    """Return the columns with the one that numbers units as such, or with one more that numbers hidden units.
+
+    ``first_records`` are values of each column.
+    """
+    import pandas as pd
+
+    from .unit_detection import find_hidden_units, propose_unit
+
+    frame = pd.DataFrame({name: values.reset_index(drop=True) for name, values in first_records.items()}, copy=False)
+    candidates = [
+        c.variable.name for c in columns if c.variable.kind in (Kind.CATEGORICAL, Kind.COUNT) and c.distinct > 1
     ]
-    return _settle_date_orders(found)
+    proposal = propose_unit(frame, candidates)
+    if proposal is None:
+        hidden = find_hidden_units(frame)
+        return list(columns) if hidden is None else [*columns, _profile_of_hidden_units(hidden, columns, n_records)]
+    whole = n_records == len(frame)
+    each = f"{proposal.n_units:,} units of {proposal.n_records / proposal.n_units:.1f} records each"
+    question = UNIT_QUESTION.format(
+        name=proposal.name, each=each if whole else f"units ({each} at first)", why=proposal.reason
+    )
+    found = []
+    for column in columns:
+        name, variable = column.variable.name, column.variable
+        if name == proposal.name:
+            found.append(
+                replace(column, variable=replace(variable, role=Role.UNIT), exclusion_reasons=(), question=question)
+            )
+            continue
+        # of a large file only the first records were compared
+        if name in proposal.unit_level and whole and column.is_included:
+            variable = replace(variable, level="unit")
+        found.append(replace(column, variable=variable, orders_units=name == proposal.order))
+    return found
+
+
+def _profile_of_hidden_units(hidden: HiddenUnits, columns: Sequence[ColumnProfile], n_records: int) -> ColumnProfile:
+    """Return the profile of a variable that numbers the units of a file that numbers none."""
+    taken = {column.variable.name for column in columns}
+    name = next(one for one in ("unit", *(f"unit_{i}" for i in range(2, len(taken) + 3))) if one not in taken)
+    runs_of = tuple(one for one in hidden.runs_of if one in taken)
+    question = HIDDEN_QUESTION.format(name=name, like=hidden.like_share, chance=hidden.chance_share)
+    variable = Variable(
+        name, Kind.COUNT, Role.UNIT, title="records that follow each other and are alike", runs_of=runs_of
+    )
+    return ColumnProfile(variable, 0, hidden.n_units, question=question)
 
 
 def _settle_date_orders(columns: Sequence[ColumnProfile]) -> list[ColumnProfile]:

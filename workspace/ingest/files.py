@@ -38,7 +38,7 @@ from .raw_tables import RawTable
 from .reserved_names import check_reserved_names
 from .sampling import conform_sampled_values, draw_sample
 from .sources import OpenedFile, SourceFile
-from .whole_units import check_unit_levels, units_of_raw_records
+from .whole_units import check_unit_levels, number_hidden_units, units_of_raw_records
 
 GZIP_SIGNATURE = b"\x1f\x8b"
 GZIP_MEMORY_PARTS = 4
@@ -279,6 +279,7 @@ def microdata_from_table(
 ) -> Microdata:
     """Sample and conform the filtered records of a file and split off its controls. Raises BadInput."""
     wanted = add_holdout_column(schema, data)
+    raw = number_hidden_units(raw, schema)
     with bounded_memory(source.size, source.name, "data.file"):
         check_reserved_names(wanted.names)
         check_holdout_column(raw, schema, data)

@@ -100,6 +100,26 @@ class _FrameColumns:
         return self.columns[name].series
 
 
+@dataclass(frozen=True)
+class _ColumnsWithOneMore:
+    """Columns of a file and one more column that was computed from them."""
+
+    reader: ColumnReader
+    name: str
+    values: pd.Series
+
+    def read_columns(self, names: Sequence[str], max_bytes: int) -> dict[str, ColumnBuffer]:
+        """Read the first columns of these names; the computed one alone."""
+        if names[0] == self.name:
+            return {self.name: ColumnBuffer(self.values)}
+        before = names[: names.index(self.name)] if self.name in names else names
+        return self.reader.read_columns(before, max_bytes)
+
+    def read_written_column(self, name: str) -> pd.Series:
+        """Read a column of all records, (n,)."""
+        return self.values if name == self.name else self.reader.read_written_column(name)
+
+
 @dataclass(frozen=True, eq=False)
 class RawTable:
     """Table of a file of any size, whose columns are read on demand.
@@ -193,3 +213,17 @@ class RawTable:
         own = kept if self.kept_records is None else self.kept_records[kept]
         # the buffer is shared: it has all records of a column, and ``kept_records`` selects from it
         return replace(self, kept_records=own, tags=None if self.tags is None else self.tags.iloc[kept])
+
+    def with_column(self, name: str, values: pd.Series) -> RawTable:
+        """Return the table with one more column, (n,) for all records of the file, whether kept or not."""
+        return replace(
+            self,
+            names=(*self.names, name),
+            reader=_ColumnsWithOneMore(self.reader, name, values),
+            buffered=dict(self.buffered),
+        )
+
+    @property
+    def with_all_records(self) -> RawTable:
+        """Return the table of all records of the file."""
+        return replace(self, kept_records=None, tags=None)

@@ -26,6 +26,7 @@ from ..errors import NotFound
 from ..gate.questions import limits_with_sources
 from ..ingest.columns import profile_columns, records_with_missing
 from ..ingest.files import find_source, microdata_from_table
+from ..ingest.whole_units import number_hidden_units
 from ..jobs.memory import local_memory_limit
 from ..jobs.settings import DEFAULT_JOBS
 from ..jobs.task_costs import MeasuredCosts, measure_recent_costs
@@ -121,6 +122,7 @@ def draft_file(
     # A column that is given a role is no identifier, even where an import would suspect one.
     asked = ImportSelection(keep=tuple(name for name in (*roles.quasi_identifiers, *roles.sensitive) if name in there))
     columns = [column for column in asked.select_columns(found) if column.distinct or not column.is_included]
+    raw = number_hidden_units(raw, Schema(tuple(c.variable for c in columns if c.variable.role is Role.UNIT)))
     incomplete = int(records_with_missing(raw, columns).sum()), raw.records
     toml = draft_recipe(asked.data_source(path, form, columns), Path(source.name).stem, columns, incomplete)
     table = assign_roles(read_toml(toml), roles)
@@ -131,12 +133,12 @@ def draft_file(
 
 
 def _schema_without_identifiers(table: Mapping[str, Any]) -> Schema:
-    """Return the variables whose values a draft reads: all but identifiers. Raises BadInput."""
+    """Return the variables whose values a draft reads: all but identifiers of records. Raises BadInput."""
     own = table.get("variables", {})
     if not isinstance(own, Mapping):
         raise BadInput("variables", "must be a table, [variables]")
     found = (Variable.from_table(name, one, f"variables.{name}") for name, one in own.items())
-    return Schema(tuple(variable for variable in found if not variable.role.is_identifier))
+    return Schema(tuple(variable for variable in found if variable.role is not Role.IDENTIFIER))
 
 
 def draft_for_records(

@@ -66,7 +66,9 @@ class ImportSelection:
             raise BadInput("--sample", f"{self.sample} must be at least 1")
         lacking = any(column.missing for column in columns if column.is_included)
         missing = MissingPolicy.KEEP if lacking else MissingPolicy.REFUSE
-        return DataSource(file, self.where, self.sample, missing, None, form, self.sheet)
+        ordering = [column.variable.name for column in columns if column.is_included and column.orders_units]
+        order = ordering[0] if ordering and any(column.variable.role is Role.UNIT for column in columns) else ""
+        return DataSource(file, self.where, self.sample, missing, None, form, self.sheet, order=order)
 
     def select_columns(self, columns: Sequence[ColumnProfile]) -> tuple[ColumnProfile, ...]:
         """Return the columns, with the reason for each that is left out.
@@ -81,34 +83,60 @@ class ImportSelection:
             for name in asked:
                 if name not in names:
                     raise BadInput(option, f'no column "{name}"{near_miss_hint(name, names)}')
-        return tuple(self._apply_to_column(column, kinds) for column in columns)
+        found = [self._apply_to_column(column, kinds) for column in columns]
+        units = [column.variable.name for column in found if column.is_included and column.variable.role is Role.UNIT]
+        if len(units) > 1:
+            if units[-1] not in kinds and units[0] not in kinds:
+                raise BadInput("--as", f'"{units[0]}" and "{units[1]}" both number units; a table has one unit')
+            # the owner's unit replaces the proposed one
+            found = [
+                replace(
+                    column,
+                    variable=replace(column.variable, role=Role.IDENTIFIER),
+                    exclusion_reasons=("another column numbers the units",),
+                )
+                if column.variable.name in units and column.variable.name not in kinds
+                else column
+                for column in found
+            ]
+        if not units:
+            found = [replace(column, variable=replace(column.variable, level="")) for column in found]
+        return tuple(found)
 
-    def _kinds_by_column(self) -> dict[str, tuple[Kind, str]]:
-        """Return the kinds that the owner says, by column, each with the form of a date or "".
+    def _kinds_by_column(self) -> dict[str, tuple[Kind | None, str]]:
+        """Return the kinds that the owner says, by column, each with the form of a date or ""; None for a unit.
 
         Raises BadInput for what is no kind.
         """
-        found = {}
+        found = dict[str, tuple[Kind | None, str]]()
         for text in self.kinds:
             name, sign, said = text.rpartition("=")
             kind, colon, form = said.partition(":")
+            if sign and said == Role.UNIT:
+                found[name] = None, ""
+                continue
             if not sign or kind not in set(Kind) or (colon and kind != Kind.DATE):
-                raise BadInput("--as", f'"{text}" is not COLUMN=KIND; kinds are {", ".join(Kind)}')
+                raise BadInput("--as", f'"{text}" is not COLUMN=KIND; kinds are {", ".join(Kind)}, and unit')
             try:
                 found[name] = Kind(kind), DateForm.parse(form).text if colon else ""
             except ValueError as error:
                 raise BadInput("--as", str(error)) from None
         return found
 
-    def _apply_to_column(self, column: ColumnProfile, kinds: Mapping[str, tuple[Kind, str]]) -> ColumnProfile:
+    def _apply_to_column(self, column: ColumnProfile, kinds: Mapping[str, tuple[Kind | None, str]]) -> ColumnProfile:
         """Return the column as selected: left out with a reason, kept although it may identify, or unchanged."""
         name, role = column.variable.name, column.variable.role
         if name in self.leave_out or (self.only and name not in self.only):
             return replace(column, exclusion_reasons=("not asked for",))
-        if (name in self.keep or name in kinds) and role is Role.IDENTIFIER:
+        if (name in self.keep and role is Role.IDENTIFIER) or (name in kinds and role.is_identifier):
             column = replace(column, variable=replace(column.variable, role=Role.OTHER), exclusion_reasons=())
         if name in kinds:
             kind, form = kinds[name]
+            if kind is None:
+                numbered = column.variable.kind in (Kind.CATEGORICAL, Kind.COUNT)
+                own = Kind(column.variable.kind) if numbered else Kind.CATEGORICAL
+                unit = replace(column.variable, kind=own, role=Role.UNIT, level="", format="")
+                return replace(column, variable=unit, question="", exclusion_reasons=(), orders_units=False)
             codes = column.variable.missing
             if kind.has_levels:
                 codes = tuple(code for code in codes if code not in column.signs)
@@ -277,13 +305,17 @@ class _FileRead:
 def _read_file(file: str, format_settings: Mapping[str, Any], selection: ImportSelection) -> _FileRead:
     """Read the records of a file that are wanted, and guess its columns. Raises BadInput."""
     from ..ingest.files import filter_records, find_source
+    from ..ingest.whole_units import number_hidden_units
 
     source = find_source(file, place="FILE")
     raw, detection = read_source(source, format_settings, selection)
     if not raw.records:
         raise BadInput("FILE", f'"{source.name}" has no records')
     raw = filter_records(raw, source, selection.where, place="--where")
-    return _FileRead(source, raw, detection, selection.select_columns(profile_columns(raw)))
+    columns = selection.select_columns(profile_columns(raw))
+    # the unit of a file that numbers none becomes a column like others
+    wanted = Schema(tuple(column.variable for column in columns if column.variable.role is Role.UNIT))
+    return _FileRead(source, number_hidden_units(raw, wanted), detection, columns)
 
 
 def _store_file(directory: Path, file: str, project: str, selection: ImportSelection, found: _FileRead) -> ImportResult:
@@ -329,7 +361,9 @@ def draft_recipe(data: DataSource, title: str, columns: Sequence[ColumnProfile],
     """
     lines = [f"title = {_quote_toml(title)}", "", "[data]", f"file = {_quote_toml(data.file)}"]
     lines += [
-        f"{key} = {inline_toml(value)}" for key, value in data.to_table().items() if key in ("sheet", "where", "sample")
+        f"{key} = {inline_toml(value)}"
+        for key, value in data.to_table().items()
+        if key in ("sheet", "where", "sample", "order")
     ]
     lines.append(
         "# holdout = 0.2                 # a share of the records kept out of the release, to hold attacks on it against"
