@@ -90,6 +90,15 @@ class UnitMatcher:
         self.ours = _TableOfUnits(confidential, *tables[0])
         self.theirs = _TableOfUnits(released, *tables[1])
 
+    def is_kept(self, name: str) -> bool:
+        """Return whether each unit's own records have the same values of an exact variable, in the same order."""
+        return (
+            name not in self.windows
+            and np.array_equal(self.own, np.arange(len(self.theirs.units)))
+            and np.array_equal(self.ours.units.sizes, self.theirs.units.sizes)
+            and np.array_equal(self.ours.cells[name], self.theirs.cells[name])
+        )
+
     def match(self, names: Collection[str], targets: Integers, *, count: bool = True) -> MatchResults:
         """Return candidates and hits of some units (q,) that are matched by some of the variables, (q,) each.
 
@@ -178,7 +187,12 @@ class _UnitSubsetCounter:
         self.matcher, self.targets, self.always = matcher, targets, always
         # Units of equal composition on a set have equal compositions on each variable of it.
         self.agreement: Mapping[str, Booleans] = {
-            name: matcher.match([name], targets.rows, count=False).hit for name in matcher.names if name not in always
+            # A kept variable needs no keys.
+            name: targets.own_released >= 0
+            if matcher.is_kept(name)
+            else matcher.match([name], targets.rows, count=False).hit
+            for name in matcher.names
+            if name not in always
         }
 
     def match_targets(self, chosen: Collection[str]) -> MatchResults:

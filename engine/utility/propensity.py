@@ -365,10 +365,10 @@ def _table_of_units(data: Microdata, names: Sequence[str], levels_of: Mapping[st
         if name not in levels_of:
             add(f"mean {name}", values)
             continue
-        column = data.column(name).astype(str).to_numpy()
+        codes = {str(level): code for code, level in enumerate(data.column(name).cat.categories)}
         # the share of one level follows from the others
         for level in levels_of[name][1:]:
-            add(f"share {name} {level}", np.where(np.isnan(values), np.nan, column == level))
+            add(f"share {name} {level}", np.where(np.isnan(values), np.nan, values == codes.get(level, -1)))
     schema = Schema(tuple(variables))
     return Microdata(schema, pd.DataFrame(columns), data.origin, linked=data.linked)
 
