@@ -6,8 +6,8 @@ orders the records of a unit, else by the exact variables and then by the number
 lie in the window of its member. Risks of members are not multiplied, since members are not independent.
 
 The key of a unit is the sum of its records' mixed keys (``sfumato.engine.adversary.cells.unit_keys``), so that any set
-of exact variables costs one pass over the records. Windows are counted by pairs of units of equal composition, those
-that lie in the first window alone.
+of exact variables costs one pass over the records. Up to two windows of a unit are counted like those of records; more
+by pairs of units of equal composition, those that lie in the first window alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import pandas as pd
 from ..adversary.cells import MISSING_KEY, Keys, mix_bits
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.units import Units
-from ..matching.matching import ExactKey, MatchResults, WindowKey
+from ..matching.matching import BoxEdges, ExactKey, MatchResults, WindowKey, count_in_boxes
 from ..matching.strategies import MAX_EXHAUSTIVE, BestStrategy, MatchKey, MatchTargets, best_strategies
 
 PAIRS_AT_ONCE = 1 << 22
@@ -151,6 +151,9 @@ class UnitMatcher:
 
 def _count_in_windows(group: Integers, lower: Floats, upper: Floats, point_group: Integers, values: Floats) -> Integers:
     """Count the points (r, d) of each query's group that lie in all its windows (q, d), (q,)."""
+    if values.shape[1] <= 2:
+        edges = [BoxEdges.from_windows(*sides) for sides in zip(lower.T, upper.T, values.T, strict=True)]
+        return np.asarray(count_in_boxes(group, point_group, edges), dtype=np.int64)
     counts = np.zeros(len(group), dtype=np.int64)
     # The variable with most values has the most selective windows.
     first = int(np.argmax([len(np.unique(column)) for column in values.T])) if len(values) else 0
