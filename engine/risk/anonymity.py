@@ -216,7 +216,13 @@ def _draft_offer(case: Case) -> Offer | None:
     if case.p is not None and all(case.table[name].distinct >= case.p for name in case.sensitive):
         limits.append(OfferedLimit("p", "min", case.p, asked))
     settings = {"quasi_identifiers": list(case.known), "sensitive": list(case.sensitive)}
-    return Offer("whether the released table has the classes that were asked for", settings, limits=tuple(limits))
+    why = "whether the released table has the classes that were asked for"
+    if case.has_units:
+        why += (
+            "; by unit too, which no step of an anonymisation makes sure of: who knows all records of a household may find "
+            "it although each record is in a large class"
+        )
+    return Offer(why, settings, limits=tuple(limits))
 
 
 @measure_method(

@@ -294,9 +294,8 @@ class UnitsSpec(Spec):
 
 
 def _draft_offer(case: Case) -> Offer | None:
-    """Offer the measure where the records have units and the release keeps them."""
-    has_units = any(seen.variable.role is Role.UNIT for seen in case.table)
-    if not has_units or (case.want == "synthesis" and not case.linked):
+    """Offer the measure where the records have units and the release keeps them, with values in place of labels."""
+    if not case.has_units or case.want == "anonymisation" or not case.linked:
         return None
     return Offer("whether the records of a unit go together as in the data")
 
