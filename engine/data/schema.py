@@ -144,7 +144,7 @@ class Variable(Section):
     runs_of: of a variable that numbers units and is no column of the file, the columns that stay the same while the file's
         records of one unit follow each other; empty for columns
     format: form in which the file writes its dates (``date_forms``), and a released text file too; empty for ISO 8601.
-        Or the format in which SPSS or Stata shows dates, times or months, which a release for the same program keeps
+        Or the format in which SPSS, Stata or SAS shows dates, times or months, which a release for these programs keeps
     """
 
     unwritten: ClassVar[tuple[str, ...]] = ("name",)
@@ -202,7 +202,10 @@ class Variable(Section):
     ] = ()
     format: Annotated[
         str,
-        Param("how its dates are written, if not 2019-07-31: dd.mm.yyyy; SPSS's and Stata's TIME8, %tm", parse=str),
+        Param(
+            "how its dates are written, if not 2019-07-31: dd.mm.yyyy; or a format of SPSS, Stata, SAS: TIME8, %tm, DATE9.",
+            parse=str,
+        ),
     ] = ""
 
     @property
@@ -299,7 +302,7 @@ def _check_bounds(bounds: tuple[float | None, float | None], kind: Kind, place: 
 
 def _check_format(text: str, kind: Kind, place: str) -> None:
     """Raise BadInput where a format is no form of a date, or the variable is no date."""
-    if is_program_format(text) and not kind.has_levels:
+    if is_program_format(text):
         return
     if kind is not Kind.DATE:
         raise BadInput(place, f"only dates have one, this variable is {kind}; leave it out")

@@ -194,8 +194,9 @@ def read_table(
     form: TextFormat | None = None,
     sheet: str = "",
     given_keys: Mapping[str, Any] | None = None,
+    needed: frozenset[str] | None = None,
 ) -> RawTable:
-    """Read the table of a file.
+    """Read the table of a file; of a large one the ``needed`` columns at once, others when they are asked for.
 
     A text file is read as the format says, an Excel file's first sheet or the one named. Where the table of a sheet
     lies is detected with ``given_keys``, the keys of ``[data.format]`` that the owner has set. Columns of a text file that
@@ -205,7 +206,7 @@ def read_table(
     with bounded_memory(source.size, source.name, place):
         asked = TextFormat.from_table(given_keys) if given_keys else form
         found = _format_for_request(source, asked, sheet, place)
-        request = ReadRequest(place, schema, form, sheet, given_keys)
+        request = ReadRequest(place, schema, form, sheet, given_keys, needed)
         return read_in_subprocess(source, found, request) if found.uses_subprocess else found.read(source, request)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -78,8 +78,8 @@ class ColumnReader(Protocol):
         Raises BadInput and MemoryError.
         """
 
-    def read_written_column(self, name: str) -> pd.Series:
-        """Read a column of all records, (n,), such that cells are equal where the file writes the same.
+    def read_written_columns(self, names: Sequence[str]) -> dict[str, pd.Series]:
+        """Read columns of all records, (n,) each, such that cells are equal where the file writes the same.
 
         Raises BadInput and MemoryError.
         """
@@ -95,9 +95,9 @@ class _FrameColumns:
         """Return the columns of these names, which are all in memory."""
         return {name: self.columns[name] for name in names}
 
-    def read_written_column(self, name: str) -> pd.Series:
-        """Return the values of a column, (n,)."""
-        return self.columns[name].series
+    def read_written_columns(self, names: Sequence[str]) -> dict[str, pd.Series]:
+        """Return the values of columns, (n,) each."""
+        return {name: self.columns[name].series for name in names}
 
 
 @dataclass(frozen=True)
@@ -115,9 +115,11 @@ class _ColumnsWithOneMore:
         before = names[: names.index(self.name)] if self.name in names else names
         return self.reader.read_columns(before, max_bytes)
 
-    def read_written_column(self, name: str) -> pd.Series:
-        """Read a column of all records, (n,)."""
-        return self.values if name == self.name else self.reader.read_written_column(name)
+    def read_written_columns(self, names: Sequence[str]) -> dict[str, pd.Series]:
+        """Read columns of all records, (n,) each."""
+        stored = [name for name in names if name != self.name]
+        found = self.reader.read_written_columns(stored) if stored else {}
+        return {name: self.values if name == self.name else found[name] for name in names}
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,10 +166,20 @@ class RawTable:
 
     @classmethod
     def from_reader(
-        cls, reader: ColumnReader, names: Sequence[str], descriptions: Mapping[str, ColumnDescription] | None = None
+        cls,
+        reader: ColumnReader,
+        names: Sequence[str],
+        descriptions: Mapping[str, ColumnDescription] | None = None,
+        *,
+        needed: Collection[str] | None = None,
     ) -> RawTable:
-        """Create the table whose columns ``reader`` reads; the first columns are read at once. Raises BadInput."""
-        held = reader.read_columns(names, column_buffer_bytes())
+        """Create the table whose columns ``reader`` reads; the first ones of those ``needed`` are read at once.
+
+        Raises BadInput.
+        """
+        # one column at least: its length is the number of records
+        first = names if needed is None else [name for name in names if name in needed] or names[:1]
+        held = reader.read_columns(first, column_buffer_bytes())
         return cls(tuple(names), reader, len(next(iter(held.values()), ())), descriptions or {}, buffered=held)
 
     @property
@@ -185,13 +197,18 @@ class RawTable:
             values = self.buffered[name].series
             yield name, values if self.kept_records is None else values.iloc[self.kept_records]
 
-    def written_column(self, name: str) -> pd.Series:
-        """Return a column (n,) such that cells are equal where the file shows the same: spellings, codes and signs differ.
+    def written_columns(self, names: Sequence[str]) -> dict[str, pd.Series]:
+        """Return columns (n,) such that cells are equal where the file shows the same: spellings, codes and signs differ.
 
-        Kinds of missing value are texts (``.a``). Raises BadInput.
+        Kinds of missing value are texts (``.a``). The file is read once for all of them. Raises BadInput.
         """
-        kept = None if self.written is None else self.written.get(name)
-        values = self.reader.read_written_column(name) if kept is None else kept
+        kept = {} if self.written is None else {name: self.written[name] for name in names if name in self.written}
+        unread = [name for name in names if name not in kept]
+        found = {**kept, **(self.reader.read_written_columns(unread) if unread else {})}
+        return {name: self._mark_kinds_of_missing(name, found[name]) for name in names}
+
+    def _mark_kinds_of_missing(self, name: str, values: pd.Series) -> pd.Series:
+        """Return the kept records of a written column, with its kinds of missing value as texts."""
         values = (values if self.kept_records is None else values.iloc[self.kept_records]).reset_index(drop=True)
         if self.tags is None or name not in self.tags:
             return values

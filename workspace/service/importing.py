@@ -24,6 +24,7 @@ from ..store.workspace import Workspace
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sfumato.engine.data.microdata import Microdata
     from sfumato.engine.recipe.data_source import DataSource
     from sfumato.engine.recipe.text_format import TextFormat
 
@@ -212,11 +213,15 @@ def preview_file(
 
 
 def read_source(
-    source: SourceFile, format_settings: Mapping[str, Any], selection: ImportSelection, place: str = "FILE"
+    source: SourceFile,
+    format_settings: Mapping[str, Any],
+    selection: ImportSelection,
+    place: str = "FILE",
+    needed: frozenset[str] | None = None,
 ) -> tuple[RawTable, DetectedFormat | None]:
     """Return the table of a file and how its text or sheet was read: as detected, except for the ``format_settings``.
 
-    Raises BadInput at ``place``.
+    ``needed`` are the columns that will be read, all if it is None. Raises BadInput at ``place``.
     """
     from ..ingest.files import is_text_source, read_table
 
@@ -224,7 +229,7 @@ def read_source(
     if format_settings.get("names") and "header" not in format_settings:
         format_settings = {**format_settings, "header": False}
     if not is_text_source(source):
-        raw = read_table(source, place=place, sheet=selection.sheet, given_keys=format_settings)
+        raw = read_table(source, place=place, sheet=selection.sheet, given_keys=format_settings, needed=needed)
         return raw, raw.detection
     head = source.head
     detection = detect_text_format(head, format_settings, source.text_class, source.tail)
@@ -238,7 +243,7 @@ def read_source(
     # Text has no NUL, except in encodings of 16 and 32 bits: such a file is of another kind than its name says.
     binary = b"\0" in head[:65536] and not detection.format.encoding.startswith(("utf-16", "utf-32"))
     form = None if detection.is_default or binary else detection.format
-    return read_table(source, place=place, form=form, sheet=selection.sheet), detection
+    return read_table(source, place=place, form=form, sheet=selection.sheet, needed=needed), detection
 
 
 def import_file(
@@ -350,8 +355,26 @@ def _store_file(directory: Path, file: str, project: str, selection: ImportSelec
             if planned is None:
                 store_draft(connection, draft_of_import(project_id, dataset_id, recipe))
     rules = evaluate_project_rules(directory, project_id)
-    notes = (*raw.notes, *([] if rules is None else [f"constraints of the plan: {compliance_text(rules)}"]))
+    notes = (
+        *raw.notes,
+        *_missing_value_notes(data),
+        *([] if rules is None else [f"constraints of the plan: {compliance_text(rules)}"]),
+    )
     return ImportResult(project_id, name, source.name, len(data), data.dropped, columns, recipe, detection, notes)
+
+
+def _missing_value_notes(data: Microdata) -> list[str]:
+    """Return how many records lack a value, and of which group most; none where no record does."""
+    from sfumato.engine.statistics.missing_by_group import find_affected_group
+
+    from ..reporting.words import affected_group_text
+
+    lacking = data.any_missing_mask(data.schema.names)
+    if not lacking.any():
+        return []
+    note = f"{int(lacking.sum()):,} of {len(data):,} records lack a value and are kept"
+    affected = find_affected_group(data, lacking)
+    return [note if affected is None else f"{note}. {affected_group_text(affected, 'lack one')}"]
 
 
 def draft_recipe(data: DataSource, title: str, columns: Sequence[ColumnProfile], incomplete: tuple[int, int]) -> str:
