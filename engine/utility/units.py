@@ -19,21 +19,23 @@ Without an order the first record is the first in the file.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Self
 
 import numpy as np
 import pandas as pd
 
 from ..adversary.cells import mix_bits, unit_keys
+from ..constraints.constraints import read_constraints
 from ..constraints.evaluation import schema_with_levels, violations
 from ..data.arrays import Floats, Integers
+from ..data.conditions import RecordConstraint
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema, compared_variables
 from ..data.units import Units
-from ..errors import NotComputable
+from ..errors import BadInput, NotComputable
 from ..methods.drafting import Case, Offer, drafts
 from ..methods.levers import CONSTRAINTS, FIDELITY
 from ..methods.outputs import Label, Output
@@ -230,10 +232,10 @@ class _Tables:
             ours, theirs = (codes[end[place]] for codes, end in zip(rows, ends, strict=True))
             yield _distance_estimate(name, ours, theirs, order)
 
-    def constraint_estimates(self) -> Iterator[Estimate]:
+    def constraint_estimates(self, rules: Sequence[RecordConstraint]) -> Iterator[Estimate]:
         """Yield the share of the released units with a record that breaks a constraint, by constraint."""
         schema = schema_with_levels(self.data[0])
-        for constraint in schema.constraints:
+        for constraint in rules:
             own, drawn = (
                 float(units.largest_by_unit(violations(constraint, data, schema).astype(np.int64)).mean())
                 for data, units in zip(self.data, self.units, strict=True)
@@ -255,7 +257,7 @@ def _rows_without_units(schema: Schema, spec: UnitsSpec, reason: str) -> Iterato
         yield from (
             Estimate.not_computed(output, reason, schema.order) for output in ("entry_distance", "exit_distance")
         )
-    yield from (Estimate.not_computed("broken_units", reason, one.name) for one in schema.constraints)
+    yield from (Estimate.not_computed("broken_units", reason, name) for name in spec.rules)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -281,16 +283,34 @@ class UnitsSpec(Spec):
         ),
     ] = ()
 
+    rules: Annotated[
+        Mapping[str, str],
+        Param(
+            'rules by name, such as { total = "income = wage + rent" }; those of the recipe if empty', filters_rows=True
+        ),
+    ] = field(default_factory=dict)
+
+    def check(self, schema: Schema, place: str) -> None:
+        """Raise BadInput for an invalid rule."""
+        Spec.check(self, schema, place)
+        try:
+            read_constraints(self.rules, schema)
+        except BadInput as error:
+            raise BadInput(error.place.replace("constraints", f"{place}.rules", 1), error.message) from None
+
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
-        """Return the parameters with the released variables that vary within units where none is named."""
+        """Return the parameters with the recipe's rules and the released variables that vary within units where none is
+        named.
+        """
+        rules = self.rules or {one.name: one.text for one in schema.constraints}
         if self.types or self.numbers:
-            return self
+            return replace(self, rules=rules)
         out = (*schema.unit_level, *schema.names_by_role(Role.WEIGHT), schema.order)
         types, numbers = (
             tuple(name for name in compared_variables(schema, released, kinds) if name not in out)
             for kinds in (LEVELS, NUMBERS)
         )
-        return replace(self, types=types, numbers=numbers)
+        return replace(self, types=types, numbers=numbers, rules=rules)
 
 
 def _draft_offer(case: Case) -> Offer | None:
@@ -456,5 +476,5 @@ def units(confidential: Microdata, released: Microdata, spec: UnitsSpec, run: Ru
     for name in spec.numbers:
         estimates.extend(tables.number_estimates(name))
     estimates.extend(tables.time_estimates())
-    estimates.extend(tables.constraint_estimates())
+    estimates.extend(tables.constraint_estimates(read_constraints(spec.rules, confidential.schema)))
     return Measure(tuple(estimates))

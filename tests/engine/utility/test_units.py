@@ -58,7 +58,7 @@ Found = dict[tuple[str, str, str], Any]
 
 def compared(own: Sequence[Row], drawn: Sequence[Row], schema: Schema = PANEL) -> Found:
     data, released = table(own, "confidential", schema), table(drawn, schema=schema)
-    spec = UnitsSpec(types=("job",), numbers=("income",))
+    spec = UnitsSpec(types=("job",), numbers=("income",)).for_release(schema, ())
     found = units(data, released, spec, Run(np.random.default_rng(0))).estimates
     return {(one.measure, one.target, one.params.get("kind", "")): one for one in found}
 
