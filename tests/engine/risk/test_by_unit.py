@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Origin, Role, Schema, Variable
+from sfumato.engine.matching.intruder import IntruderKnowledge
 from sfumato.engine.methods.labels import label_of, quantity_of
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.results import Estimate
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import Run
 from sfumato.engine.recipe.thresholds import Threshold, judge_thresholds
+from sfumato.engine.risk._unit_matching import UnitMatcher, find_best_unit_matches
 
 SCHEMA = Schema(
     (
@@ -542,3 +544,62 @@ def test_rows_by_unit_are_told_in_units() -> None:
     assert quantity_of("risk.identification.true_match_rate", 0.25, 9257, {"by": "unit"}) == "25 % of the units"
     assert quantity_of("risk.anonymity.k", 1.0, 9257, {"by": "unit"}) == "1 unit"
     assert quantity_of(key, 12.0, 9257) == "12 of 9,257 people (0.13 %)"
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.sampled_from((0, 1, 2, None)), st.sampled_from((0, 3, None))), min_size=3, max_size=10),
+    st.lists(st.tuples(st.sampled_from((0, 1, 2, None)), st.sampled_from((0, 3, None))), min_size=10, max_size=10),
+)  # fmt: skip
+def test_missing_numbers_match_missing_ones_alone(own: list[Any], again: list[Any]) -> None:
+    """Two windows a record, so that units of two or more are counted by pairs, and some numbers are missing."""
+    schema = Schema(
+        (Variable("household", Kind.COUNT, Role.UNIT), Variable("a", Kind.COUNT), Variable("b", Kind.COUNT))
+    )
+    drawn = [(row[0], *values) for row, values in zip(own, again, strict=False)]
+    if len({row[0] for row in own}) == len(own) or any({row[i] for row in rows} <= {None} for rows in (own, drawn) for i in (1, 2)):  # fmt: skip
+        return
+
+    def data(rows: list[Any], origin: Origin) -> Microdata:
+        columns = dict(zip(("household", "a", "b"), zip(*rows, strict=True), strict=True))
+        numbers = {name: np.array([np.nan if v is None else v for v in values]) for name, values in columns.items()}
+        return Microdata(schema, pd.DataFrame(numbers).astype({"household": np.int64}), origin, linked=True)
+
+    method = registry()["risk.identification"]
+    spec = method.spec.from_table({"known": ["a", "b"], "radius": {"a": 1, "b": 0}}, "step").for_release(schema, ())
+    found = by_unit(method.func(data(own, "confidential"), data(drawn, "synthetic"), spec, Run(np.random.default_rng(1))).estimates)  # fmt: skip
+
+    def members(rows: list[Any]) -> list[list[Any]]:
+        ordered: dict[int, list[Any]] = defaultdict(list)
+        for row in rows:
+            ordered[row[0]].append(tuple(math.inf if value is None else value for value in row[1:]))
+        return [sorted(one) for one in ordered.values()]
+
+    def fits(one: list[Any], other: list[Any]) -> bool:
+        return len(one) == len(other) and all(
+            x == y or abs(x - y) <= r
+            for m, n in zip(one, other, strict=True)
+            for x, y, r in zip(m, n, (1, 0), strict=True)
+        )
+
+    ours, theirs = members(own), members(drawn)
+    matches = [(sum(fits(one, each) for each in theirs), fits(one, theirs[at])) for at, one in enumerate(ours)]
+    for output, value in summaries(matches).items():
+        assert found[output, "", ""] == (None if value is None else pytest.approx(value)), output
+
+
+@given(seed=st.integers(0, 50))
+def test_of_many_variables_the_search_finds_no_more_than_all_subsets_and_no_less_than_all_variables(seed: int) -> None:
+    own, rng = random_rows(seed, 40), np.random.default_rng(seed)
+    drawn = [(row[0], str(rng.choice(["f", "m"])), row[2], str(rng.choice(["cold", "flu"]))) for row in own]
+    confidential, released = table(own, "confidential"), table(drawn, linked=True)
+    ours, theirs = confidential.units, released.units
+    assert ours is not None
+    assert theirs is not None
+    names = ("sex", "age", "illness")
+    keys = IntruderKnowledge.from_variables(confidential, names, {}).keys_by_variable(released)
+    matcher = UnitMatcher(keys, ours, theirs, by_place=False, own=theirs.unit_of[ours.first_records])
+    everyone = np.arange(len(ours))
+    searched, exhaustive = (find_best_unit_matches(matcher, everyone, most) for most in (2, 12))
+    whole = matcher.match(names, everyone)
+    value = float(np.sum(1 / whole.candidates[whole.hit]))
+    assert value - 1e-9 <= searched[0].value <= exhaustive[0].value + 1e-9
