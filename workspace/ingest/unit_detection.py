@@ -47,7 +47,7 @@ MOST_RECORDS_EXAMINED = 200_000
 """Records of which the first are examined for hidden units."""
 UNIT_WORDS = frozenset(
     [
-        "household", "households", "hh", "hhid", "hhno", "hserial", "family", "famid", "person", "personid", "pid", "persnr", "patient",
+        "household", "households", "hh", "hhid", "hid", "hhno", "hserial", "family", "famid", "person", "personid", "pid", "persnr", "patient",
         "patientid", "firm", "company", "establishment", "enterprise", "case", "caseid", "respondent", "respid", "panel", "subject",
         "participant", "client", "customer", "user", "userid", "id", "idnr", "haushalt", "hhnr", "patnr", "menage", "ménage", "hogar",
     ]
