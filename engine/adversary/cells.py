@@ -139,6 +139,17 @@ def unit_keys(row_keys: Keys, units: Units) -> Keys:
     return np.asarray(units.sum_by_unit(mix_bits(row_keys + MISSING_KEY)), dtype=np.uint64)
 
 
+def break_ties_by_unit(row_keys: Keys, units: Units) -> Keys:
+    """Return keys (n,) that sort records as their row keys do, and equal rows by the records of their units.
+
+    Records that are equal, of units that are not, are not the same where whole units are compared: the order of the file
+    must not choose among them.
+    """
+    # 48 bits tell rows apart well enough to order them
+    low = np.uint64(0xFFFF)
+    return np.asarray((row_keys & ~low) | (unit_keys(row_keys, units)[units.unit_of] & low))
+
+
 def row_keys(cells: Cells, names: Sequence[str], records: int = 0) -> Keys:
     """Return the key of each record's row of these variables, (n,); zeros for ``records`` records without variables."""
     total: Keys | None = None

@@ -39,7 +39,7 @@ class ReleaseAnswer:
     sentence: what decides, in people where people are counted
     not_covered: what was not examined; empty where everything was
     people: the largest number of people that a finding of the deciding state is about; None where none counts people
-    records: confidential records of the run, with what they are
+    records: confidential records of the run, or their units where several describe one, with what they are
     error: why the gate could not examine the release; empty where it could
     """
 
@@ -97,7 +97,7 @@ def answer_for_run(workspace: Workspace, run_id: int | str) -> ReleaseAnswer | N
 
 def answer_from_examination(examination: Examination, recipe: Recipe, policy: Policy, records: int) -> ReleaseAnswer:
     """Return the answer that an examination with its waivers gives; ``records`` is the number of confidential records."""
-    count = RecordCount(records, recipe.data.rows)
+    count = RecordCount(records, recipe.data.rows) if examination.units is None else examination.units
     audience = policy.effective_audience(recipe.form.audience)
     left = {one.check for one in examination.unwaived_findings}
     blocking = [one for one in examination.lead_findings if one.check in left]

@@ -123,7 +123,8 @@ def _limit_by_holdout(
     if case.controls is None:
         whole = [row_keys(cells, names) for cells in pool.cells_by_dataset]
         own = row_keys(case.confidential_cells, names)
-        found = [compare_whole_rows("", own, one) for one in whole]
+        unit_of = None if case.units is None else case.units.unit_of
+        found = [compare_whole_rows("", own, one, unit_of) for one in whole]
         # A copy of the whole table scores as a copy, however many people share their values.
         is_copy = result.value == 1.0 and result.baseline == 0.0
         # Bonferroni over the datasets.
@@ -132,7 +133,10 @@ def _limit_by_holdout(
     controls = cell_keys(case.controls, names)
     rows = np.concatenate([row_keys(case.confidential_cells, names), row_keys(controls, names)])
     shown = count_members_with_released_row(
-        rows, len(case.confidential), [row_keys(cells, names) for cells in pool.cells_by_dataset]
+        rows,
+        len(case.confidential),
+        [row_keys(cells, names) for cells in pool.cells_by_dataset],
+        None if case.joint_units is None else case.joint_units.unit_of,
     )
     if shown.holdout_p <= COPY_LEVEL:
         return result
@@ -143,7 +147,7 @@ def _limit_by_holdout(
         eligible_controls=shown.n_eligible_controls,
         members=shown.n_members,
         eligible_members=shown.n_eligible_members,
-        noun=case.record_noun,
+        noun=case.record_noun if case.joint_units is None else case.unit_noun,
     )
     return replace(result, message=message, at_most="warn")
 
