@@ -29,8 +29,9 @@ import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.rows import distinct_codes
+from ..data.units import Units
 from ..statistics.gower import UNIT, GowerDistance, Singles, SubsetGowerDistances
-from .cells import Keys, count_occurrences, mix_bits
+from .cells import Keys, count_occurrences, mix_bits, unit_keys
 from .density import NeighbourDistances, log_density_ratio
 from .nearest_records import NearestRecords, smallest_of_each_row
 
@@ -136,6 +137,38 @@ class AttackerFamily:
         ):
             found[rows, k] = block.min(axis=1) * UNIT
         return found
+
+    @property
+    def names_of_units(self) -> tuple[str, ...]:
+        """Return the descriptions of the attackers of units: of ``score_units``, and of ``unit_log_ratios``."""
+        each = [f"{name}, {how}" for how in ("largest of the unit", "smallest of the unit", "sum over the unit") for name in self.names]  # fmt: skip
+        whole = [name for name in self.names if name.startswith("agreement in ")]
+        return (*each, *(name.replace("agreement in", "all records of the unit together by") for name in whole))
+
+    def unit_log_ratios(
+        self,
+        own: tuple[Floats, Units],
+        releases: Sequence[tuple[Floats, Units]],
+        reference: tuple[Floats, Units],
+    ) -> Floats:
+        """Return the log ratios of the shares of units that have the same records, (1 + m, U, e).
+
+        Each table is given as the positions of its records and its units; a dataset whose units are unknown is left out
+        by the caller. The ratios are by each set of variables of exact agreement, from all datasets together and from
+        each.
+        """
+        counts = np.empty((1 + len(releases), len(own[1]), len(self.agreement_sets)))
+        sides = [(_column_keys(places), units) for places, units in (own, reference, *releases)]
+        of_datasets = [len(units) for _, units in releases]
+        sizes = np.array([sum(of_datasets), *of_datasets])[:, None]
+        for k, chosen in enumerate(self.agreement_sets):
+            mine, others, *shown = (
+                unit_keys(keys[:, chosen].sum(axis=1, dtype=np.uint64), units) for keys, units in sides
+            )
+            each = np.stack([count_occurrences(mine, keys) for keys in shown])
+            here = (np.concatenate([each.sum(axis=0)[None], each]) + 0.5) / (sizes + 1)
+            counts[:, :, k] = np.log(here) - np.log((count_occurrences(mine, others) + 0.5) / (len(reference[1]) + 1))
+        return counts
 
     def _agreement_log_ratios(
         self, gower: GowerDistance, own: Floats, releases: Sequence[Floats], reference: Floats

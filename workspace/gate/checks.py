@@ -281,11 +281,11 @@ class ExaminedRelease:
         """Format a number of confidential records: ``1 person``, ``12 people``, ``3 person-years``."""
         return count_of_noun(records, self.record_noun)
 
-    def protected_text(self, records: Sequence[int]) -> str:
+    def protected_text(self, records: Integers) -> str:
         """Format whom some confidential records are of: ``12 people``, or ``12 households (31 records)``."""
         if self.units is None:
             return self.count_text(len(records))
-        found = np.unique(self.units.unit_of[np.asarray(records, dtype=np.int64)])
+        found = np.unique(self.units.unit_of[records])
         return f"{count_of_noun(len(found), self.unit_noun)} ({self.count_text(len(records))})"
 
     @cached_property
