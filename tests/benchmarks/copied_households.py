@@ -171,8 +171,8 @@ def print_honest(seeds: int) -> None:
     def census(rng: np.random.Generator) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
         return *hold_out(draw_households(rng, 1500), rng), draw_households(rng, 750)
 
-    for title, draw in (("450 people in households of three", three), ("census of 750 households", census)):
-        for role in ("unit", "identifier"):
+    for role in ("unit", "identifier"):
+        for title, draw in (("450 people in households of three", three), ("census of 750 households", census)):
             blocks = Counter[str]()
             blocked = 0
             for seed in range(seeds):

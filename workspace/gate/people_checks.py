@@ -117,6 +117,8 @@ def _check_kept_keys(case: ExaminedRelease) -> CheckResult:
             if fraction is None
             else fill_sentence(sentences.KEPT_IN_POPULATION, found=kept.sizes.population_reidentifications(fraction)),
         )
+    if kept.names and kept.is_by_unit:
+        message += fill_sentence(sentences.ROWS_OF_UNITS, units=case.unit_noun)
     if kept.is_blocking:
         message += _changes_text(kept)
     elif kept.n_found_by_all:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 import numpy as np
@@ -30,7 +30,13 @@ def examine(workspace: Workspace) -> Examine:
     """What the gate says of a table that another tool made of the data, the numbers of its households left or not."""
 
     def find(
-        data: pd.DataFrame, controls: pd.DataFrame, released: pd.DataFrame, *, numbered: bool = True, role: str = "unit"
+        data: pd.DataFrame,
+        controls: pd.DataFrame,
+        released: pd.DataFrame,
+        *,
+        numbered: bool = True,
+        role: str = "unit",
+        kept: Collection[str] = (),
     ) -> tuple[int, Examination]:
         variables = {}
         for one in SCHEMA:
@@ -42,7 +48,10 @@ def examine(workspace: Workspace) -> Examine:
             {
                 "variables": variables,
                 "data": {"holdout": "held_out"},
-                "release": {"released": list(DRAWN)},
+                "release": {
+                    "released": [name for name in DRAWN if name not in kept],
+                    "order": "original" if kept else "shuffled",
+                },
                 "measure": [{"method": "utility.propensity", "permutations": 2}],
             }
         )
@@ -129,3 +138,26 @@ def test_a_table_with_a_record_a_unit_is_examined_as_without_units(examine: Exam
     assert membership(found[0]).status == "block"
     assert membership(found[0]) == membership(found[1])
     assert found[0].units is None
+
+
+def test_kept_columns_of_a_household_are_judged_together_where_its_rows_stand_together(examine: Examine) -> None:
+    """Nobody is alone by region, relation and sex, and most large households are."""
+    data, controls, _ = draw_case(8, 0.0, households=600)
+    kept = ("region", "relation", "sex")
+    released = data.assign(income=np.random.default_rng(9).permutation(data["income"].to_numpy()))
+    found = {one.check: one for one in examine(data, controls, released, kept=kept)[1].findings}["kept_keys"]
+    # by loops: households by what their people are, rows by what they are
+    rows = data[list(kept)].astype(str).agg("|".join, axis=1)
+    composition = rows.groupby(data["household"]).agg(lambda some: "#".join(sorted(some)))
+    shared = composition.map(composition.value_counts())
+    fewest = np.minimum(data["household"].map(shared), rows.map(rows.value_counts())).to_numpy()
+    assert found.records == tuple(np.flatnonzero(fewest < 11)[: len(found.records)].tolist())
+    assert found.value == pytest.approx(np.mean(fewest < 11))
+    assert found.people == data["household"][fewest < 11].nunique()
+    assert "rows of one unit are seen to belong together" in found.message
+    # The control: in random order it is not seen who lives together.
+    order = np.random.default_rng(10).permutation(len(data))
+    mixed = [frame.iloc[order].reset_index(drop=True) for frame in (data, released)]
+    alone = {one.check: one for one in examine(mixed[0], controls, mixed[1], kept=kept)[1].findings}["kept_keys"]
+    assert alone.value == pytest.approx(np.mean(rows.map(rows.value_counts()) < 11))
+    assert alone.value < found.value
