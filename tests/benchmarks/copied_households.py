@@ -5,7 +5,7 @@
     python tests/benchmarks/copied_households.py --honest   honest releases of people in households: what blocks
 
 A release is a fresh draw from the same population, in which a share of the households of the data takes the place of others. The score by unit
-is that of all households by their composition in all columns but the income, the score by record that of all people in these columns.
+is that of all households by the composition of their records, the score by record that of all people, both with income in classes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "prepared"))
 
 import numpy as np
 import pandas as pd
-from honest_populations import all_looks
 from households import (
     SCHEMA,
     as_microdata,
@@ -35,9 +34,13 @@ from households import (
 )
 from prepared_workspaces import run_recipe
 
+from sfumato.engine.adversary.cells import cell_keys, count_occurrences
 from sfumato.engine.adversary.membership_evidence import ProbeMatrix, weigh_evidence
+from sfumato.engine.adversary.people import find_people_in_release, mark_cells, sum_cells
+from sfumato.engine.adversary.unit_probes import list_unit_column_sets, probe_units
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Role, Schema
+from sfumato.engine.data.units import Units
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.risk.membership_inference import MembershipInferenceSpec, gather_blocks, membership_inference
@@ -47,41 +50,58 @@ from sfumato.workspace.ingest.files import SourceFile
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.store.workspace import Workspace
 
+INCOME_CLASS = 500
+"""With exact income every person is alone, whatever is copied."""
 SHARES = (0.0, 0.005, 0.01, 0.02, 0.05)
 NAMES = [name for name in SCHEMA.non_identifiers if name != "income"]
 LEVELS = [name for name in NAMES if name != "age"]
 
 
-def scores_of_copies(households: int, share: float, seed: int, *, is_numbered: bool) -> tuple[float, float, float]:
-    """Return the scores by unit and by record, and p of all looks at the release."""
+def scores_of_copies(households: int, share: float, seed: int, *, is_numbered: bool) -> tuple[float, ...]:
+    """Return the scores by unit and by record, and p of all looks of either kind."""
     rng = np.random.default_rng([seed, 7])
     data, controls = hold_out(draw_households(rng, 2 * households), rng)
     released = copy_households(draw_households(rng, households), data, share, rng)
-    joint = pd.concat([data, controls], ignore_index=True)
-    units = pd.factorize(joint["household"])[0]
-    numbers = [pd.factorize(released["household"])[0]] if is_numbered else None
-    looks, rows = all_looks(joint[NAMES], len(data), [released[NAMES]], units, numbers)
-    matrix = ProbeMatrix(looks, len(data), len(joint), units)
-    whole = f"all {len(NAMES)} columns"
-    by = {
-        look.whole_units: float(score)
-        for look, score in zip(matrix.looks, matrix.observed, strict=True)
-        if look.who.startswith("all ") and f"in {whole} " in look.what and "of a dataset" not in look.what
-    }
-    p = weigh_evidence(looks, len(data), len(joint), 0.009, units, rows).p
-    return by.get(True, 0.0), by.get(False, 0.0), p
+    joint, released = (
+        one.assign(income=one["income"] // INCOME_CLASS) for one in (pd.concat([data, controls]), released)
+    )
+    names, members = SCHEMA.non_identifiers, len(data)
+    own, shown = (mark_cells(cell_keys(as_microdata(one), names), names) for one in (joint, released))
+    units, of_release = (Units.from_codes(pd.factorize(one["household"])[0]) for one in (joint, released))
+    rows = sum_cells(own, names)
+    # strata must not depend on who is a member: the order of the file would
+    order = np.argsort(count_occurrences(rows, rows) + rows / 2.0**64)
+    sets = list_unit_column_sets(names, ("age", "income"), ("region", "sex", "age"), ("region", "tenure"))
+    by_unit = probe_units(own, units, [(shown, of_release if is_numbered else None)], sets, rows, order)
+    by_record = list(find_people_in_release(own, [shown], sets, order, unit_of=units.unit_of).probes)
+    found = list[float]()
+    for looks in (by_unit, by_record):
+        matrix = ProbeMatrix(looks, members, len(joint), units.unit_of)
+        # fixed before anything is known: everybody, by all columns
+        of_everybody = [
+            float(score)
+            for look, score in zip(matrix.looks, matrix.observed, strict=True)
+            if look.who.startswith("all ") and f" all {len(names)} columns " in look.what and "or more" not in look.what
+        ]
+        found.append(of_everybody[0] if of_everybody else 0.0)
+    return *found, *(weigh_evidence(one, members, len(joint), 0.009, units.unit_of).p for one in (by_unit, by_record))
 
 
 def print_copies(households: int, seeds: int) -> None:
     """Print mean scores for each share of copied households."""
-    print(f"{households:,} households of the data and as many held out; means of {seeds} seeds")
-    print(f"{'copied':>8} {'numbered':>9} {'z by unit':>10} {'z by record':>12} {'p at most .009':>15}")
+    print(
+        f"{households:,} households of the data and as many held out; means of {seeds} seeds; found at the gate's level of .009"
+    )
+    print(
+        f"{'copied':>8} {'numbered':>9} {'z by unit':>10} {'z by record':>12} {'found by unit':>14} {'by record':>10}"
+    )
     for is_numbered in (True, False):
         for share in SHARES:
             found = np.array([scores_of_copies(households, share, s, is_numbered=is_numbered) for s in range(seeds)])
             z, of_records = found[:, :2].mean(axis=0)
-            found_p = int((found[:, 2] <= 0.009).sum())
-            print(f"{share:8.1%} {'yes' if is_numbered else 'no':>9} {z:10.2f} {of_records:12.2f} {found_p:15}")
+            times = (found[:, 2:] <= 0.009).sum(axis=0)
+            numbered = "yes" if is_numbered else "no"
+            print(f"{share:8.1%} {numbered:>9} {z:10.2f} {of_records:12.2f} {times[0]:14} {times[1]:10}", flush=True)
 
 
 def areas(data: Microdata, controls: Microdata, released: Microdata, known: list[str]) -> dict[str, float | None]:
