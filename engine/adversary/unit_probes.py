@@ -118,6 +118,8 @@ def representative_records(rows: Keys, units: Units) -> Integers:
 def _unit_strata(units: Units) -> list[tuple[str, Booleans]]:
     """Return all units, and those of each number of records, with labels and masks, (U,) each."""
     strata = [(f"all {len(units):,} people", np.ones(len(units), dtype=np.bool_))]
+    # A unit of one record is a record: what rows show of it hides what is shown of the others.
+    strata.append((f"the people of {count_noun(2, 'record')} or more", units.sizes > 1))
     for size in range(1, LARGEST_SIZE + 1):
         is_last = size == LARGEST_SIZE
         some = units.sizes >= size if is_last else units.sizes == size

@@ -5,7 +5,8 @@
     python tests/benchmarks/copied_households.py --honest   honest releases of people in households: what blocks
 
 A release is a fresh draw from the same population, in which a share of the households of the data takes the place of others. The score by unit
-is that of all households by the composition of their records, the score by record that of all people, both with income in classes.
+is that of all households of several people by the composition of their records, the score by record that of all people, both with income
+in classes.
 """
 
 from __future__ import annotations
@@ -77,11 +78,13 @@ def scores_of_copies(households: int, share: float, seed: int, *, is_numbered: b
     found = list[float]()
     for looks in (by_unit, by_record):
         matrix = ProbeMatrix(looks, members, len(joint), units.unit_of)
-        # fixed before anything is known: everybody, by all columns
+        # fixed before anything is known: by all columns, everybody or all households of several people
         of_everybody = [
             float(score)
             for look, score in zip(matrix.looks, matrix.observed, strict=True)
-            if look.who.startswith("all ") and f" all {len(names)} columns " in look.what and "or more" not in look.what
+            if look.who.startswith("all " if looks is by_record else "the people of 2 records or more")
+            and f" all {len(names)} columns " in look.what
+            and "or more" not in look.what
         ]
         found.append(of_everybody[0] if of_everybody else 0.0)
     return *found, *(weigh_evidence(one, members, len(joint), 0.009, units.unit_of).p for one in (by_unit, by_record))

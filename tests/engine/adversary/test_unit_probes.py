@@ -58,8 +58,9 @@ def test_units_that_are_found_by_loops(is_numbered: bool) -> None:
     for look in looks:
         if "rarest" in look.who:
             continue
-        size = {"all": 0, "1": 1, "2": 2, "3": 3, "4": 4}[look.who.split()[0] if look.who[:3] == "all" else look.who.split()[3]]  # fmt: skip
-        stratum = {k for k, some in mine.items() if size in (0, len(some)) or (size == 4 and len(some) > 4)}
+        least = 0 if look.who.startswith("all") else int(look.who.split()[3])
+        open_ended = least == 0 or look.who.endswith("or more")
+        stratum = {k for k, some in mine.items() if len(some) == least or (open_ended and len(some) > least)}
         assert set(number[look.hits]) == found & stratum
         assert look.eligible is not None
         assert set(number[look.eligible]) == alone & stratum
