@@ -399,11 +399,11 @@ class _MembershipAttack:
             whole = np.flatnonzero(np.isin(unit_of, asked))
             units = Units.from_codes(unit_of[whole])
             own = self.gower.record_places(select_rows(table, whole)), units
-            ratios = family.unit_log_ratios(own, shown, aside)
+            scores = family.unit_scores(self.gower, own, shown, aside)
             # units are numbered by first appearance among the records
             place = np.searchsorted(asked, unit_of[rows])
             by_number = np.argsort(unit_of[whole][units.first_records])
-            found.append(ratios[:, by_number[place]])
+            found.append(scores[:, by_number[place]])
         return np.concatenate(found, axis=1)
 
     def attacker_family(self, drawn_halves: Booleans) -> AttackerFamily:
