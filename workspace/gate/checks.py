@@ -307,7 +307,7 @@ class ExaminedRelease:
     @property
     def units(self) -> Units | None:
         """Return the units of the confidential records; None where each record is one."""
-        return self.exact_records.units
+        return None if self.recipe.schema.unit is None else self.exact_records.units
 
     @cached_property
     def quasi_identifiers(self) -> tuple[str, ...]:

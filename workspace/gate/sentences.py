@@ -111,6 +111,7 @@ CHECKS_NOT_MADE = "{number:count check} could not be made."
 NOT_COVERED = "Not examined: {titles:list}."
 FINDING_WITH_TITLE = "{title}: {message}."
 PEOPLE_OF_ALL = "{people:,} of {records:,} {noun} ({share:percent})"
+UNITS_OF_ALL = "{people:,} of {records:,} {noun} ({described}, {share:percent})"
 PEOPLE_AND_CLAUSE = "{people} {clause}."
 PEOPLE_AND_TITLE = "{people}: {title}."
 

@@ -51,7 +51,8 @@ def test_a_finding_is_strong_by_people_and_by_what_being_a_member_explains() -> 
 def test_a_case_counts_its_records_by_their_noun() -> None:
     def count(rows: str, number: int) -> str:
         case = ExaminedRelease.__new__(ExaminedRelease)
-        case.plan = SimpleNamespace(run=SimpleNamespace(recipe=SimpleNamespace(data=SimpleNamespace(rows=rows))))  # type: ignore[assignment]
+        recipe = SimpleNamespace(data=SimpleNamespace(rows=rows), schema=SimpleNamespace(unit=None))
+        case.plan = SimpleNamespace(run=SimpleNamespace(recipe=recipe))  # type: ignore[assignment]
         return case.count_text(number)
 
     assert [count("", number) for number in (1, 1200)] == ["1 person", "1,200 people"]
