@@ -24,7 +24,7 @@ from .errors import WorkspaceError
 from .gate.contents import plan_release
 from .ingest.sources import SourceFile
 from .jobs.worker import run_worker
-from .release.tables import dataset_bytes, released_levels
+from .release.tables import DatasetContext, dataset_bytes, released_levels
 from .service.prepare import PreparedRun, prepare_on_source, prepare_scoring
 from .store.runs import find_run
 from .store.workspace import Workspace
@@ -89,7 +89,8 @@ def datasets(workspace: str | Path, run: int | str = NEWEST) -> list[pd.DataFram
         tables = [opened.tables.read_stored_table(sha256) for sha256 in plan.tables]
         levels = released_levels(tables, plan.left_out)
         schema, rng = plan.run.recipe.released_schema, np.random.default_rng() if plan.is_shuffled else None
-        files = [dataset_bytes(table, schema, plan.left_out, "parquet", rng, levels) for table in tables]
+        context = DatasetContext(rng=rng, levels=levels)
+        files = [dataset_bytes(table, schema, plan.left_out, "parquet", context) for table in tables]
         return [pd.read_parquet(BytesIO(content)) for content in files]
 
 

@@ -38,6 +38,17 @@ SPSS_FORMAT = re.compile(
 """Formats in which SPSS shows dates, times, months and their kin, which are numbers."""
 STATA_FORMAT = re.compile(r"%-?(t[a-zA-Z]|d)[A-Za-z0-9_:/.,+ -]{0,40}")
 """Formats in which Stata shows dates, times, months and their kin, which are numbers."""
+SAS_DAY_FORMAT = re.compile(
+    r"(DATE|(YYMMDD|DDMMYY|MMDDYY|YYMM|MMYY|YYQR?)[BCDNPS]?|YYMON|MONYY|MONNAME|DOWNAME|WEEKDA(TE|TX|Y)|WORDDAT[EX]|WEEK[UVW]|"
+    r"DAY|MONTH|QTRR?|YEAR|JULIAN|JULDAY|(E8601|B8601|IS8601)DA|NLDATE(MD|MN|WN?|YMW?|YQ|YR|YW)?)\d*\.\d*"
+)
+"""Formats in which SAS shows days as dates, or the month, quarter or year in which they lie."""
+SAS_MOMENT_FORMAT = re.compile(
+    r"(DATETIME|DATEAMPM|MDYAMPM|(E8601|B8601|IS8601)DT|NLDATM|DT(DATE|MONYY|WKDATX|YEAR|YYQC))\d*\.\d*"
+)
+"""Formats in which SAS shows moments."""
+SAS_TIME_FORMAT = re.compile(r"(TIME(AMPM)?|HHMM|HOUR|MMSS|TOD|(E8601|B8601)TM)\d*\.\d*")
+"""Formats in which SAS shows times of day, which are numbers of seconds."""
 _TOKEN = re.compile(r"yyyy|yy|MON|Mon|mon|mm|m|dd|d|HH|H|hh|h|MM|SS|AM|am|[T ./,:-]")
 _PIVOT = re.compile(r"(.*)@(\d{4})", re.DOTALL)
 
@@ -77,8 +88,10 @@ class DateForm:
 
 
 def is_program_format(text: str) -> bool:
-    """Return whether a text is a format of SPSS or Stata that shows dates, times or months."""
-    return bool(SPSS_FORMAT.fullmatch(text) or STATA_FORMAT.fullmatch(text))
+    """Return whether a text is a format of SPSS, Stata or SAS that shows dates, times or months."""
+    return any(
+        one.fullmatch(text) for one in (SPSS_FORMAT, STATA_FORMAT, SAS_DAY_FORMAT, SAS_MOMENT_FORMAT, SAS_TIME_FORMAT)
+    )
 
 
 @lru_cache(maxsize=256)

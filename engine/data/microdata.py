@@ -263,6 +263,13 @@ class Microdata:
         """Mark the records without a value of this variable, (n,)."""
         return np.asarray(self._frame_column(name).array.isna(), dtype=np.bool_)
 
+    def any_missing_mask(self, names: Iterable[str]) -> NDArray[np.bool_]:
+        """Mark the records without a value of some of these variables, (n,)."""
+        found = np.zeros(len(self), dtype=np.bool_)
+        for name in names:
+            found |= self.missing_mask(name)
+        return found
+
     def _frame_column(self, name: str) -> pd.Series:
         """Return one column of the frame. Raises EngineError where it is withheld."""
         if name in self.withheld:

@@ -142,8 +142,10 @@ class Variable(Section):
     design: part of a survey design that it describes
     may_be_missing: whether a value may be missing, even if none is in these data
     level: "unit" where all records of a unit have the same value; empty otherwise
+    runs_of: of a variable that numbers units and is no column of the file, the columns that stay the same while the file's
+        records of one unit follow each other; empty for columns
     format: form in which the file writes its dates (``date_forms``), and a released text file too; empty for ISO 8601.
-        Or the format in which SPSS or Stata shows dates, times or months, which a release for the same program keeps
+        Or the format in which SPSS, Stata or SAS shows dates, times or months, which a release for these programs keeps
     """
 
     unwritten: ClassVar[tuple[str, ...]] = ("name",)
@@ -192,9 +194,19 @@ class Variable(Section):
         Literal["", "unit"],
         Param('"unit" where all records of a unit have the same value, such as the region of a household'),
     ] = ""
+    runs_of: Annotated[
+        tuple[str, ...],
+        Param(
+            "of a unit that the file does not number: the columns that stay the same while its records follow each other in the file",
+            unique=True,
+        ),
+    ] = ()
     format: Annotated[
         str,
-        Param("how its dates are written, if not 2019-07-31: dd.mm.yyyy; SPSS's and Stata's TIME8, %tm", parse=str),
+        Param(
+            "how its dates are written, if not 2019-07-31: dd.mm.yyyy; or a format of SPSS, Stata, SAS: TIME8, %tm, DATE9.",
+            parse=str,
+        ),
     ] = ""
 
     @property
@@ -217,6 +229,10 @@ class Variable(Section):
     def check_fields(self, place: str) -> None:
         """Raise BadInput where levels or bounds do not suit the kind."""
         self.check_repeats(place)
+        if self.runs_of and self.role is not Role.UNIT:
+            raise BadInput(
+                f"{place}.runs_of", f'runs of records number units, this is the role {self.role}; write role = "unit"'
+            )
         if self.level and self.role.is_identifier:
             raise BadInput(f"{place}.level", f"this is the role {self.role}; a level is of other variables")
         if self.bounds is not None:
@@ -287,7 +303,7 @@ def _check_bounds(bounds: tuple[float | None, float | None], kind: Kind, place: 
 
 def _check_format(text: str, kind: Kind, place: str) -> None:
     """Raise BadInput where a format is no form of a date, or the variable is no date."""
-    if is_program_format(text) and not kind.has_levels:
+    if is_program_format(text):
         return
     if kind is not Kind.DATE:
         raise BadInput(place, f"only dates have one, this variable is {kind}; leave it out")

@@ -109,7 +109,8 @@ def _empty_unit_columns(step: RecipeStep, confidential: Microdata, records: int)
     """Return empty columns for the variables that identify the unit of a record (a person, a household): synthetic
     records have none.
     """
-    named = [name for name in confidential.schema.names if name in step.spec.units]
+    units = (*step.spec.units, confidential.schema.unit)
+    named = [name for name in confidential.schema.names if name in units]
     return {name: confidential.frame[name].iloc[:0].reindex(range(records)) for name in named}
 
 

@@ -72,11 +72,13 @@ class TableProfile:
     records: number of records
     variables: profiles of the variables
     groups: group of each sampled record's value, (up to SAMPLE, variables)
+    records_of_a_unit: mean number of records of a unit, 1 where each record is a unit
     """
 
     records: int
     variables: tuple[VariableProfile, ...]
     groups: NDArray[np.int64] = field(repr=False)
+    records_of_a_unit: float = 1.0
 
     def __iter__(self) -> Iterator[VariableProfile]:
         return iter(self.variables)
@@ -96,7 +98,8 @@ class TableProfile:
         places = {seen.name: place for place, seen in enumerate(self.variables)}
         found = [variable for variable in schema if variable.name in places]
         own = tuple(replace(self[variable.name], variable=variable) for variable in found)
-        return TableProfile(self.records, own, self.groups[:, [places[variable.name] for variable in found]])
+        groups = self.groups[:, [places[variable.name] for variable in found]]
+        return TableProfile(self.records, own, groups, self.records_of_a_unit)
 
     def order_by_mutual_information(self, target: str, among: Sequence[str]) -> tuple[str, ...]:
         """Return variables ordered by mutual information with the target, largest first; ties keep their order."""
@@ -113,7 +116,8 @@ def profile_table(data: Microdata, rng: np.random.Generator | None = None) -> Ta
         spaced = np.linspace(0, len(data) - 1, SAMPLE).astype(np.int64)
         rows = spaced if rng is None else rng.choice(len(data), SAMPLE, replace=False)
     groups = [_value_groups(data, name, rows) for name in data.schema.names]
-    return TableProfile(len(data), tuple(_profile_variable(data, v) for v in data.schema), np.column_stack(groups))
+    profiles = tuple(_profile_variable(data, v) for v in data.schema)
+    return TableProfile(len(data), profiles, np.column_stack(groups), len(data) / data.n_units)
 
 
 def placeholder_profile(schema: Schema, records: int) -> TableProfile:

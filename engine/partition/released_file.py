@@ -2,7 +2,9 @@
 
 Records that agree on all known variables are a class, by their cells as the file writes them: whoever sees the file
 sees two spellings apart. A suppressed cell is a value of its own there, which equals no other value. A record whose
-known cells are all suppressed is in no class: it makes no other record safer, and k says nothing of it (Sweeney 2002; Machanavajjhala et al. 2007; Li, Li & Venkatasubramanian 2007).
+known cells are all suppressed is in no class: it makes no other record safer (Sweeney 2002; Machanavajjhala et al. 2007;
+Li, Li & Venkatasubramanian 2007). Such records are a group apart: a person whose values no class has is among them, and
+learns no less from k, l and t of that group than of a class.
 
 Sensitive values are compared by their meaning: two spellings of a disease are one disease, and a missing value is no
 disease.
@@ -17,9 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from ..data.arrays import Integers
+from ..data.arrays import Booleans, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Kind
 from ..data.spelling import spell_as_whole
@@ -51,19 +52,46 @@ class KnownColumn:
 
 @dataclass(frozen=True, slots=True)
 class Diversity:
-    """A sensitive variable in the classes.
+    """Values of a sensitive variable in groups of records, in the worst group.
+
+    l_distinct, l_entropy: least distinct values, and least exponential of the entropy, of the records with a value; 0
+        where a group has none
+    t: largest distance from the values of all records of the table, missing ones as one value
+    """
+
+    l_distinct: int
+    l_entropy: float
+    t: float
+
+
+@dataclass(frozen=True, slots=True)
+class SensitiveVariable:
+    """A sensitive variable of the table.
 
     missing: records without a value of it, of all
-    l_distinct, l_entropy: least distinct values, and least exponential of the entropy, of the records with a value; 0
-        where a class has none
-    t: largest distance from the values of all records of the table, missing ones as one value
+    classes: its values in the classes; None without a class
+    suppressed: its values in the records whose known cells are all suppressed; None without such records
     """
 
     name: str
     missing: int
-    l_distinct: int
-    l_entropy: float
-    t: float
+    classes: Diversity | None
+    suppressed: Diversity | None
+
+    @property
+    def groups(self) -> tuple[Diversity, ...]:
+        """Return the diversity of the classes and of the suppressed records, where there are such."""
+        return tuple(one for one in (self.classes, self.suppressed) if one is not None)
+
+    @property
+    def compared_l(self) -> int:
+        """Return the l that is compared with a limit: the least of the classes and of the suppressed records."""
+        return min(one.l_distinct for one in self.groups)
+
+    @property
+    def compared_t(self) -> float:
+        """Return the t that is compared with a limit: the largest of the classes and of the suppressed records."""
+        return max(one.t for one in self.groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +111,7 @@ class ReleasedFileAnonymity:
     k: int | None
     unique_records: int
     known: tuple[KnownColumn, ...]
-    sensitive: tuple[Diversity, ...]
+    sensitive: tuple[SensitiveVariable, ...]
 
     @property
     def suppressed_cells(self) -> int:
@@ -112,7 +140,7 @@ def measure_released_file(
     rows = np.flatnonzero(~suppressed)
     classes = equivalence_classes([column.iloc[rows] for column in columns], len(rows))
     sizes = class_sizes(classes)
-    found = [_measure_diversity(data, name, classes, rows) for name in sensitive] if len(rows) else []
+    found = [_measure_sensitive(data, name, classes, rows, np.flatnonzero(suppressed)) for name in sensitive]
     return ReleasedFileAnonymity(
         len(suppressed),
         int(suppressed.sum()),
@@ -124,16 +152,28 @@ def measure_released_file(
     )
 
 
-def _is_suppressed(column: pd.Series) -> NDArray[np.bool_]:
+def _is_suppressed(column: pd.Series) -> Booleans:
     """Mark the cells (n,) that hold no value."""
     return np.asarray(column.isna() | column.isin(SUPPRESSED_CELLS), dtype=np.bool_)
 
 
-def _measure_diversity(data: Microdata, name: str, classes: Integers, rows: Integers) -> Diversity:
-    """Measure a sensitive variable in the ``classes`` of the records ``rows``, (m,) both."""
+def _measure_sensitive(
+    data: Microdata, name: str, classes: Integers, rows: Integers, suppressed: Integers
+) -> SensitiveVariable:
+    """Measure a variable in the ``classes`` of the records ``rows``, (m,) both, and in the ``suppressed`` ones, (s,)."""
     variable = _read_sensitive(data, name)
-    composition = variable.class_composition(classes, int(classes.max()) + 1, rows)
     absent = np.isnan(variable.distinct)[variable.codes]
+    return SensitiveVariable(
+        name,
+        int(absent.sum()),
+        _measure_diversity(variable, absent, classes, rows) if len(rows) else None,
+        _measure_diversity(variable, absent, np.zeros_like(suppressed), suppressed) if len(suppressed) else None,
+    )
+
+
+def _measure_diversity(variable: SensitiveColumn, absent: Booleans, classes: Integers, rows: Integers) -> Diversity:
+    """Measure a variable, ``absent`` in some records (n,), in the ``classes`` of the records ``rows``, (m,) both."""
+    composition = variable.class_composition(classes, int(classes.max()) + 1, rows)
     present = ~absent[rows]
     inside, own = np.unique(classes[present], return_inverse=True)
     l_distinct, l_entropy = 0, 0.0
@@ -141,8 +181,7 @@ def _measure_diversity(data: Microdata, name: str, classes: Integers, rows: Inte
         values = variable.class_composition(own, len(inside), rows[present])
         l_distinct, l_entropy = int(values.distinct_counts().min()), float(values.effective_values().min())
     # The distance is from all records of the file: the suppressed ones still show their sensitive values.
-    t = float(variable.distance_from_table(composition).max())
-    return Diversity(name, int(absent.sum()), l_distinct, l_entropy, t)
+    return Diversity(l_distinct, l_entropy, float(variable.distance_from_table(composition).max()))
 
 
 def _read_sensitive(data: Microdata, name: str) -> SensitiveColumn:

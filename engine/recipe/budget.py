@@ -27,6 +27,10 @@ SEARCHED = UncoveredUse(
 )
 PUBLIC_KEY = NoAccount("the random numbers follow from a public key, so anyone can repeat them and subtract the noise")
 """The account of every step where the key is public: the datasets are a function of the confidential table."""
+UNIT_NOT_BOUNDED = NoAccount(
+    "several records may be of one protected unit, and nothing bounds how many of them are counted (unit and person_records of the step)"
+)
+"""The account of a step that protects records, in a recipe whose records come in units."""
 AS_MANY = UncoveredUse(
     "as many records are released as there are (give a number, [release] records)",
     "how many records are released was not fixed beforehand",
@@ -102,6 +106,9 @@ def privacy_accounts(
             if difference := trusted_packages.differences.get(package):
                 reason = OTHER_FILES.format(text=reason, difference=difference)
             found.append((step, NoAccount(reason)))
+            continue
+        if recipe.schema.unit is not None and recipe.schema.unit not in step.spec.units:
+            found.append((step, UNIT_NOT_BOUNDED))
             continue
         records = len(data) if recipe.form.records is None else recipe.form.records
         account = step.method.synthesis.privacy.account(data, step.targets, step.spec, records, recipe.m)

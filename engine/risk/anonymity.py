@@ -6,17 +6,22 @@ above which recursive (c, l)-diversity holds (Machanavajjhala et al. 2007); p is
 sensitive variable (Truta & Vinay 2006); t is the largest distance of a class's sensitive values from those of the table
 (Li, Li & Venkatasubramanian 2007).
 
+Records whose quasi-identifiers are all suppressed (missing, or ``*``) are no equivalence class: they are counted apart,
+and so is the smallest class without them. k, p, l, c and t hold for every record, so that such records are one more group
+in them: a person whose values no class has is known to be among these.
+
 If a missing value matches anything, each combination of values stands for the records that agree with it wherever both
 have a value (Templ 2017, §3.2.2), and all numbers are of these sets instead of classes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.intervals import AT_LEAST_ONE, NON_NEGATIVE, SHARE
@@ -32,6 +37,7 @@ from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec, Variant
 from ..partition.equivalence_classes import ClassComposition, SensitiveColumn, class_sizes, equivalence_classes
+from ..partition.hierarchies import ROOT
 from ..partition.partial_matches import class_patterns, composition_of_matches, match_counts
 
 
@@ -44,6 +50,15 @@ def _class_size_by_record(
     per_record = np.zeros(len(confidential), dtype=np.int64)
     per_record[released.linked_records] = sizes
     return {"class_size": per_record}
+
+
+def _are_all_suppressed(columns: Sequence[pd.Series]) -> NDArray[np.bool_]:
+    """Mark the records (n,) without a value in any column: each cell is missing, or the root ``*`` of a hierarchy."""
+    cells = [
+        column.isna() | column.isin([ROOT]) if isinstance(column.dtype, pd.CategoricalDtype) else column.isna()
+        for column in columns
+    ]
+    return np.asarray(np.logical_and.reduce(cells), dtype=np.bool_)
 
 
 def _diversity_estimates(
@@ -151,10 +166,34 @@ def _draft_offer(case: Case) -> Offer | None:
             "equivalence classes",
             "none",
             "classes",
-            range=AT_LEAST_ONE,
+            range=NON_NEGATIVE,
             label=Label(
                 "Groups of indistinguishable records",
                 "The released records form {value} of records with equal quasi-identifiers.",
+            ),
+        ),
+        Output(
+            "suppressed_records",
+            "records whose quasi-identifiers are all suppressed, which are in no equivalence class; k, p, l, c and t "
+            "count them as one more group",
+            "none",
+            "records",
+            range=NON_NEGATIVE,
+            label=Label(
+                "Fully suppressed records",
+                "All quasi-identifiers are suppressed in {value}; a person whose values no group has is among them.",
+            ),
+        ),
+        Output(
+            "k_without_suppressed",
+            "records in the smallest equivalence class where fully suppressed records do not count, not even as a match "
+            "of others; k is smaller where fewer records than these are suppressed",
+            "none",
+            "records",
+            range=AT_LEAST_ONE,
+            label=Label(
+                "Smallest group without suppressed records",
+                "Records with a quasi-identifier share theirs in a group of at least {value}.",
             ),
         ),
         Output(
@@ -246,19 +285,31 @@ def _draft_offer(case: Case) -> Offer | None:
 def anonymity(confidential: Microdata, released: Microdata, spec: AnonymitySpec, run: Run) -> Measure:
     """Compute k, l, p, t and the number of classes of the released table.
 
-    ``per_record``: ``class_size`` (n,), 0 for suppressed records; empty if the records are not linked.
+    ``per_record``: ``class_size`` (n,), 0 for records that were left out; empty if the records are not linked.
     """
     columns = [released.frame[name] for name in spec.quasi_identifiers]
     classes = equivalence_classes(columns, len(released))
     sizes, patterns = class_sizes(classes), None
-    estimates = [Estimate("classes", float(len(sizes)))]
+    suppressed = _are_all_suppressed(columns)
+    other_classes = np.setdiff1d(np.arange(len(sizes)), classes[suppressed])
+    other_sizes = sizes[other_classes]
+    class_count = Estimate("classes", float(len(other_classes)))
     if spec.missing == "anything":
         patterns = class_patterns(columns, classes)
         sizes = match_counts(patterns, patterns, sizes)
-        estimates = [
-            Estimate.not_computed("classes", "where a missing value matches anything, records make no classes")
-        ]
-    estimates.insert(0, Estimate("k", float(sizes.min())))
+        # A suppressed record would match every other one, and make its set larger than it is.
+        other_sizes = match_counts(patterns[other_classes], patterns[other_classes], other_sizes)
+        class_count = Estimate.not_computed(
+            "classes", "where a missing value matches anything, records make no classes"
+        )
+    estimates = [
+        Estimate("k", float(sizes.min())),
+        class_count,
+        Estimate("suppressed_records", float(suppressed.sum())),
+        Estimate("k_without_suppressed", float(other_sizes.min()))
+        if len(other_classes)
+        else Estimate.not_computed("k_without_suppressed", "all quasi-identifiers of every record are suppressed"),
+    ]
     found = []
     for name in spec.sensitive:
         variable = SensitiveColumn.from_microdata(released, name)

@@ -167,15 +167,18 @@ def _largest_estimates(
 
     ``pairs`` and ``values`` are the codes of each key and of the target in both tables.
     """
+    # one table serves all the subsets, of which there may be thousands
+    revealed = {name: _revealed_by_key(ours, values[0], spec) for name, (ours, _) in pairs.items()}
 
     def rates_by_output(chosen: Iterable[str]) -> dict[str, _AttributionRate]:
         """Return the attribution rates with some of the keys, by output."""
         nothing = (np.zeros_like(values[0]), np.zeros_like(values[1]))
-        used = [pairs[name] for name in sorted(chosen)] or [nothing]
-        keys = joint_classes([ours for ours, _ in used], [theirs for _, theirs in used])
+        used = sorted(chosen)
+        codes = [pairs[name] for name in used] or [nothing]
+        keys = joint_classes([ours for ours, _ in codes], [theirs for _, theirs in codes])
         table = _KeyValuePairs.from_codes(keys, values)
         # Only the keys that are used can give a value away anyway; one more that is known does not excuse more.
-        known = _is_known_anyway(table, [ours for ours, _ in used], values[0], spec)
+        known = _is_known_anyway(table, [revealed[name] for name in used], spec)
         return {
             found.measure: found for found in _attribution_rates(table, known) if found.measure in OUTPUTS_WITH_LARGEST
         }
@@ -353,21 +356,27 @@ def _tcap_rate(table: _KeyValuePairs) -> _AttributionRate:
     return _AttributionRate("tcap", value, math.fsum(weight * mean), math.fsum(weight**2 * (square - mean**2)))
 
 
+def _revealed_by_key(codes: Integers, values: Integers, spec: CorrectAttributionSpec) -> NDArray[np.bool_]:
+    """Mark the confidential records whose value more than ``obvious`` of those with the same key have, (n,)."""
+    pairs = distinct_rows([codes, values], len(values))
+    size = np.bincount(codes)[codes]
+    # Fewer than ``obvious_records`` prove no rule: a unique record would excuse itself.
+    return np.asarray((pairs.counts[pairs.combination_of] > spec.obvious * size) & (size >= spec.obvious_records))
+
+
 def _is_known_anyway(
-    table: _KeyValuePairs, single: list[Integers], values: Integers, spec: CorrectAttributionSpec
+    table: _KeyValuePairs, revealed: list[NDArray[np.bool_]], spec: CorrectAttributionSpec
 ) -> NDArray[np.bool_]:
     """Mark the combinations of keys and value that the margin or one key alone would reveal, (C,).
 
-    These are values t of more than ``obvious`` of all confidential records, or of those that agree with q in one key.
-    Raab, Nowok & Dibben name such combinations by hand; here this rule does.
+    These are values t of more than ``obvious`` of all confidential records, or of those that agree with q in one key:
+    ``revealed`` has the mark of each record for each key. Raab, Nowok & Dibben name such combinations by hand; here this
+    rule does.
     """
     first = first_records(table.pair_of_record, len(table.margin))
-    known = (table.margin > spec.obvious) & (len(values) >= spec.obvious_records)
-    for codes in single:
-        pairs = distinct_rows([codes, values], len(values))
-        size = np.bincount(codes)[codes]
-        # Fewer than ``obvious_records`` prove no rule: a unique record would excuse itself.
-        known |= ((pairs.counts[pairs.combination_of] > spec.obvious * size) & (size >= spec.obvious_records))[first]
+    known: NDArray[np.bool_] = (table.margin > spec.obvious) & (table.n_records >= spec.obvious_records)
+    for marks in revealed:
+        known |= marks[first]
     return known
 
 
@@ -513,7 +522,7 @@ def correct_attribution(
         words = "; ".join(filter(None, (remark, _unique_values_remark(confidential, name, spec))))
         values = comparison_codes(confidential, released, [name], spec.bins)
         table = _KeyValuePairs.from_codes(keys, values)
-        known = _is_known_anyway(table, single, values[0], spec)
+        known = _is_known_anyway(table, [_revealed_by_key(ours, values[0], spec) for ours in single], spec)
         own = table.share[table.pair_of_record]
         attributed = np.maximum(attributed, own)
         estimates.append(Estimate("cap", table.cap, name, reason=words))

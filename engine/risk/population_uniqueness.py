@@ -96,11 +96,11 @@ def expected_inverse_square(x: Floats) -> Floats:
     for k in range(20):
         series += term / (k + 1) ** 2
         term = term * np.minimum(x, 1.0) / (k + 1)
-    # exp(-x) Ei(x) cancels at small x and overflows at large x, hence three ranges.
+    # exp(-x) Ei(x) cancels at small x and overflows at large x, hence three ranges. The last one is its asymptotic series.
     middle = np.clip(x, 1.0, 500.0)
     exact = np.exp(-middle) * (expi(middle) - np.log(middle) - np.euler_gamma) / middle
     far = np.maximum(x, 1.0)
-    return np.asarray(np.where(x < 1, series, np.where(x < 500, exact, 1 / far**2 + 3 / far**3)))
+    return np.asarray(np.where(x < 1, series, np.where(x < 500, exact, 1 / far**2 + 1 / far**3 + 2 / far**4)))
 
 
 @dataclass(frozen=True, eq=False)

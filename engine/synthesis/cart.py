@@ -13,6 +13,7 @@ value, if more rarely.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
@@ -42,7 +43,7 @@ from ..trees.trees import (
 )
 from ..wording import count_noun
 
-RECORDS_OF_COMMON_VALUE = 10
+PEOPLE_OF_COMMON_VALUE = 10
 """Number of records from which on a shared value belongs to no single person."""
 GROWN = "a tree is grown once, not sampled"
 FEWEST_IN_LEAF = 5
@@ -95,8 +96,8 @@ def _smooth_donated(
     """Return donated values (n,) of the leaves (n,), with rare values replaced by draws from their leaf's kernel."""
     every, present = confidential.numbers(target), confidential.present_numbers(target)
     numbers, which = np.unique(present, return_inverse=True)
-    # Values that ten records have belong to no single person; zeros and round numbers are donated unchanged.
-    common = numbers[np.bincount(which, confidential.effective_weights[~np.isnan(every)]) >= RECORDS_OF_COMMON_VALUE]
+    # Values that ten people have belong to no single one; zeros and round numbers are donated unchanged.
+    common = numbers[_weight_of_people(which, ~np.isnan(every), confidential) >= PEOPLE_OF_COMMON_VALUE]
     of_leaf = trees.leaf_of_donor
     own, moved = (~np.isin(some, common) & ~np.isnan(some) for some in (trees.donors, values))
     if not moved.any():
@@ -108,6 +109,23 @@ def _smooth_donated(
     near = smooth_donor_values(values[moved], leaf[moved], trees.donors[own], of_leaf[own], rng.standard_normal, weight)
     values[moved] = reflect_at_bounds(near, low, variable.upper, common_step(present))
     return values
+
+
+def _weight_of_people(which: Integers, present: NDArray[np.bool_], confidential: Microdata) -> Floats:
+    """Return how many people have each value, by weight: of the records of a unit with one value the heaviest counts.
+
+    ``which`` is the value of each record that has one, (k,), and ``present`` marks these records, (n,).
+    """
+    weights = confidential.effective_weights[present]
+    units = confidential.units
+    if units is None:
+        return np.asarray(np.bincount(which, weights), dtype=np.float64)
+    # A value that one person has in ten years is that person's all the same.
+    by_value = np.lexsort((-weights, units.unit_of[present], which))
+    value, unit = which[by_value], units.unit_of[present][by_value]
+    heaviest = np.append(True, (value[1:] != value[:-1]) | (unit[1:] != unit[:-1]))
+    counts = np.bincount(value[heaviest], weights[by_value][heaviest], minlength=int(which.max(initial=-1)) + 1)
+    return np.asarray(counts, dtype=np.float64)
 
 
 def _arrays_of_first_version(fit: Fit) -> Mapping[str, NDArray[np.generic]]:
@@ -320,7 +338,10 @@ def _draft_offer(case: Case) -> Offer | None:
     if case.want != "synthesis" or seen is None:
         return None
     rules = (*LEAVES, LEAVES_OF_KEYS) if set(case.known) & set(case.released) else LEAVES
-    leaf = max(FEWEST_IN_LEAF, *(min(largest, case.table.records // most) for most, largest in rules))
+    each = case.table.records_of_a_unit
+    leaf = max(FEWEST_IN_LEAF, *(min(largest, int(case.table.records / each) // most) for most, largest in rules))
+    # as many people, where each has several records
+    leaf = math.ceil(leaf * each)
     settings: dict[str, object] = {"predictors": list(case.predictors), "minbucket": leaf}
     why = [f"trees follow any shape ({_describe_shape(seen)})"]
     why.append(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, on, work
 from textual.app import SystemCommand
@@ -39,6 +39,8 @@ from ..session.messages import (
     FileFormatDetected,
     JobDone,
     KeymapLoaded,
+    ReleasedColumnsRead,
+    ReleasedFileEvaluated,
     WorkspaceChanged,
     WorkspaceOpened,
 )
@@ -60,6 +62,9 @@ from ..terminal.painting import SinglePaintScreen, double_paint_rate, share_styl
 from .memory import limit_malloc_arenas
 from .projects import ProjectsScreen
 from .themes import THEMES, initial_theme
+
+if TYPE_CHECKING:
+    from .project import ProjectScreen
 
 POLL_SECONDS = 1.0
 POLLS_PER_SWEEP = 10
@@ -95,6 +100,7 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         bind_act("new", "new_run", "New run"),
         bind_act("import", "import"),
         bind_act("evaluate", "evaluate"),
+        bind_act("check_file", "check_file"),
         bind_act("doctor", "doctor"),
         bind_act("computing", "computing"),
         bind_act("theme", "change_theme"),
@@ -463,11 +469,34 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
     async def action_evaluate(self) -> None:
         """Ask for files of another tool, and evaluate them."""
         from .evaluation import evaluation_form, project_draft
-        from .project import ProjectScreen
 
-        project = next((screen for screen in self.screen_stack if isinstance(screen, ProjectScreen)), None)
+        project = self._open_project
         draft = None if project is None else project_draft(project.project_id, self._workspace)
         await self.open(*evaluation_form(self, draft))
+
+    async def action_check_file(self) -> None:
+        """Ask for one anonymised file, and show what it shows by itself."""
+        from .released_file import file_form
+
+        await self.open(*file_form(self))
+
+    @on(ReleasedColumnsRead)
+    async def _ask_released_columns(self, event: ReleasedColumnsRead) -> None:
+        """Ask which columns of an anonymised file an intruder may know."""
+        from .released_file import columns_form
+
+        self.reading_notice.end()
+        await self.open(*columns_form(self, event.file, event.columns, {}))
+
+    @on(ReleasedFileEvaluated)
+    async def _show_released_file(self, event: ReleasedFileEvaluated) -> None:
+        """Show what one anonymised file shows by itself."""
+        from ..session.released_file import released_file_words
+        from .released_file import ReleasedFileDialog
+
+        self.reading_notice.end()
+        self.note_command(released_file_words(event.view))
+        await self.open(ReleasedFileDialog(event.view, event.columns, event.answers))
 
     def note_command(self, words: Words) -> None:
         """Store the command that is equivalent to the last act."""
@@ -512,30 +541,46 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         """Interrupt a run."""
         self.job(partial(jobs.interrupt_run, self.directory, run_id))
 
-    @work(thread=True, group="jobs", exit_on_error=False)
     def job(self, task: Callable[[], Message]) -> None:
         """Run a task on the workspace in a thread and post the message that it returns."""
+        project = self._open_project
+        self._run_job(task, None if project is None else project.tab)
+
+    @work(thread=True, group="jobs", exit_on_error=False)
+    def _run_job(self, task: Callable[[], Message], tab: str | None) -> None:
+        """Run a task that was asked for in a tab of a project, or outside of one."""
         from sfumato.engine.errors import EngineError
 
         try:
-            self.post_message(task())
+            done = task()
+            if isinstance(done, JobDone):
+                done.asked_in = tab
+            self.post_message(done)
         except (EngineError, WorkspaceError, OSError) as error:
             self.post_message(ErrorMessage(str(error)))
+
+    @property
+    def _open_project(self) -> ProjectScreen | None:
+        """Return the screen of the project that is open; None without one."""
+        from .project import ProjectScreen
+
+        return next((screen for screen in self.screen_stack if isinstance(screen, ProjectScreen)), None)
 
     @on(JobDone)
     async def _handle_finished_job(self, event: JobDone) -> None:
         """Report a finished job, and show the run or project that it created."""
         from .project import ProjectScreen
 
+        project = self._open_project
         if event.worker is not None:
             self._started.append(event.worker)
         self.reading_notice.end()
         self.say(event.text)
         self.note_command(event.command)
-        project = next((screen for screen in self.screen_stack if isinstance(screen, ProjectScreen)), None)
         if project is not None and event.run_id is not None and event.project_id in (None, project.project_id):
             project.select_run(event.run_id)
-            if event.tab:
+            # Whoever went to another tab while a run was being started stays there.
+            if event.tab and event.asked_in in (None, project.tab):
                 await project.action_show_tab(event.tab)
         elsewhere = project is not None and project is self.screen and event.project_id != project.project_id
         # The project is opened only if the user is at the list of projects or in another project, not inside a dialog.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from textual import on
 from textual.app import ComposeResult
 from textual.widgets import Static
 
-from sfumato.engine.data.schema import Kind
+from sfumato.engine.data.schema import Kind, Role
 from sfumato.workspace.ingest.columns import ColumnProfile
 from sfumato.workspace.reporting.tables import DisplayColumn, DisplayTable, format_table
 from sfumato.workspace.service.importing import FilePreview
@@ -68,11 +69,13 @@ class ColumnsForm(Form):
 
 
 def _field_of_column(column: ColumnProfile) -> FormField:
-    """Return the field for a column, with its question and the ways to read it."""
+    """Return the field for a column, with its question and the ways to read it: those that the question names first."""
+    question, proposal = plain_question(column), proposed_answer(column)
     forms = [f"{Kind.DATE}:{one}" for one in (column.variable.format, *column.other_formats) if one]
-    return FormField(
-        column.variable.name,
-        plain_question(column),
-        value=proposed_answer(column),
-        words=tuple(dict.fromkeys([proposed_answer(column), *forms, *Kind, LEAVE_OUT])),
-    )
+    answers = (*Kind, Role.UNIT.value, LEAVE_OUT)
+    named = [answer for answer in answers if re.search(rf"\b{answer}\b", question)]
+    offered = tuple(dict.fromkeys([proposal, *forms, *named, LEAVE_OUT, *answers]))
+    # The form of a date may be typed.
+    if forms:
+        return FormField(column.variable.name, question, value=proposal, words=offered)
+    return FormField(column.variable.name, question, value=proposal, choices=offered)

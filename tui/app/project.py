@@ -201,6 +201,11 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         return self._project_id
 
     @property
+    def tab(self) -> str:
+        """Return the name of the shown tab."""
+        return self._tab
+
+    @property
     def pane(self) -> RunPane:
         """Return the shown tab."""
         return self._panes[self._tab]

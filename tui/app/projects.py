@@ -35,6 +35,7 @@ NONE = "No projects yet. Start with:"
 FIRST_STEPS = (
     ("demo", "Open the demo: 20,190 person-years of a health insurance study"),
     ("import", "Import a file: text, Excel, SPSS, Stata, SAS, Parquet and others"),
+    ("check_file", "Check a file that somebody anonymised: k, l, t"),
     ("new", "Run a recipe (built in or your own)"),
     ("workspace", "Open or create a workspace"),
     ("keys", "All keys (works on every screen)"),

@@ -23,6 +23,8 @@ from ..parts.form import Form
 SIGN_BY_TEXT = {shown: value for value, shown in SIGN_NAMES.items()}
 SEPARATORS = tuple(map(visible_sign, DELIMITERS))
 YES = ("yes", "no")
+FIELD_BY_KEY = {"delimiter": "separator", "quote": "quotes"}
+"""Names of fields that differ from the keys of a format."""
 
 
 class ReadingForm(Form):
@@ -37,7 +39,11 @@ class ReadingForm(Form):
     def __init__(self, name: str, head: bytes, found: DetectedFormat) -> None:
         """Create the form for the file called ``name``."""
         self._head, self._shown, self._first = head, found, found
-        super().__init__(f"How {name} is read", format_fields(found), self._check_format)
+        fields = format_fields(found)
+        doubtful = {FIELD_BY_KEY.get(one.key, one.key) for one in found.doubtful_settings}
+        # What is uncertain is in view although a small terminal has no room for all fields.
+        start = next((field.name for field in fields if field.name in doubtful), "")
+        super().__init__(f"How {name} is read", fields, self._check_format, start=start)
 
     def compose_extra(self) -> ComposeResult:
         """Yield the text for the first rows."""
@@ -75,8 +81,12 @@ def format_fields(found: DetectedFormat) -> list[FormField]:
     fixed = [
         FormField("widths", reason_for("widths", "characters of each column"), "list", list(map(str, form.widths)))
     ] if "widths" in reasons else []  # fmt: skip
+    named = [
+        FormField("names", "names of the columns, where no line has them", "list", list(form.names))
+    ] if fixed or not form.header else []  # fmt: skip
     return [
         *fixed,
+        *named,
         FormField("separator", reason_for("delimiter", "what separates cells"), value=visible_sign(form.delimiter), choices=SEPARATORS),
         FormField("encoding", reason_for("encoding", "such as utf-8, windows-1252"), value=form.encoding),
         FormField("decimal", reason_for("decimal", "the decimal sign"), value=form.decimal, choices=DECIMALS),
@@ -91,7 +101,9 @@ def format_fields(found: DetectedFormat) -> list[FormField]:
 
 def _reason_text(one: SettingReason) -> str:
     """Return the reason for a setting, with other possible values."""
-    others = f"; may be {', '.join(map(visible_sign, one.alternatives))}" if one.alternatives else ""
+    # Alternatives of the missing codes are sentences.
+    may_be = "" if one.key == "missing" else "may be "
+    others = f"; {may_be}{', '.join(map(visible_sign, one.alternatives))}" if one.alternatives else ""
     return f"{one.explanation}{others}"
 
 
@@ -103,11 +115,14 @@ def format_from_answers(answers: Mapping[str, Any]) -> dict[str, Any]:
         "decimal": answers["decimal"],
         "thousands": SIGN_BY_TEXT.get(answers["thousands"], answers["thousands"]),
         "quote": SIGN_BY_TEXT.get(answers["quotes"], answers["quotes"]),
-        "header": answers["header"] == "yes",
+        # whoever says the names says that no line has them
+        "header": answers["header"] == "yes" and not answers.get("names"),
         "skip": answers.get("skip", 0),
         "trim": answers["trim"] == "yes",
         "missing": [str(code) for code in answers.get("missing", [])],
     }
+    if names := [str(name) for name in answers.get("names", [])]:
+        table["names"] = names
     if widths := [str(width) for width in answers.get("widths", [])]:
         if wrong := [width for width in widths if not width.isdecimal()]:
             raise BadInput("widths", f'"{wrong[0]}" is no number of characters')

@@ -301,6 +301,14 @@ def run(
     type=click.FloatRange(0, 1, min_open=True),
     help="Without --original: largest distance of a class from the whole table.",
 )
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Without --original: write a page, or Markdown where its name ends in .md.",
+)
+@click.option("--force", is_flag=True, help="Replace the page where it exists.")
 @WORKSPACE
 @JOBS
 @add_computing_options
@@ -317,11 +325,13 @@ def evaluate(
     k: int | None,
     l: float | None,  # noqa: E741
     t: float | None,
+    output: Path | None,
     directory: Path | None,
     jobs: int,
     settings: tuple[str, ...],
     json_file: str | None,
     *,
+    force: bool,
     quiet: bool,
 ) -> None:
     """Score released files that another tool made.
@@ -340,11 +350,15 @@ def evaluate(
 
     check_writable(json_file)
     if original is None:
-        sys.exit(_show_released_file(recipe, released, more, (known, sensitive), (k, l, t), settings, json_file, quiet))
+        page = (output, force)
+        names = (known, sensitive)
+        sys.exit(_show_released_file(recipe, released, more, names, (k, l, t), settings, json_file, page, quiet))
     if known or sensitive or (k, l, t) != (None, None, None):
         raise click.UsageError(
             "--known, --sensitive, -k, -l and -t are of one file without --original; RECIPE names them here"
         )
+    if output is not None:
+        raise click.UsageError("-o is of one file without --original; sfumato report writes the page of a run")
     if not recipe:
         raise click.UsageError("Missing argument 'RECIPE': it names the measures")
     key = workspace_key(directory)
@@ -361,6 +375,7 @@ def _show_released_file(
     limits: tuple[int | None, float | None, float | None],
     settings: Sequence[str],
     json_file: str | None,
+    page: tuple[Path | None, bool],
     quiet: bool,
 ) -> int:
     """Show what one released file shows by itself; return the exit status."""
@@ -373,7 +388,7 @@ def _show_released_file(
         )
     if settings:
         raise click.UsageError("--set changes a run of RECIPE; leave it out, or name --original")
-    return show_released_file(released[0], recipe, *names, limits, json_file, quiet=quiet)
+    return show_released_file(released[0], recipe, *names, limits, json_file, page, quiet=quiet)
 
 
 @sfumato.command()

@@ -186,7 +186,7 @@ def release(
         echo(f"asked for as {form}; another account answers with: sfumato approve {asked} --reason TEXT")
         return
     echo(released_text(write(workspace, plan.run.id, output, form, reason, parse_waivers(waivers))))
-    echo("\n".join(release_contents_lines(plan)))
+    echo("\n".join(release_contents_lines(plan, form)))
 
 
 def parse_waivers(waivers: tuple[str, ...]) -> dict[str, str]:

@@ -296,9 +296,11 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
 
     def action_role(self, role: str) -> None:
         """Give the selected variables a role."""
-        tables = {
-            line.variable.name: {**line.variable.to_table(), "role": role} for line in self._selected_planned_lines()
-        }
+        self._give_role(role, self._selected_planned_lines())
+
+    def _give_role(self, role: str, lines: Sequence[VariableLine]) -> None:
+        """Give variables a role."""
+        tables = {line.variable.name: {**line.variable.to_table(), "role": role} for line in lines}
         self._change_variables(tables, role_text(role))
 
     def action_in_or_out(self) -> None:
@@ -320,7 +322,20 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         if self._ask_when_read and self.current_row is not None:
             self._ask_when_read = False
             if not self._has_roles and self.display and self.screen.is_current:  # nobody has gone elsewhere meanwhile
+                # A column that is left out needs no role.
+                self._go_to_line(self._lines_to_ask_from(self.grid.cursor))
                 self.call_later(self.action_choose_role)
+
+    def _lines_to_ask_from(self, place: int) -> list[VariableLine]:
+        """Return the included variables that are shown from a row on, without a number of units: it has its role."""
+        lines = self._view.lines if self._view else ()
+        asked = {line.variable.name: line for line in lines if line.is_planned and line.variable.role is not Role.UNIT}
+        return [asked[str(name)] for name in self.grid.row_keys[place:] if name in asked]
+
+    def _go_to_line(self, lines: Sequence[VariableLine]) -> None:
+        """Move the cursor to the first of these variables; it stays if there is none."""
+        if lines:
+            self.grid.cursor = self.grid.row_keys.index(lines[0].variable.name)
 
     async def offer_draft(self) -> None:
         """Offer a draft, since every variable has been asked about."""
@@ -330,33 +345,38 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
 
     @property
     def _has_roles(self) -> bool:
-        """Return whether a variable has a role that a draft uses."""
-        return any(line.variable.role in DRAFT_ROLES for line in (self._view.lines if self._view else ()))
+        """Return whether an included variable has a role that a draft uses."""
+        # A column that was left out at import may have the role of an identifier, which nobody has been asked about.
+        lines = self._view.lines if self._view else ()
+        return any(line.is_planned and line.variable.role in DRAFT_ROLES for line in lines)
 
     async def action_choose_role(self) -> None:
         """Ask for a role and give it to the marked variables; without marks to the one under the cursor, then to the
-        next, and so on.
+        next that is included, and so on, or to all of them at once.
         """
-        from .variable_forms import EXCLUDE, NEXT, choose_role
+        from .variable_forms import EXCLUDE, NEXT, RoleAnswer, choose_role
 
         lines, several = self._selected_lines(), bool(self.grid.marked_keys)
         if not lines:
             return
-        if self.grid.cursor == 0:
+        if len(self._lines_to_ask_from(0)) == len(self._lines_to_ask_from(self.grid.cursor)):
             # Only a walk from the first variable to the last ends with the offer of a draft.
             self._asks_all = not several
 
-        def apply_role(role: str | None) -> None:
+        def apply_role(answer: RoleAnswer | None) -> None:
             """Give the role, then ask for that of the next variable."""
-            if role is None:
+            if answer is None:
                 self._asks_all = False
                 return
-            if role == EXCLUDE:
-                self._change_variables({line.variable.name: None for line in lines if line.is_planned}, "excluded")
-            elif role != NEXT:
-                self.action_role(role)
-            if not several and self.grid.cursor + 1 < self.grid.row_count:
-                self.grid.cursor += 1
+            below = [] if several else self._lines_to_ask_from(self.grid.cursor + 1)
+            rest = below if answer.is_for_rest else []
+            if answer.role == EXCLUDE:
+                chosen = [line for line in (*lines, *rest) if line.is_planned]
+                self._change_variables({line.variable.name: None for line in chosen}, "excluded")
+            elif answer.role != NEXT:
+                self._give_role(answer.role, [*self._selected_planned_lines(), *rest])
+            if below and not rest:
+                self._go_to_line(below)
                 self.call_later(self.action_choose_role)
             elif self._asks_all:
                 self.call_later(self.offer_draft)

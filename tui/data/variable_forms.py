@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.data.schema import DesignPart, Kind, Role, Variable
@@ -48,13 +48,30 @@ EXCLUDE, NEXT = "exclude", "next"
 """Answers other than roles: the variable is excluded, or stays unchanged."""
 
 
-def choose_role(what: str, now: str, *, several: bool) -> LetterDialog[str]:
-    """Return the list that asks for a role; for one variable with a choice to leave it unchanged."""
-    offers = [(letter, role.value, role_text(role.value), text) for role, (letter, text) in ROLES.items()]
-    offers.append(("x", EXCLUDE, "exclude", "not in the project"))
-    if not several:
-        offers.append((" ", NEXT, "space", "leave it, next variable"))
-    return LetterDialog(f"Role of {what}", offers, now)
+@dataclass(frozen=True)
+class RoleAnswer:
+    """Answer to the question for a role.
+
+    role: a role, ``EXCLUDE`` or ``NEXT``
+    is_for_rest: whether the variables below get it too
+    """
+
+    role: str
+    is_for_rest: bool = False
+
+
+def choose_role(what: str, now: str, *, several: bool) -> LetterDialog[RoleAnswer]:
+    """Return the list that asks for a role; for one variable with a choice to leave it unchanged, and capital letters
+    for a role of all variables from it on.
+    """
+    offers = [(letter, RoleAnswer(role.value), role_text(role.value), text) for role, (letter, text) in ROLES.items()]
+    offers.append(("x", RoleAnswer(EXCLUDE), "exclude", "not in the project"))
+    if several:
+        return LetterDialog(f"Role of {what}", offers, RoleAnswer(now))
+    capitals = {letter.upper(): replace(answer, is_for_rest=True) for letter, answer, *_ in offers}
+    offers.append((" ", RoleAnswer(NEXT), "space", "leave it, next variable"))
+    hint = "a capital: all below too"
+    return LetterDialog(f"Role of {what}", offers, RoleAnswer(now), capitals=capitals, capitals_hint=hint)
 
 
 def variable_form(variable: Variable, planned: bool, profile: DistributionProfile | None = None) -> Form:

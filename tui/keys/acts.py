@@ -139,6 +139,7 @@ ACTS: tuple[KeyAct, ...] = (
         ("import", "I", "Import a file"),
         ("demo", "N", "Open the demo"),
         ("evaluate", "", "Evaluate files of another tool"),
+        ("check_file", "A", "Check one anonymised file: k, l, t"),
         ("weigh", "", "Less influence for records at risk"),
         ("log", "", "Log of the tasks"),
         ("computing", "", "Where runs are computed"),

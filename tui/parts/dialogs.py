@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
@@ -228,7 +228,8 @@ class ChoiceDialog(Dialog[int]):
 class LetterDialog(Dialog[Answer], Generic[Answer]):
     """Dialog that returns one of a few choices, by its letter or by enter.
 
-    ``offers`` are tuples (letter, answer, name, explanation).
+    ``offers`` are tuples (letter, answer, name, explanation). ``capitals`` are further answers, by capital letters that
+    ``capitals_hint`` explains.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -238,15 +239,25 @@ class LetterDialog(Dialog[Answer], Generic[Answer]):
     DEFAULT_CSS = "LetterDialog OptionList { height: auto; }"
     AUTO_FOCUS = "OptionList"
 
-    def __init__(self, title: str, offers: Sequence[tuple[str, Answer, str, str]], now: Answer | None = None) -> None:
+    def __init__(
+        self,
+        title: str,
+        offers: Sequence[tuple[str, Answer, str, str]],
+        now: Answer | None = None,
+        *,
+        capitals: Mapping[str, Answer] | None = None,
+        capitals_hint: str = "",
+    ) -> None:
         """Create the dialog; ``now`` is the answer that is marked first."""
         super().__init__()
         self._title, self._offers, self._now = title, offers, now
+        self._answers = {letter: answer for letter, answer, _, _ in offers} | dict(capitals or {})
+        self._hint = f"a letter, or enter{f'; {capitals_hint}' if capitals_hint else ''}"
 
     def compose(self) -> ComposeResult:
         """Yield the answers, each with its letter."""
         longest = max(len(name) for _, _, name, _ in self._offers)
-        with DialogBox(self._title, "a letter, or enter"):
+        with DialogBox(self._title, self._hint):
             texts = (f"{letter}  {name:<{longest}}  {what}" for letter, _, name, what in self._offers)
             yield PagedOptionList(*map(Option, texts), compact=True, markup=False)
 
@@ -258,7 +269,7 @@ class LetterDialog(Dialog[Answer], Generic[Answer]):
 
     def on_key(self, event: events.Key) -> None:
         """Take a letter as its answer."""
-        found = next((answer for letter, answer, _, _ in self._offers if letter == event.character), None)
+        found = self._answers.get(event.character or "")
         if found is not None:
             event.stop()
             self.dismiss(found)

@@ -150,7 +150,9 @@ class Form(Dialog[dict[str, Any]]):
         """Focus the first field, hide fields without a meaning, and check the form."""
         names = [field.name for field in self._form_fields]
         if self._start in names:
-            self.query_one(f"#field-{names.index(self._start)}").focus()
+            first = self.query_one(f"#field-{names.index(self._start)}").focus()
+            # The fields have no place yet to which the view could move.
+            self.call_after_refresh(first.scroll_visible, animate=False)
         self._show_relevant_fields()
         self._start_check()
 

@@ -46,6 +46,7 @@ from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.tui.widgets.panel import DialogBox
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.plan.drafts import PlanDraft, find_draft
+from sfumato.workspace.reporting.words import duration_text
 from sfumato.workspace.store.runs import RunState, RunSummary
 from sfumato.workspace.store.workspace import Workspace
 
@@ -372,8 +373,11 @@ class RunPane(Backdrop, Vertical, WorkspaceReader):
         """Return why there is nothing to show: ``none`` if the run is done, otherwise its state and error."""
         if self.line is None or self.line.run.state is RunState.DONE:
             return none if self.line else ""
-        error = f"\n{self.line.run.error}" if self.line.run.error else ""
-        return f"No {what} yet: run {self.line.run.id} is not done ({run_state_text(self.line)}).{error}"
+        run = self.line.run
+        error = f"\n{run.error}" if run.error else ""
+        left = f", about {duration_text(run.seconds_left)} left" if run.seconds_left is not None else ""
+        done = f" {run.tasks_done} of {run.tasks_total} tasks are done{left}." if run.tasks_total else ""
+        return f"No {what} yet: run {run.id} is not done ({run_state_text(self.line)}).{done}{error}"
 
     def export_file_name(self, what: str) -> str:
         """Return the name of an exported file, such as ``run-3-results``."""

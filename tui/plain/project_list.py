@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from sfumato.engine.errors import BadInput
-from sfumato.engine.wording import count_noun
+from sfumato.engine.errors import BadInput, near_miss_hint
+from sfumato.engine.wording import count_noun, split_names
 from sfumato.workspace.store.runs import ProjectSummary, find_run, list_project_summaries
 
 from .run_words import run_outcome_text
@@ -14,7 +16,12 @@ from .runs import follow_open_run
 from .session import MenuEntry, NumberedMenu, PlainSession
 from .talk import ActNotPossible
 
+if TYPE_CHECKING:
+    from sfumato.workspace.reporting.released_file import ReleasedFileView
+
 DEMO = "randhie"
+BLANKS, NUMBERED, FIRST_LINE, NOTHING = "blanks", "numbered", "first line", "none"
+"""Answers that are words."""
 
 
 def list_projects(session: PlainSession) -> None:
@@ -77,8 +84,10 @@ def import_a_file(session: PlainSession) -> None:
     file = talk.ask("Which file?", "a path", _check_path_exists)
     talk.say(f"File: {file}.")
     project = talk.ask("Into which project?", "the name of a project, new or not", str, Path(file).stem)
-    talk.say(f"Project: {project}. The file is read; this can take a minute.")
-    answered = import_or_ask_in_process(session.workspace.directory, file, project)
+    talk.say(f"Project: {project}.")
+    settings = _ask_fixed_widths(session, file)
+    talk.say("The file is read; this can take a minute.")
+    answered = import_or_ask_in_process(session.workspace.directory, file, project, settings)
     found = answered.result
     if (preview := answered.preview) is not None:
         answers = {}
@@ -92,7 +101,7 @@ def import_a_file(session: PlainSession) -> None:
                 proposed_answer(column),
             )
         selection = selection_from_answers(preview, answers)
-        found = import_in_process(session.workspace.directory, file, project, {}, selection)
+        found = import_in_process(session.workspace.directory, file, project, settings, selection)
     assert found is not None
     talk.say(f"{found.source}: {records_and_dropped_text(found.records, found.dropped)} in project {found.project}.")
     talk.print_lines(list(found.notes))
@@ -108,6 +117,175 @@ def import_a_file(session: PlainSession) -> None:
     talk.print_lines(column_remarks(found.columns))
     session.open_project(next(one for one in list_project_summaries(session.workspace) if one.id == found.project_id))
     talk.say("Kinds are guesses. Data corrects them and gives each variable a role; then Plan drafts the steps.")
+
+
+def _ask_fixed_widths(session: PlainSession, file: str) -> dict[str, Any]:
+    """Return the keys of ``[data.format]`` for a file whose columns seem to have fixed widths; none for another."""
+    from ..session.importing import find_fixed_widths
+
+    talk = session.conversation
+    doubt = find_fixed_widths(file)
+    if doubt is None:
+        return {}
+    talk.say(f"{Path(file).name} looks like a table of fixed widths: {doubt.explanation}.")
+
+    def check_widths(answer: str) -> dict[str, Any]:
+        """Return the keys of the format for the widths, or for blanks. Raises BadInput."""
+        if answer.lower() == BLANKS:
+            return {"delimiter": " "}
+        parts = [part.strip() for part in answer.split(",")]
+        if wrong := [part for part in parts if not part.isdecimal()]:
+            raise BadInput("", f'"{wrong[0]}" is no number of characters.')
+        return _check_format({"widths": list(map(int, parts))})
+
+    settings = talk.ask(
+        "How many characters has each column?",
+        f"numbers with commas between them, or {BLANKS} where these separate the cells",
+        check_widths,
+        doubt.alternatives[0],
+    )
+    if "widths" not in settings:
+        talk.say("Blanks separate the cells.")
+        return settings
+    talk.say(f"Widths: {', '.join(map(str, settings['widths']))}.")
+
+    def check_names(answer: str) -> dict[str, Any]:
+        """Return the keys of the format with the names, or without for numbered columns. Raises BadInput."""
+        if answer.lower() == FIRST_LINE:
+            return _check_format({**settings, "header": True})
+        if answer.lower() == NUMBERED:
+            return _check_format({**settings, "header": False})
+        return _check_format({**settings, "header": False, "names": list(split_names([answer]))})
+
+    named = talk.ask(
+        f"What are the names of the {count_noun(len(settings['widths']), 'column')}?",
+        f"names with commas between them, {FIRST_LINE} where it has them, or {NUMBERED}",
+        check_names,
+        NUMBERED,
+    )
+    talk.say(f"Names: {', '.join(named.get('names', [])) or (FIRST_LINE if named['header'] else NUMBERED)}.")
+    return named
+
+
+def _check_format(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return keys of ``[data.format]`` that suit each other. Raises BadInput."""
+    from sfumato.engine.recipe.text_format import TextFormat
+
+    try:
+        TextFormat.from_table(settings)
+    except BadInput as error:
+        raise BadInput("", f"{error.message.rstrip('.')}.") from None
+    return settings
+
+
+def check_a_file(session: PlainSession) -> None:
+    """Say what one anonymised file shows by itself, and write a page about it where one is wanted."""
+    from sfumato.workspace.reporting.released_file import (
+        UNSEEN,
+        AnonymityLimits,
+        limits_sentence,
+        released_file_lines,
+        released_file_sentences,
+    )
+
+    from ..session.released_file import evaluate_in_process, released_columns_in_process
+
+    talk = session.conversation
+    file = talk.ask("Which anonymised file?", "a path", _check_path_exists)
+    talk.say(f"File: {file}. Its columns are read.")
+    columns = released_columns_in_process(file)
+    for name, values in columns.items():
+        talk.say(f"{name}: {', '.join(values)}." if values else f"{name}.")
+    possible = "names with commas between them"
+    known = _ask_columns(session, "Which columns may an intruder know?", possible, columns)
+    others = [name for name in columns if name not in known]
+    wanted = f"{possible}, or {NOTHING}"
+    sensitive = _ask_columns(session, "Which columns are sensitive?", wanted, others, NOTHING)
+    k = _ask_limit(session, "The fewest records in a class, k?", "a whole number from 2 on", _check_k)
+    l = t = None  # noqa: E741
+    if sensitive:
+        l = _ask_limit(  # noqa: E741
+            session, "The fewest different values in a class, l?", "a number above 1", lambda value: value > 1
+        )
+        t = _ask_limit(
+            session, "The largest distance of a class, t?", "a number above 0, at most 1", lambda value: 0 < value <= 1
+        )
+    talk.say("The file is read; this can take a minute.")
+    view = evaluate_in_process(file, known, sensitive, AnonymityLimits(None if k is None else int(k), l, t))
+    talk.say(limits_sentence(view))
+    talk.print_lines(released_file_sentences(view))
+    talk.print_lines([f"{line}." for line in released_file_lines(view)])
+    talk.say(UNSEEN)
+    _offer_page(session, view)
+
+
+def _check_k(value: float) -> bool:
+    """Return whether a number can be a limit on k."""
+    return value >= 2 and value.is_integer()
+
+
+def _ask_columns(
+    session: PlainSession, question: str, possible: str, columns: Collection[str], default: str = ""
+) -> tuple[str, ...]:
+    """Ask for some of the ``columns``, and confirm them; none where the answer is the default."""
+
+    def check(answer: str) -> tuple[str, ...]:
+        """Return the columns that were answered. Raises BadInput."""
+        names = () if answer == default else split_names([answer], columns)
+        if wrong := [name for name in names if name not in columns]:
+            raise BadInput("", f'There is no column "{wrong[0]}" left{near_miss_hint(wrong[0], columns)}.')
+        return names
+
+    found = session.conversation.ask(question, possible, check, default)
+    session.conversation.say(f"Columns: {', '.join(found) or NOTHING}.")
+    return found
+
+
+def _ask_limit(
+    session: PlainSession, question: str, possible: str, can_be_limit: Callable[[float], bool]
+) -> float | None:
+    """Ask for a limit, and confirm it; None where there is none."""
+
+    def check(answer: str) -> float | None:
+        """Return the limit that was answered. Raises BadInput."""
+        if answer == NOTHING:
+            return None
+        try:
+            value = float(answer)
+        except ValueError:
+            raise BadInput("", f'"{answer}" is no number.') from None
+        if not can_be_limit(value):
+            raise BadInput("", f"{answer} is not {possible}.")
+        return value
+
+    limit = session.conversation.ask(question, f"{possible}, or {NOTHING}", check, NOTHING)
+    session.conversation.say("No limit." if limit is None else f"Limit: {limit:g}.")
+    return limit
+
+
+def _offer_page(session: PlainSession, view: ReleasedFileView) -> None:
+    """Write a page about a released file where one is wanted."""
+    from sfumato.workspace.policy.disclosure import INTERNAL
+    from sfumato.workspace.service.released_file import check_page_path, write_released_file_page
+
+    def check(answer: str) -> Path | None:
+        """Return a path at which a page can be written; None for no page. Raises BadInput."""
+        if answer == NOTHING:
+            return None
+        path = Path(answer).expanduser()
+        try:
+            check_page_path(path)
+        except BadInput:
+            raise BadInput("", f'"{answer}" exists, or lies in no directory; name a new file.') from None
+        return path
+
+    possible = f"a new file such as page.html or page.md, or {NOTHING}"
+    page = session.conversation.ask("Write a page about it?", possible, check, NOTHING)
+    if page is None:
+        session.conversation.say("No page is written.")
+        return
+    write_released_file_page(view, page)
+    session.conversation.say(f"Page: {page}. {INTERNAL}.")
 
 
 def _check_path_exists(answer: str) -> str:
@@ -127,5 +305,6 @@ MENU = NumberedMenu(
         MenuEntry("Open a project", "all places then speak of it", open_project),
         MenuEntry("Run the demo", "a study that ships, of 20,190 person-years", run_demo),
         MenuEntry("Import a file", "text, Excel, SPSS, Stata, SAS or Parquet", import_a_file),
+        MenuEntry("Check an anonymised file", "k, l and t of one file, without the confidential one", check_a_file),
     ),
 )

@@ -140,14 +140,15 @@ def _list_blocks(session: PlainSession, left: list[Finding]) -> None:
 def show_release_contents(session: PlainSession) -> None:
     """Print what is released: datasets, variables by treatment, the two folders."""
     from sfumato.workspace.gate.contents import plan_release
+    from sfumato.workspace.release.forms import form_for_file
 
     from ..session.release_texts import release_contents_lines
 
     run = session.ask_run("Release which run?", must_be_done=True)
     session.conversation.say(f"Run {run_text(run)} would release:")
-    session.conversation.print_lines(
-        [f"{line}." for line in release_contents_lines(plan_release(session.workspace, run.id))]
-    )
+    plan = plan_release(session.workspace, run.id)
+    form = form_for_file(session.workspace.find_dataset(plan.run.dataset_id).name)
+    session.conversation.print_lines([f"{line}." for line in release_contents_lines(plan, form)])
     session.conversation.say(
         "public: datasets, codebook, documents for users, manifest. This folder leaves the building."
     )

@@ -48,6 +48,7 @@ from ..parts.split import TwoPanes
 from ..parts.tables import TableScreen
 from ..parts.verdict_board import board_text
 from ..session.messages import ErrorMessage
+from ..session.release_texts import derived_names_text
 from ..widgets.entries import EntryField, FilterField, PathSuggester
 from ..widgets.grid import LiveGrid
 from ..widgets.lines import KeyLine, Line, Scroll, TabLine
@@ -873,6 +874,7 @@ def _contents_rows(plan: ReleasePlan, form: DatasetForm) -> list[tuple[str, str]
         ("coarser by a public rule", ", ".join(plan.recoded_variables)),
         ("identifiers as surrogate keys", ", ".join(plan.surrogate_keys)),
         ("left out, identifiers", ", ".join(plan.identifiers_without_key)),
+        (f"other names, as {form} needs them", derived_names_text(plan, form)),
         ("public/", f"datasets as {form}, codebook, manifest: this leaves the building"),
         ("internal/", "report, recipe, results, examination, manifest: as confidential as the data"),
     ]

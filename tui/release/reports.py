@@ -43,7 +43,12 @@ def report_form(app: AppProtocol, run_id: int) -> tuple[Form, Callable[[dict[str
 
 def proposed_report_file(run_id: int) -> str:
     """Return a file in the working directory whose name is free."""
-    names = (f"run-{run_id}-report{suffix}.html" for suffix in ("", *(f"-{number}" for number in range(2, 1000))))
+    return proposed_file(f"run-{run_id}-report")
+
+
+def proposed_file(stem: str) -> str:
+    """Return a page in the working directory whose name begins with ``stem`` and is free."""
+    names = (f"{stem}{suffix}.html" for suffix in ("", *(f"-{number}" for number in range(2, 1000))))
     return str(
         next((path for path in map(Path.cwd().joinpath, names) if not path.exists()), Path.cwd() / "report.html")
     )

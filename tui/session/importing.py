@@ -8,7 +8,10 @@ from typing import Any
 
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.errors import BadInput
+from sfumato.workspace.errors import StrangeFile
 from sfumato.workspace.ingest.columns import ColumnProfile
+from sfumato.workspace.ingest.dialects import SettingReason, detect_text_format
+from sfumato.workspace.ingest.files import text_head
 from sfumato.workspace.ingest.limits import READ_SECONDS
 from sfumato.workspace.jobs.processes import call_in_process
 from sfumato.workspace.service.importing import (
@@ -61,6 +64,8 @@ def import_in_process(
 def proposed_answer(column: ColumnProfile) -> str:
     """Return how a column is read unless its owner says otherwise, such as ``count`` or ``date:dd.mm.yyyy``."""
     form = column.variable.format
+    if column.variable.role is Role.UNIT:
+        return Role.UNIT.value
     return f"{column.variable.kind}:{form}" if form else str(column.variable.kind)
 
 
@@ -90,16 +95,36 @@ def check_answer(preview: FilePreview, name: str, answer: str) -> str:
         selection_from_answers(preview, {name: answer}).select_columns(preview.columns)
     except BadInput:
         raise BadInput(
-            name, f'"{answer}" is no kind: {", ".join(Kind)}, a form such as date:dd.mm.yyyy, or {LEAVE_OUT}'
+            name,
+            f'"{answer}" is no kind: {", ".join(Kind)}, {Role.UNIT} of several records, a form such as date:dd.mm.yyyy, or {LEAVE_OUT}',
         ) from None
     return answer
 
 
-def import_or_ask_in_process(directory: Path, file: str, project: str) -> ImportOrQuestions:
+def import_or_ask_in_process(
+    directory: Path, file: str, project: str, format_settings: Mapping[str, Any] | None = None
+) -> ImportOrQuestions:
     """Import a file in a process of its own, unless a column has a question.
 
     Raises BadInput and WorkspaceError; then nothing was stored.
     """
     return call_in_process(
-        import_or_ask, directory, file, project, what=f'the import of "{file}"', seconds=READ_SECONDS
+        import_or_ask, directory, file, project, format_settings, what=f'the import of "{file}"', seconds=READ_SECONDS
     )
+
+
+def find_fixed_widths(file: str) -> SettingReason | None:
+    """Return the doubt that a text file has columns of fixed widths, with those that it shows; None for other files.
+
+    Raises BadInput.
+    """
+    try:
+        head = text_head(Path(file))
+    except (OSError, StrangeFile):
+        # a sheet of a workbook after a colon, or a file that the import refuses by its own message
+        return None
+    if not head.strip() or b"\0" in head[:2]:
+        return None
+    found = detect_text_format(head)
+    doubts = (one for one in found.doubtful_settings if one.key == "widths")
+    return next(doubts, None) if found.format.delimiter == " " else None

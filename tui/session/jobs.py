@@ -5,19 +5,31 @@ The engine is imported when it is first needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import agreeing_word, count_noun
 from sfumato.workspace.jobs.settings import DEFAULT_JOBS
 from sfumato.workspace.store.workspace import Workspace
 
 from .command_lines import THEN, Words, computing_options, reading_options, whole_path
-from .messages import ColumnsAsked, CompanionRunsOffered, FileFormatDetected, JobDone, PlanSaved, WorkspaceOpened
+from .messages import (
+    ColumnsAsked,
+    CompanionRunsOffered,
+    FileFormatDetected,
+    JobDone,
+    PlanSaved,
+    ReleasedColumnsRead,
+    ReleasedFileEvaluated,
+    WorkspaceOpened,
+)
 
 if TYPE_CHECKING:
     from sfumato.workspace.plan.drafts import PlanDraft
+    from sfumato.workspace.reporting.released_file import ReleasedFileView
     from sfumato.workspace.service.guided_minimisation import ProjectTable
     from sfumato.workspace.service.importing import ImportResult, ImportSelection
 
@@ -106,6 +118,49 @@ def evaluate_files(
         named = ("evaluate", written if first else whole_path(recipe), "--original", whole_path(original))
         words = (*first, *named, *(word for file in files for word in ("--released", whole_path(file))))
         return JobDone(done.text, run_id, done.worker, "runs", project_id, words)
+
+
+def read_released_columns(file: str) -> ReleasedColumnsRead:
+    """Read the columns of a released file. Raises BadInput."""
+    from .released_file import released_columns_in_process
+
+    path = str(Path(file).expanduser())
+    with _without_option_name():
+        return ReleasedColumnsRead(path, released_columns_in_process(path))
+
+
+def evaluate_released(
+    file: str, columns: Mapping[str, tuple[str, ...]], answers: Mapping[str, Any]
+) -> ReleasedFileEvaluated:
+    """Evaluate one released file with the answers of a form. Raises BadInput."""
+    from sfumato.workspace.reporting.released_file import AnonymityLimits
+
+    from .released_file import evaluate_in_process
+
+    known, sensitive = (list(map(str, answers.get(name, []))) for name in ("known", "sensitive"))
+    limits = AnonymityLimits(*(answers.get(name) for name in ("k", "l", "t")))
+    with _without_option_name():
+        return ReleasedFileEvaluated(evaluate_in_process(file, known, sensitive, limits), columns, answers)
+
+
+@contextmanager
+def _without_option_name() -> Iterator[None]:
+    """Raise BadInput of the block without the option of the command line at which it was raised."""
+    try:
+        yield
+    except BadInput as error:
+        raise BadInput("", error.message) from None
+
+
+def write_released_page(view: ReleasedFileView, path: Path, words: Words) -> JobDone:
+    """Write the page about a released file; ``words`` are those of the command that shows it. Raises BadInput."""
+    from sfumato.workspace.policy.disclosure import INTERNAL
+    from sfumato.workspace.service.released_file import write_released_file_page
+
+    size = write_released_file_page(view, path)
+    return JobDone(
+        f"Page written to {path} ({count_noun(size, 'byte')}). {INTERNAL}", command=(*words, "-o", str(path))
+    )
 
 
 def open_demo(directory: Path) -> JobDone:

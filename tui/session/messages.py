@@ -13,6 +13,7 @@ from textual.message import Message
 if TYPE_CHECKING:
     from sfumato.workspace.ingest.dialects import DetectedFormat
     from sfumato.workspace.plan.drafts import PlanDraft
+    from sfumato.workspace.reporting.released_file import ReleasedFileView
     from sfumato.workspace.service.importing import FilePreview
 
 
@@ -38,6 +39,7 @@ class JobDone(Message):
     project_id: project to open
     command: words of the equivalent command, where there is one
     is_import: whether the project has new data, whose variables have no roles yet
+    asked_in: tab of a project in which the job was asked for; None outside of one
     """
 
     text: str
@@ -47,6 +49,7 @@ class JobDone(Message):
     project_id: int | None = None
     command: tuple[str, ...] = ()
     is_import: bool = False
+    asked_in: str | None = None
 
 
 @dataclass
@@ -75,6 +78,28 @@ class ColumnsAsked(Message):
     project: str
     format_settings: Mapping[str, Any] | None
     preview: FilePreview
+
+
+@dataclass
+class ReleasedColumnsRead(Message):
+    """Columns of a released file that is to be evaluated by itself, each with its first values."""
+
+    file: str
+    columns: Mapping[str, tuple[str, ...]]
+
+
+@dataclass
+class ReleasedFileEvaluated(Message):
+    """Result of the evaluation of one released file.
+
+    view: what it shows
+    columns: its columns, each with its first values
+    answers: variables and limits as they were asked
+    """
+
+    view: ReleasedFileView
+    columns: Mapping[str, tuple[str, ...]]
+    answers: Mapping[str, Any]
 
 
 @dataclass

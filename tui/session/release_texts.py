@@ -9,6 +9,7 @@ from sfumato.workspace.visible_text import replace_unprintable
 
 if TYPE_CHECKING:
     from sfumato.workspace.gate.contents import ReleasePlan
+    from sfumato.workspace.release.forms import DatasetForm
     from sfumato.workspace.service.release import WrittenRelease
 
 
@@ -18,8 +19,16 @@ def released_text(done: WrittenRelease) -> str:
     return f"released to {done.directory}: {count_noun(len(done.files), 'file')}, manifest sha256 {done.manifest_sha256}{unmet}"
 
 
-def release_contents_lines(plan: ReleasePlan) -> list[str]:
-    """Return lines on what is released, variable by variable."""
+def derived_names_text(plan: ReleasePlan, form: DatasetForm) -> str:
+    """Return the columns whose names the program of a form refuses, each with the name in the datasets; empty for none."""
+    from sfumato.workspace.release.tables import written_column_names
+
+    written = written_column_names(form, plan.released_columns)
+    return ", ".join(f"{name} ({other})" for name, other in written.items() if name != other)
+
+
+def release_contents_lines(plan: ReleasePlan, form: DatasetForm) -> list[str]:
+    """Return lines on what is released as files of a form, variable by variable."""
     tables = f"{count_noun(plan.datasets, 'dataset')} of {count_records(plan.records)}, {plan.row_order_text}"
     parts = {
         "replaced": plan.replaced,
@@ -27,6 +36,7 @@ def release_contents_lines(plan: ReleasePlan) -> list[str]:
         "coarser by a public rule": plan.recoded_variables,
         "identifiers as surrogate keys": plan.surrogate_keys,
         "left out, identifiers": plan.identifiers_without_key,
+        f"other names, as {form} needs them": [text] if (text := derived_names_text(plan, form)) else [],
     }
     # Names come after the words, so that no name can be read as words of ours.
     return [tables, *(replace_unprintable(f"{words}: {', '.join(names)}") for words, names in parts.items() if names)]

@@ -68,6 +68,16 @@ class EntryField(Input):
         """Return whether a key is typed without asking the screen first."""
         return key not in self._leaves and super().check_consume_key(key, character)
 
+    async def action_cursor_right(self, select: bool = False) -> None:  # type: ignore[override]  # Textual awaits it
+        """Complete the text if the cursor is at its end, otherwise move right."""
+        # The suggestion may not have come yet, and the key would be lost.
+        suggester = None if select or not self.cursor_at_end or not self.value else self.suggester
+        completed = None if suggester is None else await suggester.get_suggestion(self.value)
+        if completed is not None:
+            self.value, self.cursor_position = completed, len(completed)
+            return
+        super().action_cursor_right(select)
+
 
 class FilterField(EntryField):
     """Field for the words that rows must contain; escape cancels."""

@@ -433,6 +433,11 @@ class LiveGrid(Grid):
     _want: Hashable | None = None
 
     @property
+    def row_keys(self) -> tuple[Hashable, ...]:
+        """Return the keys of the shown rows, in their order."""
+        return self._keys
+
+    @property
     def row_key(self) -> Hashable | None:
         """Return the key of the row under the cursor; None in an empty grid."""
         row = self.row_at(self.cursor)

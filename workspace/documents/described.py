@@ -15,7 +15,7 @@ from sfumato.engine.wording import count_noun
 from ..ingest.file_formats import format_by_name
 from ..release.dossier import ReleaseDossier
 from ..release.surrogate_keys import surrogate_key_variable
-from ..release.tables import names_of_levels, released_levels
+from ..release.tables import names_of_levels, released_levels, written_column_names
 from ..reporting.privacy_promise import promise_sentences
 from ..reporting.user_guide import PublicRelease, describe_released_data, usage_limits
 from ..visible_text import plain_cell
@@ -127,11 +127,15 @@ def _published_columns(dossier: ReleaseDossier) -> list[PublishedColumn]:
     levels = released_levels((dossier.read_released(draw) for draw in range(plan.datasets)), plan.left_out)
     form = format_by_name(dossier.form)
     plain, coded = form.spreadsheet_safe, form.keeps_codes
+    written = written_column_names(dossier.form, plan.released_columns)
     columns = [
         PublishedColumn(
-            _cell_text(name, plain), surrogate_key_variable(name), "a random key in place of the identifier", ()
+            _cell_text(written[name], plain),
+            surrogate_key_variable(name),
+            "a random key in place of the identifier",
+            (),
         )
-        for name in plan.run.recipe.form.surrogate_keys
+        for name in plan.surrogate_keys
     ]
     for variable in plan.run.recipe.released_schema:
         if variable.name in plan.left_out:
@@ -147,7 +151,11 @@ def _published_columns(dossier: ReleaseDossier) -> list[PublishedColumn]:
         date_format = variable.format if plain and variable.date_form is not None else ""
         if date_format:
             treatment += f"; dates are written {date_format}"
-        columns.append(PublishedColumn(_cell_text(variable.name, plain), variable, treatment, categories, date_format))
+        if written[variable.name] != variable.name:
+            treatment += f'; its name is "{variable.name}", which {form.kind} file cannot have'
+        columns.append(
+            PublishedColumn(_cell_text(written[variable.name], plain), variable, treatment, categories, date_format)
+        )
     return columns
 
 

@@ -80,6 +80,12 @@ class ReleasePlan:
         return tuple(name for name in self.left_out if name not in self.surrogate_keys)
 
     @property
+    def released_columns(self) -> tuple[str, ...]:
+        """Return the columns of the datasets, surrogate keys before the variables."""
+        variables = self.run.recipe.released_schema.names
+        return (*self.surrogate_keys, *(name for name in variables if name not in self.left_out))
+
+    @property
     def exposed_variables(self) -> tuple[str, ...]:
         """Return the sensitive variables that a synthetic release would hold unchanged."""
         recipe = self.run.recipe

@@ -22,6 +22,7 @@ ADVICE_BY_CHECK = {
     "disguised_columns": OTHERS,
     "own_values": SMOOTHER,
     "unanimous_classes": CLASSES,
+    "units_unclear": f"{MAKER} whether several records are of one person or household",
     "roles_elsewhere": OTHERS,
     "memorised": SMOOTHER,
     "equal_records": SMOOTHER,

@@ -44,7 +44,7 @@ _ORDER = (
     "weighted_records", "membership_evidence", "disguised_columns", "own_values", "unanimous_classes", "roles_elsewhere", "memorised",
     "equal_records", "extremes", "agreed_values", "kept_weight", "identifying_columns", "small_classes", "formula_cells", "constraints",
     "differencing", "intersections", "privacy_budget", "privacy_delta", "released_before", "earlier_records", "deleted_releases", "kept_tables",
-    "joined_releases", "public_figures", "people_described",
+    "joined_releases", "public_figures", "people_described", "units_unclear",
 )  # fmt: skip
 """The order of the checks in examinations, policies and documents: it is written to files, and stays whatever file a check lies in."""
 CHECKS: tuple[GateCheck, ...] = tuple(

@@ -197,8 +197,9 @@ def _paid_figures(
         assert figure.sensitivity is not None
         gaps = [people * figure.compute(*pair) for pair in _cell_counts_by_dataset(row, plan, confidential, released)]
         noise = draw_discrete_laplace(figure.sensitivity / each, streams.generator("public figures", place))
-        # Rounding to whole records does not raise a sensitivity that is a whole number.
-        noisy = (math.floor(float(np.mean(gaps)) + 0.5) + noise, records)
+        # Rounding to whole records does not raise a sensitivity that is a whole number, if all halves are rounded alike:
+        # a mean gap of 25.5 must not become 25 by the last digit of a sum where one of 26.5 becomes 27.
+        noisy = (math.floor(round(float(np.mean(gaps)), 6) + 0.5) + noise, records)
         written = _row_with_value_alone(row, rules.round_number(noisy_share(noisy)))
         # The first figure carries the cost of the noisy number of records.
         found.append(PublicFigure(written, noisy=noisy, epsilon=each if found else 2 * each))

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+import pandas as pd
+
+from sfumato.engine.data.schema import Kind
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.labels import labels_of
 from sfumato.engine.methods.outputs import QUESTIONS, Output, Question
@@ -15,6 +18,7 @@ from sfumato.engine.recipe.thresholds import threshold_output
 from sfumato.engine.statistics.comparing import distance_from_limit
 from sfumato.engine.statistics.estimated import ValueWithInterval, difference_with_interval
 
+from ..ingest.unit_detection import find_hidden_units, propose_unit
 from ..reporting.questions import BLOCK_FROM, WARN_FROM, unanswered_questions
 from ..reporting.results import row_output
 from ..reporting.words import thresholds_text
@@ -140,6 +144,27 @@ def _check_people_described(case: ExaminedRelease) -> CheckResult:
     if coverage.is_whole:
         return CheckResult(sentences.ALL_DESCRIBED, coverage.share)
     return CheckResult(fill_sentence(sentences.SOME_DESCRIBED, coverage=coverage.text), coverage.share)
+
+
+def _check_units_unclear(case: ExaminedRelease) -> CheckResult:
+    """Look for units of several records that the recipe does not declare."""
+    data = case.exact_records
+    unit = case.recipe.schema.unit
+    if unit is not None:
+        n_units = case.confidential.n_units
+        return CheckResult(fill_sentence(sentences.UNITS_DECLARED, unit=unit, units=n_units, records=len(data)), 0)
+    frame = pd.DataFrame({name: data.column(name) for name in data.schema.names}, copy=False)
+    whole = [v.name for v in data.schema if v.kind in (Kind.CATEGORICAL, Kind.COUNT)]
+    if (proposal := propose_unit(frame, whole)) is not None:
+        message = fill_sentence(
+            sentences.UNITS_SUSPECTED,
+            name=proposal.name, units=proposal.n_units, records=proposal.n_records / proposal.n_units, reason=proposal.reason,
+        )  # fmt: skip
+        return CheckResult(message, 1)
+    if (hidden := find_hidden_units(frame)) is not None:
+        return CheckResult(fill_sentence(sentences.UNITS_HIDDEN, like=hidden.like_share, chance=hidden.chance_share), 1)
+    is_sample = case.recipe.data.sample is not None
+    return CheckResult(sentences.UNITS_NOT_IN_SAMPLE if is_sample else sentences.UNITS_NOT_FOUND, 0)
 
 
 def _check_public_key(case: ExaminedRelease) -> CheckResult:
@@ -374,6 +399,12 @@ RUN_CHECKS = (
         "people who are left out may differ from the others, and then a release without them misleads; it speaks of utility, so it only warns",
         'keep records with a missing value ([data] missing = "keep"), leave out columns that many lack, or suppress less', _check_people_described,
         "up to 5 % of missing values are of little consequence: Schafer (1999)", is_minimum=True, intruder="none",
+    ),
+    GateCheck(
+        "units_unclear", "units of several records that the recipe does not declare", "signs of them", 0, None,
+        "where several records are of one person or household, checks that count records as people hide leaks, and may block honest releases",
+        'give the variable that numbers them role = "unit" under [variables], or leave the warning where each record is a person of its own',
+        _check_units_unclear, "constant columns within a unit and like neighbours, beyond chance: see the manual, Units of several records", intruder="none",
     ),
     GateCheck(
         "public_key", "random numbers that anybody can repeat", "keys", None, 0, "whoever can repeat a release can undo it",

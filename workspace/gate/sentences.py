@@ -303,6 +303,19 @@ THRESHOLDS_SET = "the recipe sets {number:count threshold}"
 FILE_NOT_COUNTED = (
     "an older version did not count the people of the file that the sample was drawn from; run the recipe again"
 )
+UNITS_DECLARED = "{unit} numbers {units:,} units of {records:,} records, which are sampled, held out and judged whole"
+UNITS_SUSPECTED = (
+    "{name} has {units:,} values of {records:.1f} records each and may number households or people over time ({reason}); the recipe counts "
+    "each record as a person"
+)
+UNITS_HIDDEN = (
+    "{like:percent} of the records that follow each other agree in most columns, {chance:percent} of others do: several may be of one person; "
+    "the recipe counts each record as a person"
+)
+UNITS_NOT_IN_SAMPLE = (
+    "no sign in the sample that several records are of one person; a sample rarely has two neighbours of the file"
+)
+UNITS_NOT_FOUND = "no sign that several records are of one person or household"
 ALL_DESCRIBED = "the release describes everybody of the file"
 SOME_DESCRIBED = "the release {coverage}"
 NO_THRESHOLD_SET = "the recipe sets no threshold: nothing was judged by it"

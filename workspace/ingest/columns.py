@@ -8,7 +8,7 @@ identify a record become identifiers (``identifiers``); a column without any val
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from sfumato.engine.data.date_forms import DateForm
 from sfumato.engine.data.schema import Kind, Role, Variable
 from sfumato.engine.wording import count_noun
 
-from .date_votes import DateVote, NearlyDates, is_named_as_birth, vote_on_dates
+from .date_votes import DateVote, NearlyDates, is_named_as_birth, is_regular_series, vote_on_dates
 from .number_signs import write_padded_digits
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .raw_tables import ColumnDescription, RawTable
+    from .unit_detection import HiddenUnits
 
 MAX_CODE_LEVELS = 20
 """Most distinct whole numbers that are taken for codes of levels."""
@@ -44,13 +45,31 @@ MAX_SIGN_LENGTH = 24
 MAX_SIGN_SHARE = 0.3
 """Largest share of the records with a value that signs among numbers may have."""
 SUPPRESSED = "*"
-PLAIN_FORMATS = ("", "SDATE10", "DATETIME20", "%td", "%tc")
-"""Formats of SPSS and Stata that a release has unless a variable says another."""
+CYCLIC_FORMAT = re.compile(r"(WKDAY|MONTH)\d+")
+"""Formats of SPSS that show numbers to 7 or 12 as days of the week or months: these are levels."""
+PLAIN_FORMATS = ("", "SDATE10", "DATETIME20", "%td", "%tc", "YYMMDD10.", "DATETIME20.")
+"""Formats of SPSS, Stata and SAS that a release has unless a variable says another."""
 DAY_AND_MONTH = (("day", "month", "year"), ("month", "day", "year"))
 """Orders of dates whose days and months may be mistaken for each other."""
 NO_VALUE = "no record has a value"
+UNIT_QUESTION = (
+    "it numbers {each}, households or people over time ({why}), which are held out and judged whole; --as {name}=categorical if each "
+    "record is a person of its own"
+)
+HIDDEN_QUESTION = (
+    "neighbours in the file agree in most columns in {like:.0%} of the pairs, others in {chance:.1%}: several records may be of one person, "
+    "so such runs are numbered, held out and judged whole; --leave-out {name} if each record is a person of its own"
+)
 OWN_DATE_QUESTION = "every record has a date of its own; if it names the record, --leave-out {name}"
 BIRTH_QUESTION = "full dates of birth single people out; --leave-out {name}, or --keep {name} to have them"
+TIME_TEXT = r"[+-]?(?:\d+ days?,? )?[+-]?\d{1,3}:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[AaPp][Mm])?"
+"""Times of day and durations, as spreadsheets and programs write them."""
+MIN_TIME_SHARE = 0.95
+"""Share of the different texts that write a time from which a column has times."""
+PLACE_QUESTION = (
+    "most records have a place of their own, within 100 m; if people live there, --leave-out {name}, or --keep {name} to "
+    "have them"
+)
 ROW_NAMES = ("column_1", "row_names", "Unnamed: 0")
 """Names that a first column gets that has none."""
 
@@ -67,6 +86,7 @@ class ColumnProfile:
     question: the other reading of its values that remains, and the option that chooses it; empty where there is none
     signs: values that are taken for missing values, unless the owner says that it has levels
     other_formats: other forms that all its dates fit, in another order of day, month and year
+    orders_units: whether the records of a unit are ordered by it
     """
 
     variable: Variable
@@ -76,6 +96,7 @@ class ColumnProfile:
     question: str = ""
     signs: tuple[str | float, ...] = ()
     other_formats: tuple[str, ...] = ()
+    orders_units: bool = False
 
     @property
     def is_included(self) -> bool:
@@ -83,18 +104,90 @@ class ColumnProfile:
         return not self.exclusion_reasons
 
 
-def profile_columns(raw: RawTable) -> list[ColumnProfile]:
-    """Return a profile of each column of a file, in the file's order."""
+def profile_columns(raw: RawTable, names: Collection[str] | None = None) -> list[ColumnProfile]:
+    """Return a profile of each column of a file, or of those of these ``names``, in the file's order.
+
+    A column that numbers units of several records has the role of one. Where the file has units and numbers none, a
+    profile follows of the variable that would number them. Some of the columns alone do not show units.
+    """
     from .raw_tables import ColumnDescription
+    from .unit_detection import MOST_RECORDS_EXAMINED
 
     about = raw.descriptions
     # R and pandas write the names of rows into a first column without a name
     has_row_names = raw.names[:1] in [(name,) for name in ROW_NAMES] and "column_2" not in raw.names
-    found = [
-        _profile_column(name, values, about.get(name, ColumnDescription()), may_name_rows=has_row_names and place == 0)
-        for place, (name, values) in enumerate(raw.iterate_columns(raw.names))
-    ]
+    found: list[ColumnProfile] = []
+    first_records: dict[str, pd.Series] = {}
+    chosen = raw.names if names is None else tuple(name for name in raw.names if name in names)
+    for name, values in raw.iterate_columns(chosen):
+        description = about.get(name, ColumnDescription())
+        may_name_rows = has_row_names and name == raw.names[0]
+        found.append(_profile_column(name, values, description, may_name_rows=may_name_rows))
+        # of a large file the first records are kept, so that it is not read a second time
+        first_records[name] = values[:MOST_RECORDS_EXAMINED]
+    if names is None:
+        return _propose_units(_settle_date_orders(found), first_records, raw.records)
+    if len(chosen) < len(raw.names) and any(column.other_formats for column in found):
+        # the file's other dates decide which number of a date is the day
+        return [column for column in profile_columns(raw) if column.variable.name in chosen]
     return _settle_date_orders(found)
+
+
+def _propose_units(
+    columns: Sequence[ColumnProfile], first_records: Mapping[str, pd.Series], n_records: int
+) -> list[ColumnProfile]:
+    """Return the columns with the one that numbers units as such, or with one more that numbers hidden units.
+
+    ``first_records`` are values of each column.
+    """
+    import pandas as pd
+
+    from .identifiers import is_named_as_area
+    from .unit_detection import find_hidden_units, propose_unit
+
+    frame = pd.DataFrame({name: values.reset_index(drop=True) for name, values in first_records.items()}, copy=False)
+    candidates = [
+        c.variable.name
+        for c in columns
+        # the records of a county are not those of a household or a person over time
+        if c.variable.kind in (Kind.CATEGORICAL, Kind.COUNT)
+        and c.distinct > 1
+        and not is_named_as_area(c.variable.name)
+    ]
+    proposal = propose_unit(frame, candidates)
+    if proposal is None:
+        hidden = find_hidden_units(frame)
+        return list(columns) if hidden is None else [*columns, _profile_of_hidden_units(hidden, columns, n_records)]
+    whole = n_records == len(frame)
+    each = f"{proposal.n_units:,} units of {proposal.n_records / proposal.n_units:.1f} records each"
+    question = UNIT_QUESTION.format(
+        name=proposal.name, each=each if whole else f"units ({each} at first)", why=proposal.reason
+    )
+    found = []
+    for column in columns:
+        name, variable = column.variable.name, column.variable
+        if name == proposal.name:
+            found.append(
+                replace(column, variable=replace(variable, role=Role.UNIT), exclusion_reasons=(), question=question)
+            )
+            continue
+        # of a large file only the first records were compared
+        if name in proposal.unit_level and whole and column.is_included:
+            variable = replace(variable, level="unit")
+        found.append(replace(column, variable=variable, orders_units=name == proposal.order))
+    return found
+
+
+def _profile_of_hidden_units(hidden: HiddenUnits, columns: Sequence[ColumnProfile], n_records: int) -> ColumnProfile:
+    """Return the profile of a variable that numbers the units of a file that numbers none."""
+    taken = {column.variable.name for column in columns}
+    name = next(one for one in ("unit", *(f"unit_{i}" for i in range(2, len(taken) + 3))) if one not in taken)
+    runs_of = tuple(one for one in hidden.runs_of if one in taken)
+    question = HIDDEN_QUESTION.format(name=name, like=hidden.like_share, chance=hidden.chance_share)
+    variable = Variable(
+        name, Kind.COUNT, Role.UNIT, title="records that follow each other and are alike", runs_of=runs_of
+    )
+    return ColumnProfile(variable, 0, hidden.n_units, question=question)
 
 
 def _settle_date_orders(columns: Sequence[ColumnProfile]) -> list[ColumnProfile]:
@@ -152,7 +245,7 @@ def _profile_column(
     from sfumato.engine.data.missing_codes import mask_missing_codes
     from sfumato.engine.data.spelling import read_numbers
 
-    from .identifiers import identifier_reasons, is_named_as_code
+    from .identifiers import identifier_reasons, is_named_as_code, is_surely_code
 
     as_read = Variable(name, Kind.CATEGORICAL, missing=about.missing)
     records = len(values)
@@ -173,34 +266,43 @@ def _profile_column(
         numbers = read_numbers(present)
         present = numbers if numbers.notna().all() else present
     distinct = int(present.nunique())
-    kind = _kind_from_labels(present, distinct, about) or _kind_from_values(present, distinct)
-    few = ""
-    if (
-        kind is Kind.CATEGORICAL
-        and pd.api.types.is_numeric_dtype(present.dtype)
-        and not about.labels
-        and not about.measure
-    ):
-        kind, few = _kind_of_few_numbers(name, about.title, present, times)
+    shows_time = bool(about.format) and pd.api.types.is_numeric_dtype(present.dtype)
+    kind, few = _kind_of_column(name, present, times, about, shows_time=shows_time)
     variable = Variable(name, kind, labels=non_blank_labels(about.labels), missing=codes, title=about.title)
-    if about.format not in PLAIN_FORMATS and not kind.has_levels:
+    if about.format not in PLAIN_FORMATS:
         variable = replace(variable, format=about.format)
     having = len(present) if times is None else int(times[present.index].sum())
     missing = records - having
     if not distinct:
         return ColumnProfile(variable, missing, 0, (NO_VALUE,))
-    # a column with labelled values is a classification, however many values it has
-    why = () if labelled_values(about, codes) else identifier_reasons(name, present, having)
+    # a column with labelled values is a classification, however many values it has, and times are no numbers of records
+    is_described = shows_time or labelled_values(about, codes)
+    why = () if is_described else identifier_reasons(name, present, having)
+    if (
+        not why
+        and not isinstance(dates, NearlyDates)
+        and kind.has_levels
+        and not shows_time
+        and _are_nearly_all_own(present, distinct, having)
+    ):
+        why = ("nearly every record has a value of its own",)
     if may_name_rows and not why and distinct == having and _has_no_decimals(present):
         why = ("it has no name, as names of rows, and every record has a value of its own",)
     if why and kind in (Kind.CATEGORICAL, Kind.COUNT):
         return ColumnProfile(replace(variable, role=Role.IDENTIFIER), missing, distinct, why)
     if kind is Kind.COUNT and not about.labels and is_named_as_code(name):
         kind = Kind.CATEGORICAL
+        if is_surely_code(name, distinct, having):
+            return ColumnProfile(replace(variable, kind=kind), missing, distinct)
         why_codes = "digits of one length" if _has_one_length(present) else "numbers of such a name"
         question = f"{why_codes} are read as codes; --as {name}=count reads them as numbers"
         return ColumnProfile(replace(variable, kind=kind), missing, distinct, question=question)
-    question = few or _remaining_question(name, present, kind, having)
+    own_time = shows_time and MAX_CODE_LEVELS < distinct == having
+    question = (
+        OWN_DATE_QUESTION.format(name=name)
+        if own_time
+        else few or _remaining_question(name, present, times, kind, having)
+    )
     if isinstance(dates, NearlyDates):
         question = (
             f"all values but {dates.others:,} are dates written {dates.form.text}; it is a date once the file's others are "
@@ -208,10 +310,38 @@ def _profile_column(
         )
     if kind is Kind.DATE and is_named_as_birth(name):
         question = BIRTH_QUESTION.format(name=name)
-    if signs:
+    if signs and not _are_usual_signs(signs):
         rest = " and the rest for numbers" if kind in (Kind.COUNT, Kind.CONTINUOUS) else ""
         question = _question_of_signs(name, signs, rest)
     return ColumnProfile(variable, missing, distinct, question=question, signs=signs)
+
+
+def _kind_of_column(
+    name: str, present: pd.Series, times: NDArray[np.intp] | None, about: ColumnDescription, *, shows_time: bool
+) -> tuple[Kind, str]:
+    """Return the kind of a column, and a question about few small numbers or nothing.
+
+    ``present`` are the values (n,), or the distinct ones (k,) with the number of records of each in ``times``.
+    ``shows_time`` says whether they are numbers that the file shows as times.
+    """
+    import pandas as pd
+
+    distinct = int(present.nunique())
+    kind = _kind_from_labels(present, distinct, about) or _kind_from_values(present, distinct)
+    is_described = bool(about.labels or about.measure)
+    if shows_time and kind.has_levels and not about.labels and not CYCLIC_FORMAT.fullmatch(about.format):
+        # two times are no two levels, just as two days are dates
+        return _kind_of_number(present), ""
+    if kind is Kind.CATEGORICAL and pd.api.types.is_numeric_dtype(present.dtype) and not is_described:
+        return _kind_of_few_numbers(name, about.title, present, times)
+    return kind, ""
+
+
+def _are_usual_signs(signs: Sequence[str | float]) -> bool:
+    """Return whether all signs stand for a missing value in any file, so that among numbers or dates there is no doubt."""
+    from .dialects import AMBIGUOUS_MISSING_WORDS, MISSING_WORDS
+
+    return set(signs) <= set(MISSING_WORDS) - AMBIGUOUS_MISSING_WORDS
 
 
 def _question_of_signs(name: str, signs: Sequence[str | float], rest: str) -> str:
@@ -232,19 +362,27 @@ def _profile_dates(
     dates: DateVote,
 ) -> ColumnProfile:
     """Return the profile of a column whose values have voted to be dates."""
+    from sfumato.engine.data.date_texts import read_dates
+
     if dates.signs:
         present = present[~present.isin(dates.signs)]
     having = len(present) if times is None else int(times[present.index].sum())
     variable = replace(variable, kind=Kind.DATE, format=dates.format, missing=(*variable.missing, *dates.signs))
     distinct = int(present.nunique())
     questions = [
-        *([_question_of_signs(name, dates.signs, " and the rest for dates")] if dates.signs else []),
+        *(
+            [_question_of_signs(name, dates.signs, " and the rest for dates")]
+            if dates.signs and not _are_usual_signs(dates.signs)
+            else []
+        ),
         *dates.questions,
         *([BIRTH_QUESTION.format(name=name)] if is_named_as_birth(name) else []),
         # dates of birth are asked about already
         *(
             [OWN_DATE_QUESTION.format(name=name)]
-            if MAX_CODE_LEVELS < distinct == having and not is_named_as_birth(name)
+            if MAX_CODE_LEVELS < distinct == having
+            and not is_named_as_birth(name)
+            and not is_regular_series(read_dates(present.astype("str").tolist(), dates.form))
             else []
         ),
     ]
@@ -289,21 +427,26 @@ def _signs_of_no_value(present: pd.Series, times: NDArray[np.intp] | None) -> tu
     return tuple(breaking) if of_them <= MAX_SIGN_SHARE * records else suppressed
 
 
+def _kind_of_number(present: pd.Series) -> Kind:
+    """Return the kind of numbers (n,) that are no levels."""
+    return Kind.COUNT if bool((present % 1 == 0).all()) and present.min() >= 0 else Kind.CONTINUOUS
+
+
 def _kind_of_few_numbers(name: str, title: str, present: pd.Series, times: NDArray[np.intp] | None) -> tuple[Kind, str]:
     """Return the kind of few small whole numbers (n,), or (k,) of ``times`` records each, and a question or nothing."""
-    from .few_numbers import may_count, says_quantity
+    from .few_numbers import read_few_numbers
     from .identifiers import is_named_as_code
 
     number = Kind.COUNT if present.min() >= 0 else Kind.CONTINUOUS
     if is_named_as_code(name):
         return Kind.CATEGORICAL, ""
-    counts, doubt = may_count(present, times)
-    if counts or says_quantity(name, title):
+    is_number = read_few_numbers(name, title, present, times)
+    if is_number:
         return number, ""
-    return (
-        Kind.CATEGORICAL,
-        f"few whole numbers are read as codes; --as {name}={number} reads them as numbers" if doubt else "",
+    asked = (
+        "" if is_number is False else f"few whole numbers are read as codes; --as {name}={number} reads them as numbers"
     )
+    return Kind.CATEGORICAL, asked
 
 
 def _has_no_decimals(present: pd.Series) -> bool:
@@ -318,27 +461,63 @@ def _has_one_length(present: pd.Series) -> bool:
     return bool(present.min() >= 10) and len(f"{present.min():.0f}") == len(f"{present.max():.0f}")
 
 
-def _remaining_question(name: str, present: pd.Series, kind: Kind, records: int) -> str:
-    """Return what the values (k,) of a column may be besides its kind, with the option that says so."""
-    from .given_names import may_name_people
-    from .identifiers import MAX_VALUES_EXAMINED, is_named_as_code, is_named_as_number_of_its_own
+def _remaining_question(name: str, present: pd.Series, times: NDArray[np.intp] | None, kind: Kind, records: int) -> str:
+    """Return what the values of a column may be besides its kind, with the option that says so.
 
+    ``present`` are the values (n,), or the distinct ones (k,) with the number of records of each in ``times``.
+    """
+    import pandas as pd
+
+    from .few_numbers import says_quantity
+    from .given_names import may_name_people, names_places
+    from .identifiers import (
+        MAX_VALUES_EXAMINED,
+        is_named_as_code,
+        is_named_as_number_of_its_own,
+        is_named_as_person,
+        names_people,
+        places_records,
+        words_of_name,
+    )
+    from .unit_numbers import may_number_units
+
+    if kind is Kind.DATE and MAX_CODE_LEVELS < present.nunique() == records and not _is_text(present):
+        moments = pd.to_datetime(present, utc=True).dt.tz_localize(None).to_numpy()
+        return "" if is_regular_series(moments) else OWN_DATE_QUESTION.format(name=name)
     # numbers of many lengths are magnitudes: numbers of persons or firms fill one length
     own = kind is Kind.COUNT and MAX_CODE_LEVELS < present.nunique() == records
     # values of a long column come in their own order, not in that of the file
     ascends = len(present) <= UNIQUE_VALUES_FROM and present.is_monotonic_increasing
     if own and (ascends or _has_one_length(present)):
         return f"every record has a number of its own; if it names the record, --leave-out {name}"
+    if kind is Kind.CONTINUOUS and places_records(name, present, records):
+        return PLACE_QUESTION.format(name=name)
     # names that repeat are no identifiers by their number, and would be released as levels
-    if kind is Kind.CATEGORICAL and may_name_people(map(str, present.unique()[:MAX_VALUES_EXAMINED])):
+    is_text = kind.has_levels and _is_text(present)
+    if is_text and names_people(name, present.nunique(), records):
+        return f"its name says that it names somebody or something; if it names people, --leave-out {name}"
+    if (
+        kind is Kind.CATEGORICAL
+        and not names_places(words_of_name(name))
+        and may_name_people(map(str, present.unique()[:MAX_VALUES_EXAMINED]))
+    ):
         return f"many values have a given name; if they name people, --leave-out {name}"
     many = kind is Kind.CATEGORICAL and present.nunique() > MAX_CODE_LEVELS
     if (
         present.nunique() > MAX_CODE_LEVELS
         and kind in (Kind.CATEGORICAL, Kind.COUNT)
-        and is_named_as_number_of_its_own(name)
+        and (is_named_as_number_of_its_own(name) or (is_named_as_person(name) and not says_quantity(name, "")))
     ):
         return f"its name says that it is a number of its own, though values repeat; if it names people, --leave-out {name}"
+    if is_text and many and _write_times(present):
+        return (
+            f"its values are times, which are read as levels; write them as a number of seconds, or --leave-out {name}"
+        )
+    if kind is Kind.COUNT and may_number_units(name, present, times):
+        return (
+            f"its numbers may be those of units, such as schools: --as {name}=categorical reads them as codes; if they "
+            f"number people, --leave-out {name}"
+        )
     if many and (others := _texts_among_numbers(present)) and len(others[0]) <= MAX_SIGN_LENGTH:
         return (
             f'most values are numbers, but {count_noun(len(others), "value")} such as "{others[0]}" '
@@ -347,6 +526,30 @@ def _remaining_question(name: str, present: pd.Series, kind: Kind, records: int)
     if many and not is_named_as_code(name) and write_padded_digits(map(str, present)):
         return f"leading zeros are kept, so the values are codes; --as {name}=count reads them as numbers"
     return ""
+
+
+def _is_text(present: pd.Series) -> bool:
+    """Return whether values (k,) are texts."""
+    import pandas as pd
+
+    return not pd.api.types.is_numeric_dtype(present.dtype) and not pd.api.types.is_datetime64_any_dtype(present.dtype)
+
+
+def _are_nearly_all_own(present: pd.Series, distinct: int, records: int) -> bool:
+    """Return whether nearly all records have a text of their own, which is neither a number nor a time.
+
+    Such texts are names, addresses or words: as levels they would be released as they stand.
+    """
+    from .identifiers import MIN_OWN_SHARE
+
+    many = distinct > MAX_CODE_LEVELS and MIN_OWN_SHARE * records <= distinct
+    return many and _is_text(present) and not _texts_among_numbers(present) and not _write_times(present)
+
+
+def _write_times(present: pd.Series) -> bool:
+    """Return whether nearly all different texts (k,) write a time of day or a duration, such as 1:34:47."""
+    texts = present.astype("str").drop_duplicates()
+    return bool(texts.str.fullmatch(TIME_TEXT).mean() >= MIN_TIME_SHARE)
 
 
 def _texts_among_numbers(present: pd.Series) -> list[str]:
@@ -447,7 +650,7 @@ def _kind_from_labels(present: pd.Series, distinct: int, about: ColumnDescriptio
     if labels and whole and 2 < distinct <= MAX_CODE_LEVELS and ends <= set(labels):
         return Kind.ORDINAL
     if (labels or about.measure == "scale") and distinct > 2:
-        return Kind.COUNT if whole and present.min() >= 0 else Kind.CONTINUOUS
+        return _kind_of_number(present)
     return None
 
 
@@ -464,7 +667,7 @@ def _kind_from_values(present: pd.Series, distinct: int) -> Kind:
         # few small whole numbers are codes more often than counts
         if whole and distinct <= MAX_CODE_LEVELS and present.abs().max() < 100:
             return Kind.CATEGORICAL
-        return Kind.COUNT if whole and present.min() >= 0 else Kind.CONTINUOUS
+        return _kind_of_number(present)
     # 0101 and 20190731 would be read as dates of a compact ISO form; digits with leading zeros are codes
     if write_padded_digits(map(str, present)):
         return Kind.CATEGORICAL

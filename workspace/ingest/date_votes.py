@@ -31,6 +31,8 @@ SURE_DATES = 100
 MAX_FEW_DAYS = 15
 MIN_MANY_DAYS = 25
 """Of ``SURE_DATES`` dates, most days of the month in an order that is dropped beside one with so many days."""
+MIN_MONTHS_OF_FIRSTS, MIN_YEARS_OF_FIRSTS = 6, 3
+"""Months of the year, and years, from which dates that are all the first of a month are a monthly series."""
 MIN_NEAR_SHARE = 0.95
 """Share of the distinct texts that are dates from which the owner of the file is asked about the others."""
 MIN_WEAK_DATES = 3
@@ -41,6 +43,16 @@ MAX_ODD_SHARE = 0.3
 """Largest share of the records that signs of no value among dates may have."""
 MAX_NUMBER = 10.0**9
 """Number from which a column of numbers is none of dates such as 20221005."""
+SECONDS_OF_DAY = 86_400
+SECONDS_BETWEEN = frozenset(
+    [*(part * unit for unit in (1, 60) for part in (1, 2, 5, 10, 15, 20, 30)), *(3600 * part for part in (1, 2, 3, 4, 6, 8, 12))]
+    + [SECONDS_OF_DAY * days for days in (1, 7, 14, 28)]
+)  # fmt: skip
+"""Usual steps of time series within a day, and of days and weeks."""
+MONTHS_BETWEEN = frozenset([1, 2, 3, 6, 12])
+"""Usual steps of time series of months, quarters and years."""
+MIN_REGULAR_SHARE = 0.9
+"""Share of the steps between dates that have one length in a time series with gaps."""
 LAST_YEAR = 9999
 """Year that stands for no date."""
 CENTURY_SPAN = 50
@@ -60,6 +72,10 @@ _LOOKS = (
     re.compile(r"(?P<first>\d{4}|\d{1,2})(?P<sign>[./-])\d{1,2}(?P=sign)(?P<last>\d{4}|\d{1,2})" + _TIME, re.ASCII),
     re.compile(
         r"(?P<first>\d{1,2})(?P<sign>[ ./-]?)(?P<month>[A-Za-z]{3})(?P=sign)(?P<last>\d{4}|\d{2})" + _TIME, re.ASCII
+    ),
+    re.compile(
+        r"(?P<month>[A-Za-z]{3})(?P<sign>[ ./-])(?P<first>\d{1,2})(?P<second>,? |[./-])(?P<last>\d{4}|\d{2})" + _TIME,
+        re.ASCII,
     ),
     re.compile(r"(?P<first>\d{8})" + _TIME, re.ASCII),
 )
@@ -100,7 +116,7 @@ class NearlyDates:
 
 def looks_like_date(cell: str) -> bool:
     """Return whether a text writes a date with signs or a month's name, whether or not the calendar has it."""
-    return any(pattern.fullmatch(cell) for pattern in _LOOKS[:2])
+    return any(pattern.fullmatch(cell) for pattern in _LOOKS[:3])
 
 
 def vote_on_dates(name: str, present: pd.Series, times: NDArray[np.intp] | None) -> DateVote | NearlyDates | None:
@@ -186,9 +202,12 @@ def _vote_of_texts(
 
 
 def _likely_orders(orders: list[str], read: Mapping[str, NDArray[np.datetime64]]) -> list[str]:
-    """Return the orders that fit without those in which the years would be taken for days of the month."""
+    """Return the orders that fit without those in which the years, or the first of each month, would be other days."""
     import numpy as np
 
+    firsts = [order for order in orders if _are_firsts_of_months(read[order])]
+    if firsts:
+        return firsts
     days = {}
     for order in orders:
         moments = read[order][~np.isnat(read[order])].astype("datetime64[D]")
@@ -197,6 +216,18 @@ def _likely_orders(orders: list[str], read: Mapping[str, NDArray[np.datetime64]]
         days[order] = len(np.unique(moments - moments.astype("datetime64[M]").astype("datetime64[D]")))
     many = max(days.values()) >= MIN_MANY_DAYS
     return [order for order in orders if not (many and days[order] <= MAX_FEW_DAYS)]
+
+
+def _are_firsts_of_months(moments: NDArray[np.datetime64]) -> bool:
+    """Return whether dates are the first of many months in several years: read otherwise, all would lie in January."""
+    import numpy as np
+
+    days = np.unique(moments[~np.isnat(moments)].astype("datetime64[D]"))
+    months = np.unique(days.astype("datetime64[M]"))
+    of_year = np.unique(months.astype(np.int64) % 12)
+    years = np.unique(days.astype("datetime64[Y]"))
+    is_first = bool((days == months.astype("datetime64[D]")).all()) if len(days) == len(months) else False
+    return is_first and len(of_year) >= MIN_MONTHS_OF_FIRSTS and len(years) >= MIN_YEARS_OF_FIRSTS
 
 
 def _looks_of_some(values: pd.Series, most: int) -> list[re.Match[str]]:
@@ -225,6 +256,8 @@ def _orders_of_look(look: re.Match[str]) -> tuple[str, ...]:
     if parts.get("month"):
         month = parts["month"]
         token = "MON" if month.isupper() else "mon" if month.islower() else "Mon"
+        if "second" in parts:
+            return (f"{token}{sign}d{parts['second']}{year}{time}",)
         return (f"d{sign}{token}{sign}{year}{time}",)
     if len(parts["first"]) == 4:
         return (f"yyyy{sign}m{sign}d{time}",)
@@ -281,7 +314,8 @@ def _questions(
 
     from sfumato.engine.data.date_texts import write_dates
 
-    if form.text.startswith("yyyymmdd"):
+    # steps of a week, or to the next month, are regular in dates and not in numbers
+    if form.text.startswith("yyyymmdd") and not is_regular_series(moments[is_date]):
         yield f"numbers that are all dates are read as {form.text}; --as {name}=count reads them as numbers"
     years = moments[is_date].astype("datetime64[Y]").astype(np.int64) + 1970
     if form.has_short_year:
@@ -295,6 +329,32 @@ def _questions(
     written = write_dates(moments[first], form)
     if any(texts[i] != text for i, text in zip(first.tolist(), written, strict=True)):
         yield f"the file writes dates in more than one way, a release writes them all as {form.text}"
+
+
+def is_regular_series(moments: NDArray[np.datetime64]) -> bool:
+    """Return whether dates (n,) follow each other in the order of the file, with nearly all steps of one usual length.
+
+    They are those of a time series, such as the weather of each day, and none of people. Dates on one day of the month,
+    or on its last, follow each other by months.
+    """
+    import numpy as np
+
+    if len(moments) < 3 or np.isnat(moments).any():
+        return False
+    seconds = moments.astype("datetime64[s]")
+    for shift in (0, 1):
+        shifted = seconds + np.timedelta64(shift, "D")
+        months = shifted.astype("datetime64[M]")
+        into_month = (shifted - months.astype("datetime64[s]")).astype(np.int64)
+        # tomorrow is the first of a month
+        of_months = not np.ptp(into_month) and (not shift or into_month[0] < SECONDS_OF_DAY)
+        steps = np.abs(np.diff(months if of_months else seconds).astype(np.int64))
+        lengths, times = np.unique(steps, return_counts=True)
+        length, most = int(lengths[times.argmax()]), int(times.max())
+        is_usual = length in MONTHS_BETWEEN if of_months else length in SECONDS_BETWEEN
+        if is_usual and most >= MIN_REGULAR_SHARE * len(steps):
+            return bool((moments[1:] > moments[:-1]).all() or (moments[1:] < moments[:-1]).all())
+    return False
 
 
 def is_named_as_birth(name: str) -> bool:

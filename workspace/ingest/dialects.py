@@ -31,6 +31,8 @@ MAX_LINES_BELOW = 3
 MIN_ROWS_TO_COMPARE = 10
 MAX_FOOTER_LINES = 40
 MIN_ROWS_ABOVE_NOTE = 3
+MIN_ROWS_OF_NOTES = 2
+"""Fewest rows of words with gaps above a line of names that are taken for notes."""
 MAX_NOTE_LENGTH = 40
 """Most characters of a line below a table that are shown."""
 MAX_NOTES = 3
@@ -565,7 +567,8 @@ def _preamble_rows(rows: list[list[str]]) -> int:
     """Count the rows before the table.
 
     These are the rows before the first row of the usual length, and titles that a spreadsheet padded with empty cells.
-    At most half of the cells of a title are filled, and more than half of those of a later row.
+    At most half of the cells of a title are filled, and more than half of those of a later row; or it is one of several
+    rows of words with gaps above a full line of names.
     """
     if not rows:
         return 0
@@ -574,7 +577,27 @@ def _preamble_rows(rows: list[list[str]]) -> int:
     filled = [sum(bool(cell.strip()) for cell in row) for row in rows[: MAX_PREAMBLE_ROWS + 2]]
     while first + 1 < len(filled) and 2 * filled[first] <= usual and any(2 * n > usual for n in filled[first + 1 :]):
         first += 1
+    first = _row_of_names_below_notes(rows[: MAX_PREAMBLE_ROWS + 1 + SAMPLE_ROWS], first, usual)
     return first if usual > 1 and first <= MAX_PREAMBLE_ROWS else 0
+
+
+def _row_of_names_below_notes(rows: Sequence[list[str]], first: int, usual: int) -> int:
+    """Return the row of names where it is the first without an empty cell, below several rows of notes; otherwise
+    ``first``.
+
+    Numbers or dates stand below some of the names, and none of them in the notes.
+    """
+    at = next((i for i, row in enumerate(rows) if i >= first and _count_filled(row) == len(row) == usual), first)
+    # a line of names may have none for the row names
+    lacks_first = any(not row[0].strip() and _count_filled(row) == usual - 1 for row in rows[first:at])
+    if at == first or at < MIN_ROWS_OF_NOTES or lacks_first or len(rows) < at + 1 + MIN_ROWS_ABOVE_NOTE:
+        return first
+    names, body = [cell.strip() for cell in rows[at]], rows[at + 1 :]
+    columns = [[row[j].strip() for row in body if j < len(row) and row[j].strip()] for j in range(usual)]
+    typed = [bool(column) and sum(map(_is_number_or_date, column)) > 0.8 * len(column) for column in columns]
+    words = [*names, *(cell.strip() for row in rows[first:at] for cell in row)]
+    is_named = len(set(names)) == usual and not any(cell in MISSING_WORDS for cell in names)
+    return at if any(typed) and is_named and not any(map(_is_number_or_date, words)) else first
 
 
 def _detect_header(rows: list[list[str]]) -> SettingReason:
@@ -775,10 +798,12 @@ def _size_of_number(cell: str) -> float | None:
 
 
 def _is_padded_note(row: Sequence[str], above: Sequence[Sequence[str]]) -> bool:
-    """Return whether one cell alone is filled, and not as one of a record that lacks all other values."""
+    """Return whether one cell alone is filled, or few are, and not as those of a record that lacks all other values."""
     place, words = _first_filled(row)
-    if _count_filled(row) != 1 or len(above) < MIN_ROWS_ABOVE_NOTE:
+    if len(above) < MIN_ROWS_ABOVE_NOTE:
         return False
+    if _count_filled(row) != 1:
+        return 2 * _count_filled(row) <= len(row) and _is_unlike_columns(row, above)
     column = [cell for one in above if (cell := one[place].strip())]
     if sum(map(_is_number_or_date, column)) > 0.8 * len(column):
         return not _is_number_or_date(words) and words not in MISSING_WORDS
@@ -787,6 +812,19 @@ def _is_padded_note(row: Sequence[str], above: Sequence[Sequence[str]]) -> bool:
     is_sentence = len(words.split()) > max(most, MOST_WORDS_OF_NAME)
     is_marked = any(sign in words and not any(sign in cell for cell in column) for sign in NOTE_SIGNS)
     return words not in column and (is_sentence or is_marked)
+
+
+def _is_unlike_columns(row: Sequence[str], above: Sequence[Sequence[str]]) -> bool:
+    """Return whether the filled cells of a row are words: some below numbers or dates, the others below other levels."""
+    below_numbers = False
+    for place, cell in ((place, cell.strip()) for place, cell in enumerate(row) if cell.strip()):
+        column = [text for one in above if (text := one[place].strip())]
+        is_typed = bool(column) and sum(map(_is_number_or_date, column)) > 0.8 * len(column)
+        has_levels = 2 * len(set(column)) <= len(column)
+        if _is_number_or_date(cell) or cell in MISSING_WORDS or not (is_typed or (has_levels and cell not in column)):
+            return False
+        below_numbers |= is_typed
+    return below_numbers
 
 
 def number_repeated_names(header: Sequence[str]) -> list[str]:

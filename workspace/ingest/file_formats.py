@@ -9,7 +9,7 @@ import functools
 import importlib
 import importlib.util
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +42,7 @@ class ReadRequest:
     sheet: name of a sheet
     given_keys: keys of ``[data.format]`` that the owner has set, where the others of a sheet are to be detected; None to
         read it as ``form`` says
+    needed: columns that are read at once, others when they are asked for; None for all
     """
 
     place: str = "data.file"
@@ -49,6 +50,7 @@ class ReadRequest:
     form: TextFormat | None = None
     sheet: str = ""
     given_keys: Mapping[str, Any] | None = None
+    needed: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,7 @@ class FileFormat:
     write: raises NotReleased where the format has no room for the dataset
     released_as: format in which data of a format without ``write`` are released
     keeps_codes: released levels are codes, with labels and kinds of missing value
+    name_columns: returns the name under which each column is written, another where the program refuses its own
     spreadsheet_safe: in released texts an apostrophe keeps a spreadsheet program from seeing a formula
     croissant_type: media type by which Croissant's tools know it, where it is another
     required_modules: modules without which it is neither read nor written
@@ -105,6 +108,7 @@ class FileFormat:
     write: Callable[[OutputTable], bytes] | None = None
     released_as: str = ""
     keeps_codes: bool = False
+    name_columns: Callable[[Iterable[str]], Mapping[str, str]] | None = None
     spreadsheet_safe: bool = False
     media_type: str = "application/octet-stream"
     croissant_type: str = ""

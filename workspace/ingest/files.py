@@ -38,7 +38,7 @@ from .raw_tables import RawTable
 from .reserved_names import check_reserved_names
 from .sampling import conform_sampled_values, draw_sample
 from .sources import OpenedFile, SourceFile
-from .whole_units import check_unit_levels, units_of_raw_records
+from .whole_units import check_unit_levels, number_hidden_units, units_of_raw_records
 
 GZIP_SIGNATURE = b"\x1f\x8b"
 GZIP_MEMORY_PARTS = 4
@@ -194,8 +194,9 @@ def read_table(
     form: TextFormat | None = None,
     sheet: str = "",
     given_keys: Mapping[str, Any] | None = None,
+    needed: frozenset[str] | None = None,
 ) -> RawTable:
-    """Read the table of a file.
+    """Read the table of a file; of a large one the ``needed`` columns at once, others when they are asked for.
 
     A text file is read as the format says, an Excel file's first sheet or the one named. Where the table of a sheet
     lies is detected with ``given_keys``, the keys of ``[data.format]`` that the owner has set. Columns of a text file that
@@ -205,7 +206,7 @@ def read_table(
     with bounded_memory(source.size, source.name, place):
         asked = TextFormat.from_table(given_keys) if given_keys else form
         found = _format_for_request(source, asked, sheet, place)
-        request = ReadRequest(place, schema, form, sheet, given_keys)
+        request = ReadRequest(place, schema, form, sheet, given_keys, needed)
         return read_in_subprocess(source, found, request) if found.uses_subprocess else found.read(source, request)
 
 
@@ -279,6 +280,7 @@ def microdata_from_table(
 ) -> Microdata:
     """Sample and conform the filtered records of a file and split off its controls. Raises BadInput."""
     wanted = add_holdout_column(schema, data)
+    raw = number_hidden_units(raw, schema)
     with bounded_memory(source.size, source.name, "data.file"):
         check_reserved_names(wanted.names)
         check_holdout_column(raw, schema, data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 GIVEN_NAMES = frozenset(
     """
@@ -32,6 +32,18 @@ sole traders and firms, and at most 0.09 of the names of places, firms and thing
 """
 MAX_WORDS = 7
 """Most words of a name."""
+
+
+PLACE_WORDS = frozenset(
+    ["airport", "airline", "station", "city", "town", "village", "county", "country", "street", "river"]
+)
+"""Words of a column's name that say that its values name something which is often named after a person."""
+
+
+def names_places(words: Sequence[str]) -> bool:
+    """Return whether the words of a column's name end in a place: a city's name is none of a person, its mayor's is."""
+    nouns = [word for word in words if word not in ("name", "names")]
+    return bool(nouns) and nouns[-1] in PLACE_WORDS
 
 
 def may_name_people(texts: Iterable[str]) -> bool:

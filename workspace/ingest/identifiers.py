@@ -6,7 +6,7 @@ Reasons refer to the column's name and to the form of its values; they never con
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -21,6 +21,10 @@ FREE_TEXT_WORDS = 5
 """Median number of words from which a text is free text."""
 MIN_DISTINCT_SHARE = 0.1
 """Distinct values per record from which a column that is named like an identifier is suspected."""
+MIN_OWN_SHARE = 0.9
+"""Distinct texts per record from which nearly every record has one of its own: a list of people may have a double."""
+MIN_RECORDS_PER_CODE = 5
+"""Mean number of records with each value from which numbers that are named as codes need no question."""
 
 SERIAL_SPAN = 1.5
 """Range of whole numbers, in records, up to which numbers that all differ count the records."""
@@ -139,25 +143,129 @@ CODE_WORDS = frozenset(
     ]
 )
 """Words of a name that say that digits are a code of a classification."""
-LEVEL_WORDS = frozenset(
-    ["category", "class", "type", "state", "county", "country", "region", "province", "district", "municipality"]
-)
+AREA_WORDS = frozenset(["county", "country", "region", "province", "district", "municipality"])
+"""Areas, whose number is a code: the ``county_id`` of a person is no number of the person."""
+LEVEL_WORDS = AREA_WORDS | frozenset(
+    [
+        "category", "class", "type", "state", "department", "dept", "institution", "faculty", "hospital", "clinic", "ward",
+        "centre", "center", "branch", "location", "firm", "company", "abteilung", "klinik", "krankenhaus", "filiale",
+        "gemeinde", "landkreis", "bundesland",
+    ]
+)  # fmt: skip
 """Last words of a name that say so too: a county is a code, the population of a county is none."""
+RELATION_WORDS = frozenset(["of", "per", "in", "by", "from", "to", "each", "pro", "je", "par", "por"])
+"""Words between two nouns, the first of which is what is counted: pupils per class, lines of code."""
+PERSON_WORDS = frozenset(
+    [
+        "surname", "forename", "firstname", "lastname", "fullname", "givenname", "familyname", "vorname", "nachname", "prenom",
+        "prénom", "apellido", "apellidos", "cognome",
+    ]
+)  # fmt: skip
+"""Words of a name that only names of people have."""
+LATITUDE_WORDS = frozenset(["lat", "latitude", "latitud", "latitudine", "breitengrad", "breedtegraad"])
+"""Words of a name that say that a column has the latitudes of places."""
+PERSON_UNITS = frozenset(
+    [
+        "patient", "subject", "respondent", "participant", "proband", "person", "pupil", "student", "employee", "customer",
+        "father", "mother",
+    ]
+)  # fmt: skip
+"""Last words of a name that say that numbers are those of people."""
+UNIT_NUMBER = re.compile(r"(?!num|alumi|plati|mag)[a-zà-ÿ]{2,}(?:num|nr|nbr)")
+"""Words that say that a number is that of a unit: persnum, casenum, hausnr."""
 
 
 def is_named_as_code(name: str) -> bool:
     """Return whether a column's name says that its values are codes of a classification, such as postal codes."""
     words = words_of_name(name)
     return (
-        not CODE_WORDS.isdisjoint(words)
+        _numbers_area(words)
+        or not CODE_WORDS.isdisjoint(words)
         or any(word.endswith("code") for word in words)
-        or any(word in LEVEL_WORDS for word in words[-1:])
+        or (any(word in LEVEL_WORDS for word in words[-1:]) and RELATION_WORDS.isdisjoint(words))
     )
+
+
+def _numbers_area(words: Sequence[str]) -> bool:
+    """Return whether the words of a name say that numbers are those of areas: ``county_id``, not ``patient_id``."""
+    return words[-1:] == ["id"] and not AREA_WORDS.isdisjoint(words[-2:])
+
+
+def _names_area(words: Sequence[str]) -> bool:
+    """Return whether the words of a name end in the name of an area: ``state name``, not ``name``."""
+    from .given_names import names_places
+
+    before = [word for word in words if word not in ("name", "names")][-1:]
+    return names_places(words) or not (AREA_WORDS | {"state"}).isdisjoint(before)
+
+
+def is_named_as_area(name: str) -> bool:
+    """Return whether a column's name ends in an area, such as ``state`` and ``county_id``, which are no people."""
+    words = [word for word in words_of_name(name) if not word.isdigit()]
+    return _numbers_area(words) or not (AREA_WORDS | {"state"}).isdisjoint(words[-1:])
+
+
+def is_named_as_person(name: str) -> bool:
+    """Return whether a name ends in a person: ``patient`` has the number of one, ``patient age`` has none."""
+    words = [word for word in words_of_name(name) if not word.isdigit()]
+    return any(word in PERSON_UNITS for word in words[-1:])
+
+
+def is_surely_code(name: str, distinct: int, records: int) -> bool:
+    """Return whether numbers of a name of codes need no question: the name names one, and each stands in many records.
+
+    distinct: number of different values
+    records: number of records with a value
+    """
+    # the code of a patient is a number of a person
+    of_person = not PERSON_UNITS.isdisjoint(words_of_name(name)) or is_named_as_number_of_its_own(name)
+    return names_a_code(name) and not of_person and records >= MIN_RECORDS_PER_CODE * distinct
+
+
+def names_a_code(name: str) -> bool:
+    """Return whether a name names a code and nothing that a code has: ``zip``, not ``zip population``."""
+    words = [word for word in words_of_name(name) if not word.isdigit()]
+    last = words[-1] if words else ""
+    ends = last in CODE_WORDS | LEVEL_WORDS or last.endswith("code") or _numbers_area(words)
+    # nouns come first in the languages that write it so
+    return RELATION_WORDS.isdisjoint(words) and (ends or words[:1] in (["codice"], ["codigo"], ["código"]))
 
 
 def is_named_as_number_of_its_own(name: str) -> bool:
     """Return whether a column's name says that its values are numbers of records, people or other units."""
-    return not NAME_WORDS[NUMBER_OF_ITS_OWN].isdisjoint(words_of_name(name))
+    words = words_of_name(name)
+    if _numbers_area(words):
+        return False
+    return not NAME_WORDS[NUMBER_OF_ITS_OWN].isdisjoint(words) or any(map(UNIT_NUMBER.fullmatch, words))
+
+
+def places_records(name: str, present: pd.Series, records: int) -> bool:
+    """Return whether a column has latitudes that place most of its records within about 100 m, each at its own.
+
+    ``present`` are the values (n,), or the distinct ones. The longitudes beside them say nothing without them.
+    """
+    if LATITUDE_WORDS.isdisjoint(words_of_name(name)) or not pd.api.types.is_float_dtype(present.dtype):
+        return False
+    different = present.drop_duplicates()
+    if (
+        len(different) <= MAX_LEVELS_NOT_IDENTIFYING
+        or 2 * len(different) < records
+        or float(different.abs().max()) > 90
+    ):
+        return False
+    # two decimals of a degree are a square kilometre
+    return bool(((different * 100) % 1).between(1e-6, 1 - 1e-6).mean() > MIN_FORM_SHARE)
+
+
+def names_people(name: str, distinct: int, records: int) -> bool:
+    """Return whether a column's name says that its texts name people, however few they are.
+
+    A ``name`` may be that of a thing, whose values repeat.
+    """
+    words = words_of_name(name)
+    return not PERSON_WORDS.isdisjoint(words) or (
+        not {"name", "names"}.isdisjoint(words) and not _names_area(words) and 2 * distinct > records
+    )
 
 
 def suspected_identifiers(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
@@ -184,14 +292,16 @@ def identifier_reasons(name: str, present: pd.Series, n_present: int | None = No
     )
     # measurements with decimals may all differ without identifying anybody beyond the file
     whole = not number or bool((present % 1 == 0).all())
-    if len(different) == records and whole and (not number or _number_records(different)):
+    if len(different) == records and whole and (not number or _number_records(different) or names_a_code(name)):
         found.append("every record has a value of its own")
     elif whole and len(different) >= MIN_DISTINCT_SHARE * records:
         found += [
             why
             for why, words in NAME_WORDS.items()
-            # a number is not somebody's name
-            if words & set(words_of_name(name)) and not (number and "names" in why)
+            # a number is not somebody's name, and the name or the number of an area not those of a record
+            if words & set(words_of_name(name))
+            and not ("names" in why and (number or _names_area(words_of_name(name))))
+            and not (why == NUMBER_OF_ITS_OWN and _numbers_area(words_of_name(name)))
         ]
     return tuple(found)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -78,8 +78,8 @@ class ColumnReader(Protocol):
         Raises BadInput and MemoryError.
         """
 
-    def read_written_column(self, name: str) -> pd.Series:
-        """Read a column of all records, (n,), such that cells are equal where the file writes the same.
+    def read_written_columns(self, names: Sequence[str]) -> dict[str, pd.Series]:
+        """Read columns of all records, (n,) each, such that cells are equal where the file writes the same.
 
         Raises BadInput and MemoryError.
         """
@@ -95,9 +95,31 @@ class _FrameColumns:
         """Return the columns of these names, which are all in memory."""
         return {name: self.columns[name] for name in names}
 
-    def read_written_column(self, name: str) -> pd.Series:
-        """Return the values of a column, (n,)."""
-        return self.columns[name].series
+    def read_written_columns(self, names: Sequence[str]) -> dict[str, pd.Series]:
+        """Return the values of columns, (n,) each."""
+        return {name: self.columns[name].series for name in names}
+
+
+@dataclass(frozen=True)
+class _ColumnsWithOneMore:
+    """Columns of a file and one more column that was computed from them."""
+
+    reader: ColumnReader
+    name: str
+    values: pd.Series
+
+    def read_columns(self, names: Sequence[str], max_bytes: int) -> dict[str, ColumnBuffer]:
+        """Read the first columns of these names; the computed one alone."""
+        if names[0] == self.name:
+            return {self.name: ColumnBuffer(self.values)}
+        before = names[: names.index(self.name)] if self.name in names else names
+        return self.reader.read_columns(before, max_bytes)
+
+    def read_written_columns(self, names: Sequence[str]) -> dict[str, pd.Series]:
+        """Read columns of all records, (n,) each."""
+        stored = [name for name in names if name != self.name]
+        found = self.reader.read_written_columns(stored) if stored else {}
+        return {name: self.values if name == self.name else found[name] for name in names}
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,10 +166,20 @@ class RawTable:
 
     @classmethod
     def from_reader(
-        cls, reader: ColumnReader, names: Sequence[str], descriptions: Mapping[str, ColumnDescription] | None = None
+        cls,
+        reader: ColumnReader,
+        names: Sequence[str],
+        descriptions: Mapping[str, ColumnDescription] | None = None,
+        *,
+        needed: Collection[str] | None = None,
     ) -> RawTable:
-        """Create the table whose columns ``reader`` reads; the first columns are read at once. Raises BadInput."""
-        held = reader.read_columns(names, column_buffer_bytes())
+        """Create the table whose columns ``reader`` reads; the first ones of those ``needed`` are read at once.
+
+        Raises BadInput.
+        """
+        # one column at least: its length is the number of records
+        first = names if needed is None else [name for name in names if name in needed] or names[:1]
+        held = reader.read_columns(first, column_buffer_bytes())
         return cls(tuple(names), reader, len(next(iter(held.values()), ())), descriptions or {}, buffered=held)
 
     @property
@@ -165,13 +197,18 @@ class RawTable:
             values = self.buffered[name].series
             yield name, values if self.kept_records is None else values.iloc[self.kept_records]
 
-    def written_column(self, name: str) -> pd.Series:
-        """Return a column (n,) such that cells are equal where the file shows the same: spellings, codes and signs differ.
+    def written_columns(self, names: Sequence[str]) -> dict[str, pd.Series]:
+        """Return columns (n,) such that cells are equal where the file shows the same: spellings, codes and signs differ.
 
-        Kinds of missing value are texts (``.a``). Raises BadInput.
+        Kinds of missing value are texts (``.a``). The file is read once for all of them. Raises BadInput.
         """
-        kept = None if self.written is None else self.written.get(name)
-        values = self.reader.read_written_column(name) if kept is None else kept
+        kept = {} if self.written is None else {name: self.written[name] for name in names if name in self.written}
+        unread = [name for name in names if name not in kept]
+        found = {**kept, **(self.reader.read_written_columns(unread) if unread else {})}
+        return {name: self._mark_kinds_of_missing(name, found[name]) for name in names}
+
+    def _mark_kinds_of_missing(self, name: str, values: pd.Series) -> pd.Series:
+        """Return the kept records of a written column, with its kinds of missing value as texts."""
         values = (values if self.kept_records is None else values.iloc[self.kept_records]).reset_index(drop=True)
         if self.tags is None or name not in self.tags:
             return values
@@ -193,3 +230,17 @@ class RawTable:
         own = kept if self.kept_records is None else self.kept_records[kept]
         # the buffer is shared: it has all records of a column, and ``kept_records`` selects from it
         return replace(self, kept_records=own, tags=None if self.tags is None else self.tags.iloc[kept])
+
+    def with_column(self, name: str, values: pd.Series) -> RawTable:
+        """Return the table with one more column, (n,) for all records of the file, whether kept or not."""
+        return replace(
+            self,
+            names=(*self.names, name),
+            reader=_ColumnsWithOneMore(self.reader, name, values),
+            buffered=dict(self.buffered),
+        )
+
+    @property
+    def with_all_records(self) -> RawTable:
+        """Return the table of all records of the file."""
+        return replace(self, kept_records=None, tags=None)

@@ -21,6 +21,7 @@ from sfumato.engine.data.distinct_values import NO_VALUE_CODE, factorize_column
 from sfumato.engine.recipe.text_format import TextFormat
 
 from .file_formats import ReadRequest
+from .limits import column_buffer_bytes
 from .number_signs import write_padded_digits
 from .raw_tables import ColumnBuffer, RawTable
 from .sources import SOURCE_HEAD_BYTES, SourceFile
@@ -212,12 +213,21 @@ class TextColumns:
         self.source.check_unchanged()
         return found
 
-    def read_written_column(self, name: str) -> pd.Series:
-        """Read the texts of a column, (n,), with blanks around them, missing codes and empty texts. Raises BadInput."""
+    def read_written_columns(self, names: Sequence[str]) -> dict[str, pd.Series]:
+        """Read the texts of columns, (n,) each, with blanks around them, missing codes and empty texts.
+
+        Raises BadInput.
+        """
         untrimmed = replace(self, text=replace(self.text, form=replace(self.text.form, trim=False)))
-        held = _join_coded_texts(untrimmed._read_parts([name], 0, as_text=frozenset([name]), raw=True)[name].parts)
+        found: dict[str, pd.Series] = {}
+        # another pass over the file only for the columns that the memory did not hold
+        while unread := [name for name in names if name not in found]:
+            parts = untrimmed._read_parts(unread, column_buffer_bytes(), as_text=frozenset(unread), raw=True)
+            for name in list(parts):
+                held = _join_coded_texts(parts.pop(name).parts)
+                found[name] = _categorical_column(held.codes, held.series).series
         self.source.check_unchanged()
-        return _categorical_column(held.codes, held.series).series
+        return found
 
     def _read_parsed_columns(self, names: Sequence[str], most_bytes: int) -> dict[str, ColumnBuffer]:
         """Read columns as pandas parses them, and again as text those whose blocks disagree."""
@@ -349,4 +359,4 @@ def read_text_table(source: SourceFile, request: ReadRequest) -> RawTable:
     # a schema says what is a number; without one a column that would lose zeros is one of codes
     codes = request.schema is None
     columns = TextColumns(source, text, tuple(header), separator, known, levels, place, codes)
-    return replace(RawTable.from_reader(columns, header), notes=notes)
+    return replace(RawTable.from_reader(columns, header, needed=request.needed), notes=notes)

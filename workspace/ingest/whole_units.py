@@ -10,10 +10,11 @@ from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.missing_codes import mask_missing_codes
 from sfumato.engine.data.schema import Schema
 from sfumato.engine.data.units import Units
-from sfumato.engine.errors import BadInput
+from sfumato.engine.errors import BadInput, near_miss_hint
 from sfumato.engine.wording import agreeing_word, count_noun
 
 from .raw_tables import RawTable
+from .unit_detection import number_runs
 
 
 def units_of_raw_records(raw: RawTable, schema: Schema, kept: NDArray[np.bool_]) -> Units | None:
@@ -24,6 +25,25 @@ def units_of_raw_records(raw: RawTable, schema: Schema, kept: NDArray[np.bool_])
     present = mask_missing_codes(values, schema[schema.unit])[kept]
     found = Units.from_codes(pd.factorize(present.to_numpy(), use_na_sentinel=True)[0])
     return found if len(found) < len(found.unit_of) else None
+
+
+def number_hidden_units(raw: RawTable, schema: Schema) -> RawTable:
+    """Return the table of a file with the column that numbers its hidden units, where the schema declares one.
+
+    Runs are those of the whole file, whatever records are kept of it. Raises BadInput where a column of them is none of
+    the file.
+    """
+    if schema.unit is None or not schema[schema.unit].runs_of or schema.unit in raw.names:
+        return raw
+    variable = schema[schema.unit]
+    for name in variable.runs_of:
+        if name not in raw.names:
+            raise BadInput(
+                f"variables.{variable.name}.runs_of",
+                f'the file has no column "{name}"{near_miss_hint(name, raw.names)}',
+            )
+    columns = [pd.factorize(values)[0] for _, values in raw.with_all_records.iterate_columns(variable.runs_of)]
+    return raw.with_column(variable.name, pd.Series(number_runs(columns)))
 
 
 def choose_units_of_records(units: Units, records: int, rng: np.random.Generator) -> NDArray[np.bool_]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
+from sfumato.engine.data.declaration import declared_keys
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.recoding import recode_data
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
@@ -37,6 +38,8 @@ from .protection import (
     is_counted,
 )
 
+RECORDS_OF_A_UNIT = 5
+"""Records of a unit that a drafted step with noise counts at most."""
 MAX_PREDICTORS = 10
 MAX_PREDICTOR_LEVELS = 50
 """A predictor of more levels tells single records apart."""
@@ -449,10 +452,33 @@ class _PlanDrafter:
         for method, offer in ranked_offers(case, "synthesis", decline=self._note_declined, joint=True):
             if method.synthesis.privacy.publishable_tables is None:
                 continue
-            step = {"method": method.name, "target": list(case.released), **offer.settings}
+            step = {
+                "method": method.name,
+                "target": list(case.released),
+                **offer.settings,
+                **self._bounded_units(method),
+            }
             self.warnings += [f"{_as_sentence(said)}." for said in offer.missed]
             return [DraftedStep("synthesis", step, f"{_as_sentence(self._package_remark(method) + offer.why)}.")]
         raise BadInput("synthesis", "; ".join(self.declined_methods) or "no method draws all variables from tables")
+
+    def _bounded_units(self, method: Method) -> dict[str, Any]:
+        """Return the settings by which a promise of epsilon is about whole units; none without an epsilon or a unit."""
+        unit = self._unit
+        if not self.is_private or unit is None or not {"unit", "person_records"} <= set(declared_keys(method.spec)):
+            return {}
+        # The largest number in these data would itself tell of a unit.
+        self.warnings.append(
+            f"Of each {unit} {RECORDS_OF_A_UNIT} records are counted, taken at random: set person_records to what is public knowledge about "
+            "the records of one; fewer cost less noise."
+        )
+        return {"unit": unit, "person_records": RECORDS_OF_A_UNIT}
+
+    @property
+    def _unit(self) -> str | None:
+        """Return the variable of the plan that numbers units; None without one."""
+        own = self.table.get("variables", {})
+        return next((name for name, one in own.items() if one.get("role") == Role.UNIT), None)
 
     def _draft_synthesis(self, case: Case) -> list[DraftedStep]:
         """Draft the synthesis: one step for each variable, each predicted from those kept or made before it."""

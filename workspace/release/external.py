@@ -35,10 +35,13 @@ from sfumato.engine.partition.pairs import compared_quasi_identifiers
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import agreeing_word, count_noun
 
-from ..ingest.files import read_frame
+from ..ingest.file_formats import recognise_format
+from ..ingest.files import read_table
+from ..ingest.raw_tables import RawTable
 from ..ingest.sources import SourceFile
 from ..visible_text import plain_cell
-from .tables import names_of_levels
+from .forms import DatasetForm
+from .tables import names_of_levels, written_column_names
 
 SUPPRESSED = ROOT
 Places = NDArray[np.intp]
@@ -123,12 +126,27 @@ def read_external(source: SourceFile, recipe: Recipe, data: Microdata) -> Microd
 def _read_with_labels(source: SourceFile, recipe: Recipe, data: Microdata) -> tuple[pd.DataFrame, Flags]:
     """Return the file's frame with labels as text, and a mask (n,) of its suppressed records."""
     schema = _schema_with_levels(recipe, data)
-    frame = replace_labels_by_codes(read_frame(source, schema), schema)
+    raw = read_table(source, schema)
+    frame = raw.frame.rename(columns=_restored_names(raw, recognise_format(source.head).name, schema))
+    frame = replace_labels_by_codes(frame, schema)
     if not len(frame):
         raise BadInput("data.file", f'"{source.name}" has no records')
     labels = [name for name in recipe.generalised if name in frame.columns]
     frame = frame.assign(**{name: _clean_labels(frame[name], recipe) for name in labels})
     return frame, _find_suppressed(frame, recipe)
+
+
+def _restored_names(raw: RawTable, form: DatasetForm, schema: Schema) -> dict[str, str]:
+    """Return the variable of each column of a released file that has another name, since its program refuses the own."""
+    found = {}
+    for name, written in written_column_names(form, schema.non_identifiers).items():
+        about = raw.descriptions.get(written)
+        # the title keeps a column of another variable, whose name is derived too, from being taken for this one
+        title = schema[name].title or name
+        # a program may have room for a part of it only
+        if name != written and name not in raw.names and about is not None and title.startswith(about.title or "\n"):
+            found[written] = name
+    return found
 
 
 def _find_suppressed(frame: pd.DataFrame, recipe: Recipe) -> Flags:

@@ -26,7 +26,7 @@ from ..policy.disclosure import DisclosureRules
 from .dossier import ReleaseDossier
 from .forms import DatasetForm, keeps_codes
 from .surrogate_keys import surrogate_key_columns
-from .tables import codebook_csv, dataset_bytes, released_levels
+from .tables import DatasetContext, codebook_csv, dataset_bytes, released_levels
 
 KindCounts = Mapping[str, Mapping[str, int]]
 
@@ -140,24 +140,24 @@ def public_files(dossier: ReleaseDossier, key: bytes) -> Iterator[tuple[str, byt
             if named
             else None
         )
-        yield (
-            name,
-            dataset_bytes(
-                table,
-                schema,
-                plan.left_out,
-                dossier.form,
-                rng,
-                levels,
-                note,
-                kinds,
-                kind_names_by_variable(named),
-                surrogate_key_columns(table, recipe.form, key),
-            ),
+        context = DatasetContext(
+            rng=rng,
+            levels=levels,
+            note=note,
+            kinds=kinds,
+            named_kinds=kind_names_by_variable(named),
+            surrogate_keys=surrogate_key_columns(table, recipe.form, key),
         )
+        yield name, dataset_bytes(table, schema, plan.left_out, dossier.form, context)
     original = confidential, dossier.original.schema
     codebook = codebook_csv(
-        schema, levels, plan.left_out, original, kind_names_by_variable(named), recipe.form.surrogate_keys
+        schema,
+        levels,
+        plan.left_out,
+        original,
+        kind_names_by_variable(named),
+        recipe.form.surrogate_keys,
+        dossier.form,
     )
     yield "codebook.csv", codebook.encode()
 

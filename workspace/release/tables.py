@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from io import StringIO
 
 import numpy as np
@@ -30,11 +31,11 @@ def released_levels(tables: Iterable[pa.Table], left_out: Collection[str] = ()) 
     """Return the levels that occur in any of the released tables, by variable, in their order."""
     found: dict[str, dict[str, bool]] = {}
     for table in tables:
-        for field in table.schema:
-            if pa.types.is_dictionary(field.type) and field.name not in left_out:
-                column = table.column(field.name).combine_chunks()
+        for one in table.schema:
+            if pa.types.is_dictionary(one.type) and one.name not in left_out:
+                column = table.column(one.name).combine_chunks()
                 used = set(column.indices.drop_null().unique().to_pylist())
-                known = found.setdefault(field.name, {})
+                known = found.setdefault(one.name, {})
                 for code, level in enumerate(column.dictionary.to_pylist()):
                     known[str(level)] = known.get(str(level), False) or code in used
     # A stored table knows all levels of the confidential data. One that no released record has may belong to the only
@@ -53,40 +54,53 @@ def names_of_levels(variable: Variable, levels: Sequence[str]) -> dict[str, str]
     }
 
 
+@dataclass(frozen=True, kw_only=True)
+class DatasetContext:
+    """Context of a dataset of n records in its release.
+
+    rng: shuffles its rows; None leaves them in their order
+    levels: levels that may be named, of all tables that are released together; None for those of this table
+    note: description of the table, for formats that have room for one
+    kinds: kinds of missing values (n, k), None where no value is missing
+    named_kinds: kinds that may be declared, by variable
+    surrogate_keys: columns of keys (n,), which stand before all others
+    """
+
+    rng: np.random.Generator | None = None
+    levels: LevelsByVariable | None = None
+    note: str = ""
+    kinds: pd.DataFrame | None = None
+    named_kinds: LevelsByVariable = field(default_factory=dict)
+    surrogate_keys: Mapping[str, pd.Series] = field(default_factory=dict)
+
+
 def dataset_bytes(
     table: pa.Table,
     schema: Schema,
     left_out: Collection[str],
     form: DatasetForm,
-    rng: np.random.Generator | None = None,
-    levels: LevelsByVariable | None = None,
-    note: str = "",
-    kinds: pd.DataFrame | None = None,
-    named: LevelsByVariable | None = None,
-    surrogate_keys: Mapping[str, pd.Series] | None = None,
+    context: DatasetContext = DatasetContext(),
 ) -> bytes:
     """Return a stored table (n rows) as a file of ``form``, without the columns ``left_out``, the rest in their order.
 
-    With ``rng`` its rows are shuffled. ``levels`` are those of all tables that are released together, where there are
-    several; ``note`` says what the table is, where the format has room for it. A format that keeps codes has labels
-    too, and the ``kinds`` (n, k) of missing values, of which those ``named`` may be declared. ``surrogate_keys`` (n,) stand
-    in columns before all others. Raises NotReleased where the form has no room for what there is.
+    A format that keeps codes has labels and kinds of missing value too. Raises NotReleased where the form has no room
+    for what there is.
     """
     written = format_by_name(form)
     if written.write is None:
         raise NotReleased(f"{written.kind} file cannot be written; choose another --format")
     variables = {variable.name: variable for variable in schema}
     names = [name for name in table.column_names if name not in left_out]
-    levels = released_levels([table], left_out) if levels is None else levels
+    levels = released_levels([table], left_out) if context.levels is None else context.levels
     frame = table.select(names).to_pandas()
-    for at, (name, keys) in enumerate((surrogate_keys or {}).items()):
+    for at, (name, keys) in enumerate(context.surrogate_keys.items()):
         frame.insert(at, name, keys.to_numpy())
         names.insert(at, name)
         variables[name] = surrogate_key_variable(name)
-    kinds = pd.DataFrame(index=frame.index) if kinds is None else kinds
+    kinds = pd.DataFrame(index=frame.index) if context.kinds is None else context.kinds
     # As columns of the frame, so that a shuffle keeps each kind with its record.
     frame = frame.assign(**{f"{KIND_COLUMN_PREFIX}{name}": kinds[name] for name in kinds})
-    frame = frame if rng is None else _shuffle_rows(frame, rng)
+    frame = frame if context.rng is None else _shuffle_rows(frame, context.rng)
     told = frame[[f"{KIND_COLUMN_PREFIX}{name}" for name in kinds]].set_axis(list(kinds), axis=1)
     frame = frame[names]
     if not written.keeps_codes:
@@ -97,7 +111,7 @@ def dataset_bytes(
             name: _rename_levels(frame[name], names_of_levels(variables[name], levels.get(name, ()))) for name in names
         }
         frame = frame.assign(**called)
-    return written.write(OutputTable(frame, variables, levels, told, named or {}, note))
+    return written.write(OutputTable(frame, variables, levels, told, context.named_kinds, context.note))
 
 
 def _shuffle_rows(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
@@ -121,6 +135,12 @@ def _rename_levels(values: pd.Series, names: Mapping[str, str]) -> pd.Series:
     return values.cat.rename_categories([names.get(str(level), str(level)) for level in values.cat.categories])
 
 
+def written_column_names(form: DatasetForm, names: Iterable[str]) -> Mapping[str, str]:
+    """Return the name under which a form writes each of a dataset's columns: another where its program refuses the own."""
+    name_columns = format_by_name(form).name_columns
+    return {name: name for name in names} if name_columns is None else name_columns(names)
+
+
 def codebook_csv(
     schema: Schema,
     levels: LevelsByVariable,
@@ -128,18 +148,23 @@ def codebook_csv(
     original: tuple[pa.Table, Schema] | None = None,
     named: LevelsByVariable | None = None,
     surrogate_keys: Sequence[str] = (),
+    form: DatasetForm = "csv",
 ) -> str:
-    """Return a CSV table of the title and kind of each variable, with a line for each of its labelled ``levels``.
+    """Return a CSV table of the title, kind and format of each variable, with a line for each of its labelled ``levels``.
 
     ``original`` has the confidential table: a variable whose levels the release has turned into numbers has a line for
     what 0 and 1 were. ``named`` are the kinds of missing value that the datasets distinguish, ``surrogate_keys`` the
-    columns of keys.
+    columns of keys. A variable that the datasets have under another name, since the program of their ``form`` refuses
+    its own, has that name in the last column.
     """
     text = StringIO()
     lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(("variable", "title", "kind", "code", "label"))
+    lines.writerow(("variable", "title", "kind", "code", "label", "format", "name_in_datasets"))
+    released = [name for name in schema.names if name not in left_out]
+    written = written_column_names(form, [*surrogate_keys, *released])
+    others = {name: plain_cell(other) if other != name else "" for name, other in written.items()}
     for key in map(surrogate_key_variable, surrogate_keys):
-        lines.writerow([leading_cell(key.name), key.title, key.kind.value, "", ""])
+        lines.writerow([leading_cell(key.name), key.title, key.kind.value, "", "", "", others[key.name]])
     for variable in schema:
         if variable.name not in left_out:
             names = names_of_levels(variable, levels.get(variable.name, ())) or _meanings_of_numbers(variable, original)
@@ -148,7 +173,7 @@ def codebook_csv(
             }
             about = [leading_cell(variable.name), plain_cell(variable.title), variable.kind.value]
             for level in [*names.items(), *missing.items()] or [("", "")]:
-                lines.writerow([*about, *map(plain_cell, level)])
+                lines.writerow([*about, *map(plain_cell, (*level, variable.format)), others[variable.name]])
     return text.getvalue()
 
 

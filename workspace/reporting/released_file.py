@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sfumato.engine.partition.released_file import ReleasedFileAnonymity
+# A process that answers with a view reads the types of its fields.
+from sfumato.engine.partition.released_file import Diversity, ReleasedFileAnonymity, SensitiveVariable
 from sfumato.engine.wording import agreeing_word, count_noun
 
+from ..policy.disclosure import MARKING
 from ..visible_text import replace_unprintable
 from .tables import DisplayCell, DisplayTable, table_from_titles
+
+if TYPE_CHECKING:
+    from .document import Document
 
 UNSEEN = (
     "One file cannot show whether values are synthetic or have noise, whom other files or knowledge would re-identify, "
@@ -63,14 +68,15 @@ class ReleasedFileView:
         if self.limits.k is not None:
             yield LimitVerdict("k", "", self.found.compared_k, self.limits.k)
         if not self.found.sensitive:
+            # no variable was named
             for key, limit in (("l_distinct", self.limits.l), ("t", self.limits.t)):
                 if limit is not None:
                     yield LimitVerdict(key, "", None, limit)
         for one in self.found.sensitive:
             if self.limits.l is not None:
-                yield LimitVerdict("l_distinct", one.name, one.l_distinct, self.limits.l)
+                yield LimitVerdict("l_distinct", one.name, one.compared_l, self.limits.l)
             if self.limits.t is not None:
-                yield LimitVerdict("t", one.name, one.t, self.limits.t)
+                yield LimitVerdict("t", one.name, one.compared_t, self.limits.t)
 
     @property
     def are_limits_met(self) -> bool:
@@ -83,6 +89,7 @@ class ReleasedFileView:
             "disclosure": "internal",
             "file": self.file,
             **asdict(self.found),
+            "sensitive": [_sensitive_to_dict(one) for one in self.found.sensitive],
             "compared_k": self.found.compared_k,
             "suppressed_cells": self.found.suppressed_cells,
             "other_columns": list(self.other_columns),
@@ -91,15 +98,25 @@ class ReleasedFileView:
         }
 
 
+def _sensitive_to_dict(one: SensitiveVariable) -> dict[str, Any]:
+    """Return the numbers of a sensitive variable: in the worst class, in the suppressed records, and those of limits."""
+    classes = dict.fromkeys(("l_distinct", "l_entropy", "t")) if one.classes is None else asdict(one.classes)
+    suppressed = None if one.suppressed is None else asdict(one.suppressed)
+    return {
+        "name": one.name, "missing": one.missing, **classes, "suppressed": suppressed,
+        "compared_l": one.compared_l, "compared_t": one.compared_t,
+    }  # fmt: skip
+
+
 def _failure(verdict: LimitVerdict) -> str:
     """Return why a limit is not met: the value, or that there is none."""
     return "not computed" if verdict.value is None else "not met"
 
 
-def released_file_text(view: ReleasedFileView) -> str:
+def released_file_sentences(view: ReleasedFileView) -> list[str]:
     """Return what the file shows in sentences."""
     found = view.found
-    lines = [f"{replace_unprintable(view.file)}: {count_noun(found.records, 'record')}"]
+    lines = [f"{replace_unprintable(view.file)}: {count_noun(found.records, 'record')}."]
     if found.k is None:
         lines.append("Every record has all known cells suppressed: there is no class, and k is not computed.")
     else:
@@ -118,10 +135,13 @@ def released_file_text(view: ReleasedFileView) -> str:
     )
     if out:
         fewer = found.compared_k != found.k
-        compared = f", so that a limit on k is compared with {found.compared_k:,}" if fewer else ""
-        lines.append(f"k, l and t say nothing of them: a person whose values no class has is among them{compared}.")
+        compared = f" A limit on k is compared with {found.compared_k:,}." if fewer else ""
+        lines.append(
+            "These records are a group apart, since a person whose values no class has is among them. Limits on l and t "
+            f"are for that group too.{compared}"
+        )
     if not found.sensitive:
-        lines.append("l and t are not computed: no sensitive variable is named, or no record is in a class.")
+        lines.append("l and t are not computed: no sensitive variable is named.")
     if missing := sum(one.missing for one in found.sensitive):
         lines.append(
             f"{count_noun(missing, 'cell')} of the sensitive variables {agreeing_word(missing, 'is', 'are')} missing or "
@@ -130,7 +150,64 @@ def released_file_text(view: ReleasedFileView) -> str:
     if view.other_columns:
         named = ", ".join(map(replace_unprintable, view.other_columns))
         lines.append(f"Not looked at: {named}. Whoever knows one of them may tell the records of a class apart.")
-    return "\n".join(lines)
+    return lines
+
+
+def limits_sentence(view: ReleasedFileView) -> str:
+    """Return whether the limits are met: ``1 of 3 limits is not met: k``."""
+    if not view.verdicts:
+        return "No limit was set: these are numbers without a verdict."
+    missed = [" of ".join(filter(None, (one.key, one.target))) for one in view.verdicts if not one.is_met]
+    if not missed:
+        return f"{count_noun(len(view.verdicts), 'limit')} of this file {agreeing_word(len(view.verdicts), 'is', 'are')} met."
+    verb = agreeing_word(len(missed), "is", "are")
+    named = ", ".join(map(replace_unprintable, missed))
+    return f"{len(missed)} of {count_noun(len(view.verdicts), 'limit')} {verb} not met: {named}."
+
+
+def released_file_tables(view: ReleasedFileView) -> list[DisplayTable]:
+    """Return the tables of limits, known and sensitive variables, without those that are empty."""
+    tables = [limits_table(view)] if view.verdicts else []
+    tables.append(known_columns_table(view))
+    return [*tables, sensitive_columns_table(view)] if view.found.sensitive else tables
+
+
+def released_file_lines(view: ReleasedFileView) -> list[str]:
+    """Return all that the tables show as lines for reading aloud, a verdict or a variable on each."""
+    verdicts = [
+        f"{'met' if one.is_met else _failure(one)}: {' of '.join(filter(None, (one.key, one.target)))} "
+        f"{'not computed' if one.value is None else format(one.value, '.4g')}, {_limit_text(one)}"
+        for one in view.verdicts
+    ]
+    known = [
+        f"{one.name}: {count_noun(one.values, 'value')}, {count_noun(one.intervals, 'interval')} and {one.masked:,} with * "
+        f"among them; {count_noun(one.suppressed, 'suppressed cell')}"
+        for one in view.found.known
+    ]
+    sensitive = [
+        f"{name}, {group}: {count_noun(own.l_distinct, 'different value')}, entropy l {own.l_entropy:.3g}, distance t {own.t:.3g}"
+        for name, group, own in _diversities(view)
+    ]
+    return [*verdicts, *known, *sensitive]
+
+
+def released_file_document(view: ReleasedFileView) -> Document:
+    """Return the page about what one file shows by itself."""
+    # Pages load the library of figures, for which a screen need not wait.
+    from .document import BulletList, Chapter, Document, Paragraph
+
+    limits = [limits_table(view)] if view.verdicts else []
+    sensitive = [Chapter("Sensitive variables", [sensitive_columns_table(view)])] if view.found.sensitive else []
+    parts = [
+        Chapter("Limits", [Paragraph(limits_sentence(view), is_strong=True), *limits]),
+        Chapter("Classes and suppressed records", [BulletList(released_file_sentences(view)[1:])]),
+        Chapter("Known variables", [known_columns_table(view)]),
+        *sensitive,
+        Chapter("What one file cannot show", [Paragraph(UNSEEN)]),
+    ]
+    summary = f"{count_noun(view.found.records, 'record')}, without the confidential file."
+    title = f"What {replace_unprintable(view.file)} shows by itself"
+    return Document(title, MARKING, parts, summary=summary, kind="what one anonymised file shows")
 
 
 def known_columns_table(view: ReleasedFileView) -> DisplayTable:
@@ -146,28 +223,33 @@ def known_columns_table(view: ReleasedFileView) -> DisplayTable:
         for one in view.found.known
     ]
     return table_from_titles(
-        ("known variable", "suppressed", "values", "of them intervals", "of them with *"), rows, right=(1, 2, 3, 4)
+        ("known", "suppressed", "values", "of them intervals", "of them with *"), rows, right=(1, 2, 3, 4)
     )
 
 
 def sensitive_columns_table(view: ReleasedFileView) -> DisplayTable:
     """Return the diversity of each sensitive variable in its worst class."""
+    missing = {one.name: one.missing for one in view.found.sensitive}
     rows: list[list[DisplayCell | str]] = [
-        [
-            replace_unprintable(one.name),
-            f"{one.missing:,}",
-            f"{one.l_distinct:,}",
-            f"{one.l_entropy:.3g}",
-            f"{one.t:.3g}",
-        ]
-        for one in view.found.sensitive
-    ]
+        [replace_unprintable(name), f"{missing[name]:,}", group, f"{own.l_distinct:,}", f"{own.l_entropy:.3g}", f"{own.t:.3g}"]
+        for name, group, own in _diversities(view)
+    ]  # fmt: skip
     return table_from_titles(
-        ("sensitive variable", "missing", "distinct l", "entropy l", "distance t"),
-        rows,
-        right=(1, 2, 3, 4),
-        title="Worst class",
+        ("sensitive", "missing", "records", "distinct l", "entropy l", "distance t"), rows, right=(1, 3, 4, 5)
     )
+
+
+def _diversities(view: ReleasedFileView) -> Iterator[tuple[str, str, Diversity]]:
+    """Yield each sensitive variable with the name and the diversity of its worst class, and of the suppressed records."""
+    for one in view.found.sensitive:
+        for group, own in (("worst class", one.classes), ("suppressed", one.suppressed)):
+            if own is not None:
+                yield one.name, group, own
+
+
+def _limit_text(verdict: LimitVerdict) -> str:
+    """Return the limit of a verdict: ``at least 5``."""
+    return f"{'at most' if verdict.key == 't' else 'at least'} {verdict.limit:g}"
 
 
 def limits_table(view: ReleasedFileView) -> DisplayTable:
@@ -178,7 +260,7 @@ def limits_table(view: ReleasedFileView) -> DisplayTable:
             one.key,
             replace_unprintable(one.target),
             "" if one.value is None else f"{one.value:.4g}",
-            f"{'at most' if one.key == 't' else 'at least'} {one.limit:g}",
+            _limit_text(one),
         ]
         for one in view.verdicts
     ]

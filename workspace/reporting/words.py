@@ -17,8 +17,11 @@ from sfumato.engine.data.schema import SURVEY_SETTING
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.wording import agreeing_word, count_noun, count_records, format_percent, record_noun
 
+from ..visible_text import replace_unprintable
+
 if TYPE_CHECKING:
     from sfumato.engine.recipe.thresholds import Verdict
+    from sfumato.engine.statistics.missing_by_group import AffectedGroup
 
 FAMILY_HEADINGS = {
     "synthesis": "Privacy account",
@@ -96,6 +99,16 @@ def interval_text(lower: float | None, upper: float | None) -> str:
 def holdout_text(controls: int) -> str:
     """Return the number of hold-out records and their purpose; empty for none."""
     return f"{count_noun(controls, 'hold-out record')}, kept from synthesis to calibrate attacks" if controls else ""
+
+
+def affected_group_text(group: AffectedGroup, verb: str) -> str:
+    """Return of which group most records lack a value: ``Of region = islands 45 of 58 (78 %) are dropped, of all others ...``."""
+    own, others = (
+        f"{lacking:,} of {records:,} ({format_percent(lacking / records)})"
+        for lacking, records in ((group.lacking, group.records), (group.other_lacking, group.other_records))
+    )
+    named = replace_unprintable(f"{group.variable} = {group.level}")
+    return f"Of {named} {own} {verb}, of all others {others}"
 
 
 def records_and_dropped_text(records: int, dropped: int | None = None) -> str:

@@ -20,12 +20,14 @@ from sfumato.engine.methods.table_profile import profile_table
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.statistics.missing_by_group import AffectedGroup, find_affected_group
 from sfumato.engine.wording import format_percent, join_names
 
 from ..errors import NotFound
 from ..gate.questions import limits_with_sources
 from ..ingest.columns import profile_columns, records_with_missing
 from ..ingest.files import find_source, microdata_from_table
+from ..ingest.whole_units import number_hidden_units
 from ..jobs.memory import local_memory_limit
 from ..jobs.settings import DEFAULT_JOBS
 from ..jobs.task_costs import MeasuredCosts, measure_recent_costs
@@ -35,6 +37,7 @@ from ..plan.drafts import find_draft
 from ..plan.hierarchies import proposed_hierarchies
 from ..policy.installed_packages import trusted_packages
 from ..policy.policy import Policy, read_policy_of_workspace
+from ..reporting.words import affected_group_text
 from ..store.workspace import Workspace
 from .costs import estimate_run_cost, run_cost_text
 from .importing import EVERYTHING, ImportSelection, draft_recipe, read_source
@@ -97,10 +100,14 @@ def draft_project(
         )
     source = DataSource.from_table(table.get("data", {}))
     data = conform_to_schema(records.frame, schema, source.missing).dropped_after(records)
+    affected = None
+    if data.dropped and source.missing is MissingPolicy.DROP:
+        whole = conform_to_schema(records.frame, schema, MissingPolicy.KEEP)
+        affected = find_affected_group(whole, whole.any_missing_mask(schema.names))
     policy = read_policy_of_workspace(directory)
     if wanted.tables and wanted.epsilon is None:
         wanted = replace(wanted, epsilon=policy.epsilon)
-    return draft_for_records(toml, table, data, wanted, policy, earlier)
+    return draft_for_records(toml, table, data, wanted, policy, earlier, affected)
 
 
 def draft_file(
@@ -121,6 +128,7 @@ def draft_file(
     # A column that is given a role is no identifier, even where an import would suspect one.
     asked = ImportSelection(keep=tuple(name for name in (*roles.quasi_identifiers, *roles.sensitive) if name in there))
     columns = [column for column in asked.select_columns(found) if column.distinct or not column.is_included]
+    raw = number_hidden_units(raw, Schema(tuple(c.variable for c in columns if c.variable.role is Role.UNIT)))
     incomplete = int(records_with_missing(raw, columns).sum()), raw.records
     toml = draft_recipe(asked.data_source(path, form, columns), Path(source.name).stem, columns, incomplete)
     table = assign_roles(read_toml(toml), roles)
@@ -131,12 +139,12 @@ def draft_file(
 
 
 def _schema_without_identifiers(table: Mapping[str, Any]) -> Schema:
-    """Return the variables whose values a draft reads: all but identifiers. Raises BadInput."""
+    """Return the variables whose values a draft reads: all but identifiers of records. Raises BadInput."""
     own = table.get("variables", {})
     if not isinstance(own, Mapping):
         raise BadInput("variables", "must be a table, [variables]")
     found = (Variable.from_table(name, one, f"variables.{name}") for name, one in own.items())
-    return Schema(tuple(variable for variable in found if not variable.role.is_identifier))
+    return Schema(tuple(variable for variable in found if variable.role is not Role.IDENTIFIER))
 
 
 def draft_for_records(
@@ -146,20 +154,25 @@ def draft_for_records(
     wanted: DraftRequest,
     policy: Policy,
     earlier: MeasuredCosts | None = None,
+    affected: AffectedGroup | None = None,
 ) -> DraftedText:
-    """Draft a plan for records; ``table`` is the content of ``toml``, possibly with other roles. Raises BadInput."""
+    """Draft a plan for records; ``table`` is the content of ``toml``, possibly with other roles.
+
+    ``affected`` is the group of which most were dropped from the records. Raises BadInput.
+    """
     known = data.schema.names_by_role(Role.QUASI_IDENTIFIER)
     # The draft decides whose values must be complete; those of another draft are of other quasi-identifiers.
     own = {key: value for key, value in table.get("data", {}).items() if key != "complete_cases"}
     lacking = [name for name in known if data.missing_mask(name).any()]
     if lacking and choose_goal(data.schema, wanted) == "anonymisation":
+        affected = find_affected_group(data, data.any_missing_mask(lacking)) or affected
         # No class covers a missing value. What the other variables lack is no reason to leave a person out.
         own = {**own, "missing": MissingPolicy.KEEP.value, "complete_cases": lacking}
         data = conform_to_schema(data.frame, data.schema, MissingPolicy.KEEP, complete_cases=lacking).dropped_after(
             data
         )
     table = {**table, "data": own}
-    warnings = _dropping_warnings(data, own.get("rows") or "people")
+    warnings = _dropping_warnings(data, own.get("rows") or "people", affected)
 
     def problem(planned: Mapping[str, Any]) -> BadInput | None:
         """Return what is wrong with a planned recipe on the data, or None."""
@@ -185,16 +198,18 @@ def draft_for_records(
     )
 
 
-def _dropping_warnings(data: Microdata, noun: str) -> tuple[str, ...]:
-    """Return a warning about who is dropped for a missing value; none where nobody is."""
+def _dropping_warnings(data: Microdata, noun: str, affected: AffectedGroup | None) -> tuple[str, ...]:
+    """Return a warning about who is dropped for a missing value, and of which group most; none where nobody is."""
     if not data.dropped:
         return ()
     counts = sorted(data.missing_counts.items(), key=lambda one: -one[1])
     names = join_names([f"{name} ({count:,})" for name, count in counts if count])
     of = f" of {data.file_records:,} {noun}" if data.file_records else f" {noun}"
     lacking = f" of {names}" if names else ""
+    more = "" if affected is None else f" {affected_group_text(affected, 'are dropped')}."
     return (
-        f"{data.dropped:,}{of} ({format_percent(1 - data.complete_share)}) are dropped for a missing value{lacking}: the release does not describe them.",
+        f"{data.dropped:,}{of} ({format_percent(1 - data.complete_share)}) are dropped for a missing value{lacking}: "
+        f"the release does not describe them.{more}",
     )
 
 

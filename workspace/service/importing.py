@@ -24,6 +24,7 @@ from ..store.workspace import Workspace
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sfumato.engine.data.microdata import Microdata
     from sfumato.engine.recipe.data_source import DataSource
     from sfumato.engine.recipe.text_format import TextFormat
 
@@ -66,7 +67,9 @@ class ImportSelection:
             raise BadInput("--sample", f"{self.sample} must be at least 1")
         lacking = any(column.missing for column in columns if column.is_included)
         missing = MissingPolicy.KEEP if lacking else MissingPolicy.REFUSE
-        return DataSource(file, self.where, self.sample, missing, None, form, self.sheet)
+        ordering = [column.variable.name for column in columns if column.is_included and column.orders_units]
+        order = ordering[0] if ordering and any(column.variable.role is Role.UNIT for column in columns) else ""
+        return DataSource(file, self.where, self.sample, missing, None, form, self.sheet, order=order)
 
     def select_columns(self, columns: Sequence[ColumnProfile]) -> tuple[ColumnProfile, ...]:
         """Return the columns, with the reason for each that is left out.
@@ -81,34 +84,60 @@ class ImportSelection:
             for name in asked:
                 if name not in names:
                     raise BadInput(option, f'no column "{name}"{near_miss_hint(name, names)}')
-        return tuple(self._apply_to_column(column, kinds) for column in columns)
+        found = [self._apply_to_column(column, kinds) for column in columns]
+        units = [column.variable.name for column in found if column.is_included and column.variable.role is Role.UNIT]
+        if len(units) > 1:
+            if units[-1] not in kinds and units[0] not in kinds:
+                raise BadInput("--as", f'"{units[0]}" and "{units[1]}" both number units; a table has one unit')
+            # the owner's unit replaces the proposed one
+            found = [
+                replace(
+                    column,
+                    variable=replace(column.variable, role=Role.IDENTIFIER),
+                    exclusion_reasons=("another column numbers the units",),
+                )
+                if column.variable.name in units and column.variable.name not in kinds
+                else column
+                for column in found
+            ]
+        if not units:
+            found = [replace(column, variable=replace(column.variable, level="")) for column in found]
+        return tuple(found)
 
-    def _kinds_by_column(self) -> dict[str, tuple[Kind, str]]:
-        """Return the kinds that the owner says, by column, each with the form of a date or "".
+    def _kinds_by_column(self) -> dict[str, tuple[Kind | None, str]]:
+        """Return the kinds that the owner says, by column, each with the form of a date or ""; None for a unit.
 
         Raises BadInput for what is no kind.
         """
-        found = {}
+        found = dict[str, tuple[Kind | None, str]]()
         for text in self.kinds:
             name, sign, said = text.rpartition("=")
             kind, colon, form = said.partition(":")
+            if sign and said == Role.UNIT:
+                found[name] = None, ""
+                continue
             if not sign or kind not in set(Kind) or (colon and kind != Kind.DATE):
-                raise BadInput("--as", f'"{text}" is not COLUMN=KIND; kinds are {", ".join(Kind)}')
+                raise BadInput("--as", f'"{text}" is not COLUMN=KIND; kinds are {", ".join(Kind)}, and unit')
             try:
                 found[name] = Kind(kind), DateForm.parse(form).text if colon else ""
             except ValueError as error:
                 raise BadInput("--as", str(error)) from None
         return found
 
-    def _apply_to_column(self, column: ColumnProfile, kinds: Mapping[str, tuple[Kind, str]]) -> ColumnProfile:
+    def _apply_to_column(self, column: ColumnProfile, kinds: Mapping[str, tuple[Kind | None, str]]) -> ColumnProfile:
         """Return the column as selected: left out with a reason, kept although it may identify, or unchanged."""
         name, role = column.variable.name, column.variable.role
         if name in self.leave_out or (self.only and name not in self.only):
             return replace(column, exclusion_reasons=("not asked for",))
-        if (name in self.keep or name in kinds) and role is Role.IDENTIFIER:
+        if (name in self.keep and role is Role.IDENTIFIER) or (name in kinds and role.is_identifier):
             column = replace(column, variable=replace(column.variable, role=Role.OTHER), exclusion_reasons=())
         if name in kinds:
             kind, form = kinds[name]
+            if kind is None:
+                numbered = column.variable.kind in (Kind.CATEGORICAL, Kind.COUNT)
+                own = Kind(column.variable.kind) if numbered else Kind.CATEGORICAL
+                unit = replace(column.variable, kind=own, role=Role.UNIT, level="", format="")
+                return replace(column, variable=unit, question="", exclusion_reasons=(), orders_units=False)
             codes = column.variable.missing
             if kind.has_levels:
                 codes = tuple(code for code in codes if code not in column.signs)
@@ -184,11 +213,15 @@ def preview_file(
 
 
 def read_source(
-    source: SourceFile, format_settings: Mapping[str, Any], selection: ImportSelection, place: str = "FILE"
+    source: SourceFile,
+    format_settings: Mapping[str, Any],
+    selection: ImportSelection,
+    place: str = "FILE",
+    needed: frozenset[str] | None = None,
 ) -> tuple[RawTable, DetectedFormat | None]:
     """Return the table of a file and how its text or sheet was read: as detected, except for the ``format_settings``.
 
-    Raises BadInput at ``place``.
+    ``needed`` are the columns that will be read, all if it is None. Raises BadInput at ``place``.
     """
     from ..ingest.files import is_text_source, read_table
 
@@ -196,7 +229,7 @@ def read_source(
     if format_settings.get("names") and "header" not in format_settings:
         format_settings = {**format_settings, "header": False}
     if not is_text_source(source):
-        raw = read_table(source, place=place, sheet=selection.sheet, given_keys=format_settings)
+        raw = read_table(source, place=place, sheet=selection.sheet, given_keys=format_settings, needed=needed)
         return raw, raw.detection
     head = source.head
     detection = detect_text_format(head, format_settings, source.text_class, source.tail)
@@ -210,7 +243,7 @@ def read_source(
     # Text has no NUL, except in encodings of 16 and 32 bits: such a file is of another kind than its name says.
     binary = b"\0" in head[:65536] and not detection.format.encoding.startswith(("utf-16", "utf-32"))
     form = None if detection.is_default or binary else detection.format
-    return read_table(source, place=place, form=form, sheet=selection.sheet), detection
+    return read_table(source, place=place, form=form, sheet=selection.sheet, needed=needed), detection
 
 
 def import_file(
@@ -277,13 +310,17 @@ class _FileRead:
 def _read_file(file: str, format_settings: Mapping[str, Any], selection: ImportSelection) -> _FileRead:
     """Read the records of a file that are wanted, and guess its columns. Raises BadInput."""
     from ..ingest.files import filter_records, find_source
+    from ..ingest.whole_units import number_hidden_units
 
     source = find_source(file, place="FILE")
     raw, detection = read_source(source, format_settings, selection)
     if not raw.records:
         raise BadInput("FILE", f'"{source.name}" has no records')
     raw = filter_records(raw, source, selection.where, place="--where")
-    return _FileRead(source, raw, detection, selection.select_columns(profile_columns(raw)))
+    columns = selection.select_columns(profile_columns(raw))
+    # the unit of a file that numbers none becomes a column like others
+    wanted = Schema(tuple(column.variable for column in columns if column.variable.role is Role.UNIT))
+    return _FileRead(source, number_hidden_units(raw, wanted), detection, columns)
 
 
 def _store_file(directory: Path, file: str, project: str, selection: ImportSelection, found: _FileRead) -> ImportResult:
@@ -318,8 +355,26 @@ def _store_file(directory: Path, file: str, project: str, selection: ImportSelec
             if planned is None:
                 store_draft(connection, draft_of_import(project_id, dataset_id, recipe))
     rules = evaluate_project_rules(directory, project_id)
-    notes = (*raw.notes, *([] if rules is None else [f"constraints of the plan: {compliance_text(rules)}"]))
+    notes = (
+        *raw.notes,
+        *_missing_value_notes(data),
+        *([] if rules is None else [f"constraints of the plan: {compliance_text(rules)}"]),
+    )
     return ImportResult(project_id, name, source.name, len(data), data.dropped, columns, recipe, detection, notes)
+
+
+def _missing_value_notes(data: Microdata) -> list[str]:
+    """Return how many records lack a value, and of which group most; none where no record does."""
+    from sfumato.engine.statistics.missing_by_group import find_affected_group
+
+    from ..reporting.words import affected_group_text
+
+    lacking = data.any_missing_mask(data.schema.names)
+    if not lacking.any():
+        return []
+    note = f"{int(lacking.sum()):,} of {len(data):,} records lack a value and are kept"
+    affected = find_affected_group(data, lacking)
+    return [note if affected is None else f"{note}. {affected_group_text(affected, 'lack one')}"]
 
 
 def draft_recipe(data: DataSource, title: str, columns: Sequence[ColumnProfile], incomplete: tuple[int, int]) -> str:
@@ -329,7 +384,9 @@ def draft_recipe(data: DataSource, title: str, columns: Sequence[ColumnProfile],
     """
     lines = [f"title = {_quote_toml(title)}", "", "[data]", f"file = {_quote_toml(data.file)}"]
     lines += [
-        f"{key} = {inline_toml(value)}" for key, value in data.to_table().items() if key in ("sheet", "where", "sample")
+        f"{key} = {inline_toml(value)}"
+        for key, value in data.to_table().items()
+        if key in ("sheet", "where", "sample", "order")
     ]
     lines.append(
         "# holdout = 0.2                 # a share of the records kept out of the release, to hold attacks on it against"

@@ -35,9 +35,15 @@ def matching(data: Microdata, names: Sequence[str]) -> list[list[int]]:
 def anonymity(case: Case) -> dict[str, Answers]:
     partial = case.spec.missing == "anything"
     classes = (matching if partial else groups)(case.released, case.spec.quasi_identifiers)
+    keys = list(zip(*(cells(case.released, name) for name in case.spec.quasi_identifiers), strict=True))
+    valued = {row for row, key in enumerate(keys) if set(key) - {None, "*"}}
+    others = [[row for row in rows if row in valued] for rows in classes]
+    apart = [len(rows) for place, rows in enumerate(others) if rows and (not partial or place in valued)]
     found: dict[str, Answers] = {
         "k": {series(): min(map(len, classes))},
-        "classes": {series(): None if partial else len(classes)},
+        "classes": {series(): None if partial else len(apart)},
+        "suppressed_records": {series(): len(keys) - len(valued)},
+        "k_without_suppressed": {series(): min(apart, default=None)},
         **{name: {} for name in ("l_distinct", "l_entropy", "c_recursive", "t")},
     }
     least = []
@@ -62,7 +68,17 @@ def recursive(parts: Sequence[Sequence[Any]], l: int) -> Fraction | None:  # noq
 
 EVIDENCE = Evidence(
     oracle=anonymity,
-    outputs=("k", "classes", "p", "l_distinct", "l_entropy", "c_recursive", "t"),
+    outputs=(
+        "k",
+        "classes",
+        "suppressed_records",
+        "k_without_suppressed",
+        "p",
+        "l_distinct",
+        "l_entropy",
+        "c_recursive",
+        "t",
+    ),
     tiny=[
         ("linked", {"sensitive": ["size", "days"]}),
         ("itself", {}),
@@ -77,6 +93,8 @@ EVIDENCE = Evidence(
     expected={
         "k": Expected(doubled=times(2), copy=same, permuted=NOT_SYNTHESISED, noise=NOT_SYNTHESISED),
         "classes": Expected(doubled=same, copy=same, permuted=NOT_SYNTHESISED, noise=NOT_SYNTHESISED),
+        "suppressed_records": Expected(doubled=times(2), copy=same, permuted=NOT_SYNTHESISED, noise=NOT_SYNTHESISED),
+        "k_without_suppressed": Expected(doubled=times(2), copy=same, permuted=NOT_SYNTHESISED, noise=NOT_SYNTHESISED),
         "p": OF_CLASSES,
         "l_distinct": OF_CLASSES,
         "l_entropy": OF_CLASSES,

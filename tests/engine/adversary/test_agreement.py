@@ -82,6 +82,8 @@ def test_everybody_is_scored_or_the_rarest_half_of_so_many_as_can_be() -> None:
     assert large[1][1].tolist() == rest[: most - most // 2]
     least = choose_scored_people(order, rows, 10**9, 4)
     assert [len(some) for _, some in least] == [30, 30]
+    fits = choose_scored_people(order[:60], rows[:60], 10**9, 4)
+    assert [(who, len(some)) for who, some in fits] == [("all 60 people", 60)], "just as many as can be"
 
 
 def test_people_who_stand_out_are_probed_at_fixed_depths_as_far_as_they_do() -> None:

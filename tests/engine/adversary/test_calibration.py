@@ -236,3 +236,11 @@ def test_people_who_differ_without_a_release_count_from_a_half_upwards() -> None
         assert area_without_release(scores, member, first) == pytest.approx(max(0.5, crossed))
         assert (crossed > 0.6) == (shift > 0)
     assert area_without_release(scores[:, :0], member, first) == 0.5
+
+
+def test_a_single_permutation_has_limits_and_a_p_value_of_a_half_at_least() -> None:
+    rng = np.random.default_rng(9)
+    member = np.arange(40) < 20
+    found = evaluate_best_attacker(scores(40, 3, rng), member, draw_first_half(member, rng), 0.1, rng, 1)
+    assert found.p_value in (0.5, 1.0)
+    assert 0 <= found.lower <= found.area <= found.upper <= 1

@@ -8,7 +8,7 @@ from scipy.stats import binomtest, kstest
 
 from sfumato.engine.adversary.cells import mix_bits, number_keys
 from sfumato.engine.adversary.coded import CodedColumn, JointColumn, code_by_value
-from sfumato.engine.adversary.exchanged_rows import ExchangeEvidence, exchange_rows
+from sfumato.engine.adversary.exchanged_rows import ExchangeEvidence, _shared_records, exchange_rows
 
 N = 400
 Rng = np.random.Generator
@@ -64,6 +64,21 @@ def test_remembered_values_are_found_with_about_their_number() -> None:
     assert (found.records < 120).mean() > 1.5 * 120 / N
 
 
+def test_of_copied_levels_all_are_found_and_as_many_by_chance_as_share_a_level_in_their_class() -> None:
+    """A record of a level that n of its class of N have is given an equal row with probability n / N."""
+    rng = np.random.default_rng(8)
+    kept, level = np.repeat([0, 1], N // 2), rng.choice(4, N, p=[0.8, 0.1, 0.05, 0.05])
+    own = [level, rng.random(N)]
+    columns = code_columns(own, [own])[:1]
+    found = exchange_rows(columns, mix_bits(kept.astype(np.uint64)), mix_bits(np.arange(N, dtype=np.uint64)), 1)
+    assert found is not None
+    assert found.p <= 0.001
+    assert (found.columns_label, found.n_found) == ("illness", N)
+    counts = np.array([np.bincount(level[kept == one], minlength=4) for one in (0, 1)])
+    assert found.n_expected == pytest.approx((counts**2).sum() / (N // 2), rel=0.03)
+    assert found.records.tolist() == np.flatnonzero(counts[kept, level] / (N // 2) < 0.5).tolist()
+
+
 def test_a_model_that_knows_only_a_class_says_nothing_of_records_alone_in_theirs() -> None:
     rng = np.random.default_rng(5)
     kept = np.arange(N)
@@ -95,3 +110,35 @@ def test_of_a_large_table_some_classes_are_looked_at(monkeypatch: pytest.MonkeyP
     assert found is not None
     assert 20 < found.n_people <= 100
     assert found.p <= 0.01
+
+
+@pytest.mark.parametrize(("columns", "datasets", "left"), [(1, 1, 12), (1, 2, 6), (2, 3, 2), (3, 8, 2)])
+def test_so_many_of_a_large_class_stay_that_their_cells_have_room_and_two_at_least(
+    columns: int, datasets: int, left: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sfumato.engine.adversary.exchanged_rows.MOST_CELLS", 12)
+    kept, rows = np.zeros(30, dtype=np.uint64), mix_bits(np.arange(30, dtype=np.uint64))
+    column = JointColumn("illness", rows, [rows] * datasets)
+    assert len(_shared_records(kept, rows, [code_by_value(column)] * columns, datasets)) == left
+
+
+def test_without_room_two_records_stay_who_can_be_exchanged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.engine.adversary.exchanged_rows.MOST_CELLS", 1)
+    kept = mix_bits(np.repeat([0, 1, 2], [4, 4, 1]).astype(np.uint64))
+    rows = mix_bits(np.arange(9, dtype=np.uint64))
+    some = _shared_records(kept, rows, [], 1)
+    assert len(some) == 2
+    assert kept[some[0]] == kept[some[1]]
+
+
+def test_a_column_of_one_value_in_every_class_says_nothing_of_anybody() -> None:
+    """Whatever row of the class a record is given, it agrees."""
+    kept = np.repeat([0, 1], N // 2)
+    own = [kept, 100.0 * kept]
+    found = exchange_rows(
+        code_columns(own, [own]), mix_bits(kept.astype(np.uint64)), mix_bits(np.arange(N, dtype=np.uint64)), 1
+    )
+    assert found is not None
+    assert (found.p, found.n_people, found.n_found, found.n_expected) == (1.0, N, 0, 0.0)
+    assert found.records.tolist() == []
+    assert (found.excess, found.share_of_found, found.excess_share) == (0.0, 0.0, 0.0)

@@ -10,7 +10,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep
 
 from sfumato.engine.adversary import nearest_records
 from sfumato.engine.adversary.cells import cell_keys, count_occurrences, row_keys
-from sfumato.engine.adversary.copies import measure_equal_records
+from sfumato.engine.adversary.copies import _KeptValueClasses, _shares_of_matching_rows, measure_equal_records
 from sfumato.engine.adversary.likeness import MemorisationShare, score_margin, share_standard_error
 from sfumato.engine.adversary.nearest_records import LevelGroupSearch
 from sfumato.engine.adversary.neighbours import nearest_neighbour_pairs
@@ -119,6 +119,49 @@ def test_the_baseline_of_kept_variables_agrees_with_fresh_people(data: Microdata
     )
     assert found.value == pytest.approx(found.baseline, abs=0.02)
     assert found.excess == 0.0
+
+
+def test_shares_of_matching_rows_count_the_smallest_and_the_largest_key_too() -> None:
+    values = np.array([10, 20, 30], dtype=np.uint64)
+    releases = [np.array(one, dtype=np.uint64) for one in ([40, 10, 10], [20], [5, 30], [])]
+    shares, taken = _shares_of_matching_rows(values, releases)
+    assert shares == pytest.approx([2 / 3, 1, 1 / 2, 0])
+    assert taken.tolist() == [10, 20, 30]
+    assert _shares_of_matching_rows(values, releases[1:2])[1].tolist() == [20]
+
+
+def test_the_share_that_loses_its_record_is_that_over_all_who_may_be_left_out() -> None:
+    """Classes of two, three and one record: who is left out is one of the class of the row's record."""
+    rows = np.array([10, 11, 20, 20, 21, 30], dtype=np.uint64)
+    kept = np.array([0, 0, 1, 1, 1, 2], dtype=np.uint64)
+    classes = _KeptValueClasses.from_rows(rows, kept)
+    released = np.array([10, 21, 99, 20], dtype=np.uint64)
+    lost = 0.0
+    for row in released:
+        inside = np.flatnonzero(kept == kept[rows == row][0]) if row in rows else []
+        lost += float(np.mean([row not in np.delete(rows, one) for one in inside])) if len(inside) else 0.0
+    assert (
+        classes.share_lost_by_leaving_one_out(released) == pytest.approx(lost / 4) == pytest.approx((1 / 2 + 1 / 3) / 4)
+    )
+    assert classes.share_lost_by_leaving_one_out(np.array([30], dtype=np.uint64)) == 0, "nobody of a class of one"
+    assert classes.share_lost_by_leaving_one_out(released[:0]) == 0
+
+
+@pytest.mark.parametrize("size", [2, 5])
+def test_the_baseline_of_small_classes_is_the_chance_that_a_fresh_member_equals_one_of_them(size: int) -> None:
+    """Of s members with one of five equally likely values each, a fresh one equals some with probability 1 - (4/5)^s."""
+    rng, n = np.random.default_rng(6), 400 * size
+    schema = Schema((Variable("visits", Kind.COUNT), Variable("income", Kind.COUNT)))
+    own, fresh = (
+        conform_to_schema(
+            pd.DataFrame({"visits": np.repeat(np.arange(400), size), "income": rng.integers(0, 5, n)}), schema
+        )
+        for _ in range(2)
+    )
+    cells = [cell_keys(one, ("visits", "income")) for one in (own, fresh)]
+    found = measure_equal_records(own, cells[0], cells[1:], ("visits",), ("income",))
+    assert found.baseline == pytest.approx(1 - 0.8**size, abs=0.05)
+    assert found.value == pytest.approx(1 - 0.8**size, abs=0.05)
 
 
 def test_tails_of_a_copy_leave_and_those_of_samples_do_not(data: Microdata) -> None:
@@ -299,6 +342,13 @@ def test_neighbours_are_the_nearest_others() -> None:
     assert (nearest[0], nearest[1], nearest[2], nearest[3]) == ({1}, {0}, {3}, {2})
     assert pairs.cases == 5
     assert pairs.weighted_share(np.ones(len(pairs.own))) == pytest.approx(1.0)
+
+
+def test_of_many_records_every_second_one_in_the_order_of_keys_is_paired_from_the_first_to_the_last() -> None:
+    keys = np.random.default_rng(5).permutation(999).astype(np.uint64)
+    pairs = nearest_neighbour_pairs(population(1, 999), ("region", "visits"), keys)
+    assert np.unique(keys[pairs.own]).tolist() == list(range(0, 999, 2))
+    assert pairs.cases == 500
 
 
 def _everybody_compared(columns: list[tuple[np.ndarray, bool]], i: int) -> np.ndarray:

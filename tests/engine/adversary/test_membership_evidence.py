@@ -15,6 +15,7 @@ from sfumato.engine.adversary.membership_evidence import (
     ENOUGH_EXCEEDANCES,
     MOST_DRAWS,
     MembershipProbe,
+    ProbeCounts,
     ProbeMatrix,
     SequentialPermutationTest,
     _weight_moments,
@@ -56,6 +57,14 @@ def test_p_is_that_of_all_assignments_of_labels(hits: list[set[int]], members: i
     evidence = weigh_evidence(looks, members, 8, 0.01)
     # The relative error of p from k exceedances is about 1 / sqrt(k).
     assert exact * 0.3 - 0.01 <= evidence.p <= exact * 3 + 0.01
+
+
+def test_as_many_members_are_expected_as_the_rate_of_the_hold_out_people_says() -> None:
+    found = ProbeCounts("all people", "", 12, 400, 2, 100, 0.0, np.arange(12))
+    assert (found.expected_members, found.excess_members) == (pytest.approx(8.0), pytest.approx(4.0))
+    few = ProbeCounts("all people", "", 3, 400, 2, 100, 0.0, np.arange(3))
+    assert (few.expected_members, few.excess_members) == (pytest.approx(8.0), 0.0)
+    assert ProbeCounts("all people", "", 3, 400, 0, 0, 0.0, np.arange(3)).expected_members == 0
 
 
 def test_scores_are_hypergeometric_deviations() -> None:

@@ -25,7 +25,13 @@ from sfumato.engine.adversary.membership_evidence import (
     count_probe,
     weigh_evidence,
 )
-from sfumato.engine.adversary.people import PeopleInRelease, find_people_in_release, list_column_sets, mark_cells
+from sfumato.engine.adversary.people import (
+    PeopleInRelease,
+    _column_set_probes,
+    find_people_in_release,
+    list_column_sets,
+    mark_cells,
+)
 from sfumato.engine.adversary.renamed import code_by_cooccurrence
 from sfumato.engine.adversary.single_values import probe_extreme_values, probe_unique_values
 from sfumato.engine.adversary.unanimous import find_homogeneous_classes, nearest_members
@@ -302,6 +308,20 @@ def test_what_follows_from_a_column_is_what_counting_finds(pairs: list[tuple[int
     assert share >= (most / total if total else 0.0) - 1e-12
 
 
+@pytest.mark.parametrize(("datasets", "least"), [(2, 2), (3, 2), (4, 2), (5, 3), (7, 4)])
+def test_who_stands_in_half_of_the_datasets_is_a_probe(datasets: int, least: int) -> None:
+    """Person k stands in the first k of the datasets, once in each."""
+    lone = np.arange(datasets + 1)
+    times = [(lone > at).astype(np.int64) for at in range(datasets)]
+    looks = _column_set_probes("all columns", [("all people", len(lone))], lone, times, lone[::-1].copy())
+    some, half = looks
+    assert sorted(some.hits.tolist()) == list(range(datasets)), "all but the one who stands in none"
+    assert half.what.endswith(f"stand in {least} of the datasets or more")
+    assert sorted(datasets - half.hits) == list(range(least, datasets + 1))
+    assert half.eligible is not None
+    assert sorted(half.eligible.tolist()) == lone.tolist()
+
+
 def test_classes_of_one_value_count_beyond_what_holds_of_people_like_them() -> None:
     classes = np.repeat(np.arange(20), 5)
     values = np.repeat(np.arange(20) % 7, 5).astype(np.uint64)
@@ -321,3 +341,12 @@ def test_the_nearest_member_is_the_one_that_loops_find() -> None:
     found = nearest_members([(age, False), (sex, True)], 20)
     slow = [min(range(20), key=lambda j, i=i: abs(age[i] - age[j]) + (sex[i] != sex[j])) for i in range(20, 30)]
     assert found.tolist() == slow
+
+
+@pytest.mark.parametrize(("members", "work", "asked"), [(1, 3, 3), (1, 2, 2), (2, 5, 2), (4, 2, 1)])
+def test_so_many_controls_are_compared_as_there_is_time_for_and_one_at_least(
+    members: int, work: int, asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sfumato.engine.adversary.unanimous.MOST_WORK", work)
+    levels = np.zeros(members + 3)
+    assert len(nearest_members([(levels, True)], members)) == asked

@@ -13,8 +13,10 @@ from hypothesis.extra.numpy import arrays
 from sfumato.engine.adversary.cells import MISSING_KEY, Keys, mix_bits
 from sfumato.engine.adversary.coded import UNKNOWN_CODE, CodedColumn, JointColumn, code_by_rank
 from sfumato.engine.adversary.renamed import (
+    COMMON,
     MOST_LEVELS,
     _best_assignment,
+    _coarse_parts,
     code_by_cooccurrence,
     has_other_names,
     restore_level_names,
@@ -65,6 +67,23 @@ def test_levels_that_are_as_frequent_as_each_other_are_told_apart_by_their_compa
     assert right(coded[1], found[1].own, level(sector)) == 1
     assert right(code_by_rank(found[0]), found[0].own, level(job)) < 0.5, "frequency alone does not tell them apart"
     np.testing.assert_array_equal(coded[2].released_rank_shares[0], code_by_rank(found[2]).released_rank_shares[0])
+
+
+def test_a_column_of_more_levels_than_are_told_apart_is_company_too() -> None:
+    """Twelve common towns, one a job, and forty rare ones that are joined."""
+    rng = np.random.default_rng(4)
+    own, made = (rng.integers(0, JOBS, N) for _ in range(2))
+    town, there = (np.where(rng.random(N) < 0.7, one, 12 + rng.integers(0, 40, N)) for one in (own, made))
+    age, later = (rng.normal(20 + 3 * one, 4).round() for one in (own, made))
+    names = rng.permutation(JOBS) + 40
+    coded = code_by_cooccurrence(
+        [
+            JointColumn("job", level(own), [level(names[made])]),
+            JointColumn("town", level(town), [level(there)]),
+            JointColumn("age", level(age), [level(later)], age, [later]),
+        ]
+    )
+    assert right(coded[0], level(own), level(made)) == 1
 
 
 def test_names_and_the_order_of_records_change_nothing() -> None:
@@ -136,3 +155,10 @@ def test_the_assignment_is_the_best_of_all(score: np.ndarray) -> None:
     assert there.sum() == least
     assert len(set(found[there])) == least
     assert score[np.flatnonzero(there), found[there]].sum() == best
+
+
+def test_numbers_are_in_tenths_and_missing_ones_apart_and_rare_levels_are_one_with_what_is_unknown() -> None:
+    shares = np.array([0.0, 0.099, 0.1, 0.55, 0.999, 1.0, -1.0], dtype=np.float32)
+    assert _coarse_parts(np.arange(7), shares).tolist() == [1, 1, 2, 6, 10, 10, 0]
+    codes = np.array([0, 1, COMMON - 1, COMMON, COMMON + 1, 400, UNKNOWN_CODE])
+    assert _coarse_parts(codes, None).tolist() == [0, 1, COMMON - 1, COMMON, COMMON, COMMON, COMMON]

@@ -142,3 +142,19 @@ def test_labels_agree_with_the_values_that_they_contain() -> None:
     for row, got in zip(data.frame.itertuples(), count, strict=True):
         want = [20 <= row.age < 40 and row.region in "ab", row.age == 37 and row.region == "c", row.age in (30, 31)]
         assert got == pytest.approx(sum(want) + (row.region == "a"), abs=1e-5)
+
+
+def test_a_mean_of_levels_agrees_with_the_levels_nearer_than_half_the_way_from_the_first_to_the_last() -> None:
+    """Levels a, b and c have the codes 0, 1 and 2."""
+    data = table(30, 10)
+    numbers = pd.Series([1.0, 0.25, 2.0, 1.5])
+    schema = Schema((Variable("region", Kind.CONTINUOUS), *list(SCHEMA)[1:]))
+    released = Microdata(schema, data.frame.iloc[:4].reset_index(drop=True).assign(region=numbers), "anonymised")
+    looked = TargetFeatures.from_targets(data, np.arange(30), ("region",), [], [], {}, np.random.default_rng(9))
+    found = looked._compare_column(released, 0)
+    agree, apart = found.compare_rows_at(slice(0, 4))
+    code = data.frame["region"].cat.codes.to_numpy()
+    away = np.abs(code[:, None] - numbers.to_numpy()) / 2
+    assert apart == pytest.approx(away, abs=1e-6)
+    assert agree.tolist() == (away < 0.5).tolist()
+    assert set(code) == {0, 1, 2}

@@ -13,6 +13,7 @@ import pytest
 
 from sfumato.engine.adversary import targets
 from sfumato.engine.adversary.targets import (
+    VulnerabilityScores,
     distinguishing_variables,
     draw_rows,
     score_vulnerability,
@@ -155,6 +156,20 @@ def test_how_many_are_the_most_vulnerable() -> None:
         30,
         10,
     )
+
+
+def test_the_most_vulnerable_are_as_many_as_asked_and_all_who_tie_with_the_last() -> None:
+    scores = VulnerabilityScores(np.array([0.2, np.nan, 0.9, 0.5, 0.9, 0.5]), np.array([0.9, 0.4, 0.5]))
+    chosen = [[rows.tolist() for rows in scores.select_most_vulnerable(k)] for k in (0, 1, 3, 5, 9)]
+    assert chosen == [
+        [[], []],
+        [[2, 4], [0]],
+        [[2, 3, 4, 5], [0, 2]],
+        [[0, 2, 3, 4, 5], [0, 1, 2]],
+        [[0, 2, 3, 4, 5], [0, 1, 2]],
+    ]
+    unknown = VulnerabilityScores(np.full(3, np.nan), np.array([0.5]))
+    assert [rows.tolist() for rows in unknown.select_most_vulnerable(2)] == [[], []]
 
 
 def test_of_many_records_some_stand_for_all(monkeypatch: pytest.MonkeyPatch) -> None:

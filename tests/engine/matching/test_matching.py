@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.matching.matching import (
+    BoxEdges,
     ExactKey,
     MatchResults,
     RecordMatcher,
@@ -39,6 +40,19 @@ def agrees(radius: Radius, centre: float, released: float) -> bool:
 
 def same(a: object, b: object) -> bool:
     return a == b or (pd.isna(a) and pd.isna(b))
+
+
+def test_a_side_whose_windows_hold_one_value_at_most_is_told_from_others() -> None:
+    points = np.array([1.0, 4.0, 4.0, 9.0, np.nan])
+
+    def side(*windows: tuple[float, float]) -> BoxEdges:
+        lower, upper = np.array(windows, dtype=np.float64).reshape(-1, 2).T
+        return BoxEdges.from_windows(lower, upper, points)
+
+    assert side((3, 5), (8, 20), (5, 8), (np.nan, 9)).is_single_valued
+    assert side().is_single_valued
+    assert not side((3, 5), (4, 9)).is_single_valued
+    assert not side((0, 4)).is_single_valued
 
 
 def double_loop(keys, windows, n: int, n_released: int) -> list[list[int]]:

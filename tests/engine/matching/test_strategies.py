@@ -7,10 +7,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from sfumato.engine.matching.matching import ExactKey, WindowKey, match_records
+from sfumato.engine.matching.matching import ExactKey, MatchResults, WindowKey, match_records
 from sfumato.engine.matching.strategies import (
     MAX_EXHAUSTIVE,
     MatchTargets,
+    _finds_and_true_rate,
     all_subsets,
     find_best_matches,
     find_best_subsets,
@@ -34,6 +35,23 @@ def drawn_keys(rng: np.random.Generator, n: int, levels: int, windows: int, kept
         own = rng.integers(0, 5, n)
         keys[f"kept{at}"] = ExactKey(own, own.copy())
     return keys
+
+
+@pytest.mark.parametrize(
+    ("candidates", "hit", "finds", "rate"),
+    [
+        ([1], [True], 1, 1),
+        ([4], [True], 0.25, 0),
+        ([1], [False], 0, 0),
+        ([1, 2, 1], [True, True, False], 1.5, 1 / 3),
+        ([], [], 0, 0),
+    ],
+)
+def test_finds_are_one_in_so_many_candidates_and_certain_ones_a_share_of_the_targets(
+    candidates: list[int], hit: list[bool], finds: float, rate: float
+) -> None:
+    found = _finds_and_true_rate(MatchResults(np.array(candidates, dtype=np.int64), np.array(hit, dtype=np.bool_)))
+    assert found == pytest.approx((finds, rate))
 
 
 def by_loops(keys: Keys, chosen: tuple[str, ...], rows: list[int]) -> tuple[float, float]:

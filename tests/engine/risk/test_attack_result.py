@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
+from sfumato.engine.adversary.power import detectable_excess
 from sfumato.engine.data.provenance import ReleaseProvenance
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.risk._attack import (
@@ -16,6 +18,7 @@ from sfumato.engine.risk._attack import (
     AddedSuccess,
     AttackResult,
     SuccessRate,
+    added_risk_limit,
     attack_outputs,
     combine_attacks,
     residual_interval,
@@ -169,3 +172,16 @@ def test_where_controls_leave_nothing_no_figure_is_given(controls: SuccessRate) 
     for name in ("excess_risk", "detectable_excess", "added_risk", "detectable_added_risk"):
         assert found[name].value is None
         assert found[name].reason
+
+
+def test_a_drafted_limit_says_what_a_test_at_five_percent_finds_and_of_several_each_at_sidaks_level() -> None:
+    case = SimpleNamespace(controls=300, table=SimpleNamespace(records=800))
+    alone = added_risk_limit("inference", case, 0.2)  # type: ignore[arg-type]
+    assert alone.detectable == pytest.approx(detectable_excess(0.2, 500, 300, 0.05))
+    assert added_risk_limit("inference", case, 0.2, 0.5).detectable == pytest.approx(  # type: ignore[arg-type]
+        detectable_excess(0.2, 500, 150, 0.05)
+    )
+    of_three = added_risk_limit("inference", case, 0.2, series=3)  # type: ignore[arg-type]
+    assert of_three.detectable == pytest.approx(detectable_excess(0.2, 500, 300, 1 - 0.95 ** (1 / 3)))
+    case.controls = None
+    assert added_risk_limit("inference", case, 0.2).detectable is None  # type: ignore[arg-type]

@@ -17,7 +17,8 @@ from sfumato.engine.matching.radius import Radius
 from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.results import Estimate, Measure
 from sfumato.engine.methods.run import Run
-from sfumato.engine.risk.attribute_inference import AttributeInferenceSpec, attribute_inference
+from sfumato.engine.risk import attribute_inference as module
+from sfumato.engine.risk.attribute_inference import AttributeInferenceSpec, _blocks_of_groups, attribute_inference
 
 SCHEMA = schema_of(
     Variable("zip", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER, levels=tuple("abcdef")),
@@ -288,3 +289,13 @@ def test_controls_are_guessed_without_the_release_by_other_controls_alone() -> N
         )
         found.append(answers(attacked(own, others, released, seed))["added_risk"].value)
     assert np.mean(np.array(found, dtype=float)) == pytest.approx(0, abs=0.2)
+
+
+@pytest.mark.parametrize("asked", [[3, 4, 2, 1, 9, 1, 1], [10], [10, 10], [1] * 25, [25, 1], []])
+def test_blocks_have_every_group_once_in_its_order_and_few_donors(
+    asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_ASKED", 10)
+    blocks = list(_blocks_of_groups(np.array(asked, dtype=np.int64)))
+    assert [group for first, last in blocks for group in range(first, last)] == list(range(len(asked)))
+    assert all(sum(asked[first + 1 : last]) < 10 for first, last in blocks)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,13 @@ from sfumato.engine.methods.results import WholeReleaseMeasure
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.risk.bayesian_posterior import _effective_draws
+from sfumato.engine.risk.bayesian_posterior import (
+    LogKernels,
+    MeanUncertainty,
+    _belief_estimates,
+    _effective_draws,
+    _StrongestIntruder,
+)
 
 Row = tuple[str, ...]
 
@@ -342,6 +349,86 @@ def test_shares_by_groups_make_those_of_all() -> None:
     assert firsts == pytest.approx(parts)
     alone = {str(e.params): e.value for e in found.datasets[0].estimates if e.measure == "posterior_risk"}
     assert set(alone) == {"{}", "{'a': 'low'}", "{'a': 'others'}"}
+
+
+def test_every_record_is_guessed_right_before_or_after_or_both_or_never() -> None:
+    of = recipe(m=2)
+    rng = np.random.default_rng(6)
+    cells = list(product("01", repeat=2))
+    data = table(of, [cells[k] for k in rng.choice(4, 50, p=[0.5, 0.3, 0.15, 0.05])])
+    found = weighed(of, data, execute_run(of, data, key=PUBLIC).releases)
+    both, gained, lost, neither = (value(found, name) for name in ("right_both", "gained", "lost", "wrong_both"))
+    assert min(both, gained, lost, neither) >= 0
+    assert both + gained + lost + neither == pytest.approx(50)
+    assert both + gained == pytest.approx(50 * value(found, "posterior_risk"))
+    assert both + lost == pytest.approx(50 * value(found, "prior_risk"))
+
+
+@pytest.mark.parametrize("leaders", [1, 2, 5])
+def test_the_likeliest_guesses_beside_the_truth_are_weighed_exactly_where_a_model_only_steps(leaders: int) -> None:
+    """Two records with four guesses each, of two datasets; a guess that is far less likely than the best stays as it is."""
+    steps = np.log([[[2.0, 3], [8, 5], [4, 4], [1e-9, 1]], [[5, 5], [1, 2], [3, 2], [2, 1]]])
+    prior, truth = np.log([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]]), np.array([0, 1])
+    by_dataset, together = prior[..., None] + steps, prior[..., None] + steps.cumsum(axis=2)
+    exact = steps + np.log(1.1)
+    model: Any = SimpleNamespace(
+        approximate=True, refined_log_likelihoods=lambda asked: exact[asked[0][:, None], asked[1]]
+    )
+    opened: Any = SimpleNamespace(truth=truth, select=lambda rows, columns: SimpleNamespace(guesses=(rows, columns)))
+    kernels = LogKernels(prior, by_dataset, together, np.ones(2), np.zeros(2, dtype=np.bool_))
+
+    def refined(*models: tuple[Any, ...]) -> LogKernels:
+        intruder: Any = SimpleNamespace(models=models, spec=SimpleNamespace(leaders=leaders))
+        return _StrongestIntruder.refine_leading_guesses(intruder, opened, kernels)
+
+    likeliest = [[1, 2], [0, 2, 3]]  # by the product of prior and both likelihoods, without the truth
+    found = refined((model,))
+    for record, order in enumerate(likeliest):
+        for guess in range(4):
+            own = exact if guess in order[:leaders] else steps
+            assert found.by_dataset[record, guess] == pytest.approx(prior[record, guess] + own[record, guess])
+            assert found.by_first_datasets[record, guess] == pytest.approx(
+                prior[record, guess] + own[record, guess].cumsum()
+            )
+    assert refined((model,), (model,)) is kernels, "of many draws of the other records none is weighed anew"
+    assert refined((SimpleNamespace(approximate=False),)) is kernels
+
+
+@pytest.mark.parametrize(
+    ("prior", "outranked"), [("model", [True, False, False, False]), ("uniform", [True, False, True, False])]
+)
+def test_a_truth_is_outranked_if_two_guesses_are_likelier_by_each_dataset_and_before_it(
+    prior: str, outranked: list[bool]
+) -> None:
+    """Four records with three guesses, the truth first: by all, by the first dataset alone, not by the prior, by none."""
+    above, below = [0.0, 1.0, 2.0], [3.0, 1.0, 2.0]
+    first, second = np.array([above, above, above, below]), np.array([above, below, above, below])
+    before = np.array([above, above, below, above])
+    datasets = np.stack([first, second], axis=2)
+    kernels = LogKernels(before, datasets, datasets, np.ones(4), np.zeros(4, dtype=np.bool_))
+    for least, expected in ((2, outranked), (3, [False] * 4), (None, [False] * 4)):
+        intruder: Any = SimpleNamespace(spec=SimpleNamespace(prior=prior, stop_after=least))
+        assert _StrongestIntruder._is_truth_outranked(intruder, kernels).tolist() == expected
+
+
+def test_the_ratio_of_risks_is_the_geometric_mean_over_those_who_are_guessed_and_the_largest_that_of_all() -> None:
+    found: Any = SimpleNamespace(
+        chance_right=np.array([1.0, 0.0, 0.5]),
+        prior_chance_right=np.array([0.0, 0.0, 1.0]),
+        probability=np.array([0.8, 0.5, 0.9]),
+        prior=np.array([0.2, 0.05, 0.3]),
+    )
+    estimates = {one.measure: one for one in _belief_estimates(found, MeanUncertainty(False, None), "", {})}
+    values = {name: one.value for name, one in estimates.items()}
+    assert values["risk_ratio"] == pytest.approx(math.sqrt((0.8 / 0.2) * (0.9 / 0.3)))
+    assert values["largest_risk_ratio"] == pytest.approx(0.5 / 0.05)
+    assert (values["right_both"], values["gained"], values["lost"], values["wrong_both"]) == (0.5, 1, 0.5, 1)
+    assert all(one.lower == one.value == one.upper for one in estimates.values()), "of all records nothing is uncertain"
+    found.chance_right = np.zeros(3)
+    (none,) = (
+        one for one in _belief_estimates(found, MeanUncertainty(False, None), "", {}) if one.measure == "risk_ratio"
+    )
+    assert none.value is None
 
 
 def test_numbers_are_guessed_on_a_grid() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,7 +20,7 @@ from sfumato.engine.execution.tasks import execute_run, measure_dataset
 from sfumato.engine.methods.results import Measure
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.risk.identification import IdentificationSpec, check_data, identification
+from sfumato.engine.risk.identification import IdentificationSpec, _effective_cases, check_data, identification
 
 SCHEMA = schema_of(
     "region: categorical quasi_identifier",
@@ -134,6 +137,14 @@ def test_shares_are_over_the_targets_and_say_so() -> None:
     assert asked.sum() == 10
     alone = (measure.per_record["candidates"] == 1) & asked
     assert next(e.value for e in measure.estimates if e.measure == "true_match_rate") == alone.sum() / 10
+
+
+@pytest.mark.parametrize("drawn", [1, 2, 4, 6])
+def test_means_over_every_choice_of_targets_vary_as_those_of_so_many_independent_records(drawn: int) -> None:
+    values = np.array([0, 0, 1, 0.5, 1, 0, 0.25])
+    means = [values[list(some)].mean() for some in combinations(range(7), drawn)]
+    assert np.var(means) == pytest.approx(np.var(values) / _effective_cases(drawn, 7))
+    assert _effective_cases(7, 7) == math.inf
 
 
 def recipe(**table) -> Recipe:

@@ -19,7 +19,12 @@ from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variab
 from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.methods.results import Estimate, Measure, WholeReleaseMeasure
 from sfumato.engine.methods.run import Run
-from sfumato.engine.risk.membership_inference import MembershipInferenceSpec, gather_blocks, membership_inference
+from sfumato.engine.risk.membership_inference import (
+    MembershipInferenceSpec,
+    _FalsePositives,
+    gather_blocks,
+    membership_inference,
+)
 from sfumato.engine.statistics.gower import GowerDistance
 
 SCHEMA = schema_of(Variable("zip", Kind.CATEGORICAL, levels=tuple("abc")), "age: continuous", "pay: continuous")
@@ -176,6 +181,18 @@ def test_too_few_controls_are_said() -> None:
         attacked(own, table(draw_people(1, rng)), releases)
 
 
+@pytest.mark.parametrize(("reference", "needed"), [(0.2, 125), (0.5, 200), (0.75, 400)])
+def test_as_many_held_out_as_it_asks_for_are_enough(reference: float, needed: int) -> None:
+    """Of 1 % false positives one needs 100 scored controls: the others are the reference."""
+    rng = np.random.default_rng(15)
+    own = table(draw_people(20, rng))
+    for controls in (needed, needed - 3):
+        whole = attacked(own, table(draw_people(controls, rng)), [own], reference=reference, people=("random",)).whole
+        reason = answers(whole)["added_risk"].reason
+        assert ("hold out" in reason) == (controls < needed)
+    assert reason.endswith(f"hold out {needed} records or more")
+
+
 @pytest.mark.parametrize(
     ("controls", "share", "scored"), [(2, 0.01, 1), (2, 0.99, 1), (10, 0.01, 9), (10, 0.99, 1), (10, 0.3, 7)]
 )
@@ -323,6 +340,15 @@ def test_the_score_orders_as_the_true_ratio_of_densities() -> None:
     assert np.corrcoef(found, truth)[0, 1] > 0.95
 
 
+@pytest.mark.parametrize("people", [("random",), ("random", "vulnerable"), ("vulnerable",)])
+def test_figures_of_the_best_attacker_say_about_whom_they_are(people: tuple[str, ...]) -> None:
+    rng = np.random.default_rng(16)
+    own, controls, released = (table(draw_people(60, rng)) for _ in range(3))
+    found = attacked(own, controls, [released], people=people).whole
+    about = {str(e.params.get("people", "random")) for e in found.estimates if e.measure.startswith("family_")}
+    assert about == set(people)
+
+
 def test_the_rate_of_the_best_attacker_has_wilson_s_interval_for_all_people() -> None:
     rng = np.random.default_rng(14)
     own, fresh = draw_people(80, rng), draw_people(80, rng)
@@ -333,3 +359,14 @@ def test_the_rate_of_the_best_attacker_has_wilson_s_interval_for_all_people() ->
     assert 0.1 < rate.value < 0.9
     ends = proportion_confint(rate.value * 80, 80, method="wilson")
     assert (rate.lower, rate.upper) == pytest.approx(ends)
+
+
+@pytest.mark.parametrize("controls", [1, 20, 100])
+def test_limits_of_the_rate_above_the_highest_and_the_lowest_control_have_a_closed_form(controls: int) -> None:
+    """The highest of K uniform scores is above x with probability 1 - x^K; the rate of new people above it is 1 minus it."""
+    low, high = _FalsePositives(1, controls).interval
+    assert low == pytest.approx(1 - 0.975 ** (1 / controls))
+    assert high == pytest.approx(max(1 / controls, 1 - 0.025 ** (1 / controls)))
+    low, high = _FalsePositives(controls, controls).interval
+    assert (low, high) == (pytest.approx(0.025 ** (1 / controls)), 1.0)
+    assert _FalsePositives(0, controls).interval == (0.0, pytest.approx(1 - 0.025 ** (1 / controls)))

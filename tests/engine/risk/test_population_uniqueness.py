@@ -35,6 +35,8 @@ from sfumato.engine.risk.population_uniqueness import (
     EXPECTED_UNIQUES,
     ExpectedCount,
     KeyModel,
+    _choose_order,
+    _fit_key_model,
     expected_inverse_frequency,
     expected_inverse_square,
     fit_pitman,
@@ -139,6 +141,16 @@ def test_what_one_record_is_expected_to_be_is_a_sum_over_who_else_may_be_there(f
     assert expected_inverse_square(np.array([x]))[0] == pytest.approx(square, rel=1e-7)
 
 
+@pytest.mark.parametrize("x", [0.3, 0.999, 1.001, 40.0, 499.0, 501.0, 5_000.0])
+def test_the_moments_of_a_match_are_sums_over_the_number_of_others(x: float) -> None:
+    """In each of the ranges of the formula, and on both sides of their ends: E(1 / F²) and the variance of 1 / F."""
+    k = np.arange(int(x + 40 * math.sqrt(x) + 60))
+    chance, share = stats.poisson.pmf(k, x), 1 / (k + 1)
+    assert expected_inverse_square(np.array([x]))[0] == pytest.approx((chance * share**2).sum(), rel=1e-6)
+    truth = (chance * (share - (chance * share).sum()) ** 2).sum()
+    assert EXPECTED_MATCHES.variance(np.array([x]))[0] == pytest.approx(truth, rel=1e-3)
+
+
 @pytest.mark.parametrize("of", EXPECTED_COUNTS, ids=lambda of: of.name)
 @pytest.mark.parametrize("x", [0.0, 1e-7, 1e-4, 0.3, 4.0, 30.0])
 def test_derivatives_are_differences(of: ExpectedCount, x: float) -> None:
@@ -186,6 +198,20 @@ def test_weights_that_are_all_alike_are_a_fraction() -> None:
     for name, estimate in by_fraction.items():
         assert by_weight[name].value == pytest.approx(estimate.value, rel=1e-9)
     assert by_weight["expected_uniques"].lower is None
+
+
+@pytest.mark.parametrize("equal", [True, False])
+def test_expected_people_of_each_level_are_those_of_whom_the_weights_say_that_they_are(equal: bool) -> None:
+    """Fitted means keep the margins of the model."""
+    rng = np.random.default_rng(5)
+    codes = [rng.integers(0, size, 300) for size in (2, 3, 4)]
+    for code, size in zip(codes, (2, 3, 4), strict=True):
+        code[:size] = np.arange(size)
+    weights = np.full(300, 7.0) if equal else rng.choice([2.0, 9.0, 30.0], 300)
+    people = _fit_key_model(codes, weights, 1, 1).people
+    for axis, code in enumerate(codes):
+        others = tuple(one for one in range(3) if one != axis)
+        assert people.sum(axis=others) == pytest.approx(np.bincount(code, weights), rel=1e-6)
 
 
 @pytest.mark.slow
@@ -532,6 +558,22 @@ def test_the_specification_statistic_is_the_formula_of_its_docstring(of: Expecte
     error = math.sqrt(float(np.sum(left**2 * mean) + 2 * np.sum(second**2 * mean**2)))
     assert model.specification_statistic(of) == pytest.approx(float(bias) / error, rel=1e-3)
     assert others == pytest.approx(model.people.ravel() * 0.75)
+
+
+@pytest.mark.parametrize(
+    ("main", "pairs", "chosen"),
+    [
+        ([1.5, None], [0.1], 1),
+        ([0.3, -1.96], [0.0], 1),
+        ([1.0, -2.5], [0.4], 2),
+        ([3.0], [-4.0], 1),
+        ([None], [9.0], 1),
+    ],
+)
+def test_main_effects_are_taken_unless_they_are_rejected_and_pairs_fit_better(
+    main: list[float | None], pairs: list[float | None], chosen: int
+) -> None:
+    assert _choose_order({1: main, 2: pairs}) == chosen
 
 
 def test_a_model_of_so_few_variables_that_nothing_is_left_to_fit_is_refused() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,13 @@ from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.execution.tasks import execute_run, measure_block
+from sfumato.engine.methods.drafting import DeclinedOffer, Offer
 from sfumato.engine.methods.refits import ShadowRelease
 from sfumato.engine.methods.results import Estimate, WholeReleaseMeasure
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.risk.record_audit import RecordAuditSpec, gather_blocks, record_audit
+from sfumato.engine.risk.record_audit import OUTPUTS, RecordAuditSpec, _draft_offer, gather_blocks, record_audit
 
 KEY = b"k" * 32
 SCHEMA = schema_of(
@@ -226,6 +228,47 @@ def test_steps_that_fail_on_a_shadow_and_few_records_are_said() -> None:
         audited(people(60, 5), Stub(1.0, 1, fails=3))
     with pytest.raises(NotComputable, match="too few for shadows"):
         audited(people(14, 5), Stub(1.0, 1), targets=20, people=["vulnerable", "random"])
+
+
+@pytest.mark.parametrize(
+    ("question", "names"), [("record", {"auc", "largest_auc"}), ("values", {"values_auc", "values_largest_auc"})]
+)
+def test_areas_are_named_after_what_the_audit_asks(question: str, names: set[str]) -> None:
+    found = audited(people(40, 1), Stub(1.0, 1), shadows=40, targets=2, question=question)
+    assert {e.measure for e in found.whole.estimates if "auc" in e.measure} == names | {"detectable_auc"}
+    assert of(found, "reconstruction").value == pytest.approx(1.0, abs=0.05), "of a copy all values are guessed"
+
+
+def test_one_target_can_be_audited_and_no_fewer() -> None:
+    assert RecordAuditSpec.from_table({"targets": 1}, "step").targets == 1
+    with pytest.raises(BadInput, match=r"targets: 0 must be at least 1 and at most 1000"):
+        RecordAuditSpec.from_table({"targets": 0}, "step")
+
+
+def test_shares_are_within_0_and_1_and_their_differences_within_1_of_0() -> None:
+    ranges = {one.name: one.range for one in OUTPUTS}
+    assert {ranges[name] for name in ("auc", "values_auc", "reconstruction", "tpr", "p_value")} == {(0, 1)}
+    assert {ranges[name] for name in ("advantage", "memorisation")} == {(-1, 1)}
+
+
+def test_a_draft_audits_one_of_several_datasets_and_at_most_a_quarter_of_the_records() -> None:
+    case = SimpleNamespace(audit=True, want="synthesis", m=2, controls=100, table=SimpleNamespace(records=1000))
+    offer = _draft_offer(case)  # type: ignore[arg-type]
+    assert isinstance(offer, Offer)
+    assert offer.settings == {"datasets": 1}
+    case.m, case.table.records = 1, 180
+    few = _draft_offer(case)  # type: ignore[arg-type]
+    assert isinstance(few, Offer)
+    assert few.settings == {"targets": 10}, "two kinds of 10 are a quarter of the 80 records that are not held out"
+    case.table.records = 107
+    assert isinstance(_draft_offer(case), DeclinedOffer)  # type: ignore[arg-type]
+
+
+def test_a_task_makes_its_share_of_the_releases() -> None:
+    """Shadows are shared by all targets unless all others stand beside each."""
+    table = {"shadows": 400, "targets": 10, "blocks": 8, "people": ["vulnerable", "random"]}
+    assert RecordAuditSpec.from_table(table, "step").shadows_a_task() == 50
+    assert RecordAuditSpec.from_table({**table, "background": "all"}, "step").shadows_a_task() == 20 * 50
 
 
 def test_a_recipe_without_steps_is_refused() -> None:

@@ -9,12 +9,14 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from statistics import NormalDist
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from linkage_tables import NEAR, alike, flipped, people
+from scipy.stats import norm
 
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
@@ -23,11 +25,16 @@ from sfumato.engine.matching import match_weights
 from sfumato.engine.matching.blocks import ComparisonBlocks, order_by_values, take_evenly
 from sfumato.engine.matching.comparisons import VariableComparison, compare_variables
 from sfumato.engine.matching.linkage import count_compared_pairs, find_best_links
-from sfumato.engine.matching.match_weights import PatternCounts, learn_weights, true_pair_weights
+from sfumato.engine.matching.match_weights import (
+    PatternCounts,
+    _expectation_maximisation,
+    learn_weights,
+    true_pair_weights,
+)
 from sfumato.engine.matching.radius import Radius
 from sfumato.engine.methods.results import Estimate, Measure
 from sfumato.engine.methods.run import Run
-from sfumato.engine.risk.record_linkage import RecordLinkageSpec, _linkage_remarks, record_linkage
+from sfumato.engine.risk.record_linkage import RecordLinkageSpec, _linkage_remarks, _share_estimate, record_linkage
 
 RUN = Run(np.random.default_rng(0))
 KINDS = {"age": Kind.COUNT, "pay": Kind.CONTINUOUS, "born": Kind.DATE}
@@ -487,6 +494,32 @@ def test_the_best_choice_of_keys_of_records_that_are_dealt_anew_is_no_disclosure
         naive.append((best.value or 0) - one <= best.baseline)
     assert np.mean(held) >= 0.95
     assert np.mean(naive) < 0.9
+
+
+def test_of_pairs_in_the_shares_of_a_mixture_the_levels_of_its_true_pairs_are_learned() -> None:
+    """Where the pairs of each pattern are as many as the mixture says, its likelihood is largest at its own probabilities."""
+    m = [np.array([0.9, 0.1]), np.array([0.7, 0.2, 0.1]), np.array([0.8, 0.2])]
+    u = [np.array([0.2, 0.8]), np.array([0.1, 0.3, 0.6]), np.array([0.05, 0.95])]
+    levels = np.array(list(itertools.product(range(2), range(3), range(2))))
+    of_true, of_others = (np.prod([shares[levels[:, k]] for k, shares in enumerate(side)], axis=0) for side in (m, u))
+    counts = PatternCounts(np.arange(100), levels, 1e5 * (0.03 * of_true + 0.97 * of_others), (2, 3, 2))
+    start = [np.array([0.95, 0.05]), np.array([0.85, 0.1, 0.05]), np.array([0.95, 0.05])]
+    for begin, apart in ((m, 1e-6), (start, 0.015)):  # it ends where a step is small
+        found = _expectation_maximisation(counts, begin, u, 3000 - 7)
+        for own, truth in zip(found, m, strict=True):
+            assert own == pytest.approx(truth, abs=apart)
+
+
+@pytest.mark.parametrize("choices", [1, 2, 10])
+def test_the_interval_of_the_best_of_several_choices_has_bonferronis_quantile(choices: int) -> None:
+    """100 records, 40 linked with certainty; the records that are linked are a quarter of all."""
+    chance = np.repeat([1.0, 0.0], [40, 60])
+    links: Any = SimpleNamespace(link_chance=chance, random_link_chance=np.full(100, 0.01), variance=9.0)
+    found = _share_estimate(links, "", sample=0.25, interval=True, choices=choices)
+    half = norm.ppf(1 - 0.05 / (2 * choices)) * math.sqrt(9 / 100**2 + 0.75 * 0.4 * 0.6 / 100)
+    assert found.value == pytest.approx(0.4)
+    assert (found.lower, found.upper) == pytest.approx((0.4 - half, 0.4 + half), rel=1e-4)
+    assert found.baseline == pytest.approx(0.01)
 
 
 def test_the_largest_share_is_that_of_the_best_choice_learned_anew() -> None:

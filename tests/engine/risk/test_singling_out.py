@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from prepared_tables import schema_of
+from scipy.sparse import csr_array
 
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
@@ -259,6 +260,31 @@ def test_it_is_as_probable_as_of_people_whatever_is_held_out() -> None:
         assert found == pytest.approx(n * p * (1 - p) ** (n - 1))
 
 
+def predicates_of_one_record(
+    of_members: int, of_controls: int, predicates: int = 100, people: int = 50
+) -> _PredicateCounts:
+    """Predicates that hold of one record each, so many of a member and so many of a control; the others of nobody."""
+    rows = np.arange(of_members + of_controls)
+    records = np.r_[np.arange(of_members), people + np.arange(of_controls)]
+    held = csr_array((np.ones(len(rows), dtype=np.int32), (rows, records)), shape=(predicates, 2 * people))
+    counts = (np.asarray(held[:, part].sum(axis=1)).astype(np.int64) for part in (slice(people), slice(people, None)))
+    return _PredicateCounts(people, people, *counts, held)
+
+
+@pytest.mark.parametrize(("of_members", "p"), [(30, (0.2, 0.8)), (45, (0.0, 0.05)), (15, (0.95, 1.0))])
+def test_the_release_adds_what_it_singles_out_of_members_beyond_controls_and_random_values(
+    of_members: int, p: tuple[float, float]
+) -> None:
+    """Of 100 predicates 30 single out a control, and of 100 with random values 10 a member and 10 a control."""
+    release, without = predicates_of_one_record(of_members, 30), predicates_of_one_record(10, 10)
+    every = np.ones(100, dtype=np.bool_)
+    found = release.attack_result(every, ~every, np.random.default_rng(3), without).added_success
+    assert found is not None
+    assert (found.members, found.controls) == (pytest.approx(of_members / 100 - 0.1), pytest.approx(0.2))
+    assert found.p_value is not None
+    assert p[0] <= found.p_value <= p[1]
+
+
 def test_chosen_is_hypergeometric() -> None:
     assert _hypergeometric_chance(4, np.array([0, 1, 2, 3, 4]), 2, 1) == pytest.approx([0, 1 / 2, 2 / 3, 1 / 2, 0])
     assert _hypergeometric_chance(4, np.array([0, 1, 2, 3, 4]), 2, 0) == pytest.approx([1, 1 / 2, 1 / 6, 0, 0])
@@ -294,6 +320,11 @@ def test_a_recipe_without_controls_or_with_one_variable_twice_is_refused() -> No
         Recipe.from_table({**table, "data": {}})
     with pytest.raises(BadInput, match=r"measure\[0\].variables\[1\]: .* twice"):
         Recipe.from_table({**table, "measure": [{"method": "risk.singling_out", "variables": ["age", "age"]}]})
+    for clauses in (1, 21):
+        with pytest.raises(BadInput, match=r"clauses: .* at least 2 and at most 20"):
+            Recipe.from_table({**table, "measure": [{"method": "risk.singling_out", "clauses": clauses}]})
+    for clauses in (2, 20):
+        Recipe.from_table({**table, "measure": [{"method": "risk.singling_out", "clauses": clauses}]})
     with pytest.raises(BadInput, match=r"measure\[0\].variables: there is no variable"):
         Recipe.from_table(
             {

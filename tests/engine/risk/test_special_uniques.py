@@ -17,7 +17,12 @@ from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC, Run
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.risk.special_uniques import SpecialUniquesSpec, find_minimal_uniques, special_uniques
+from sfumato.engine.risk.special_uniques import (
+    SpecialUniquesSpec,
+    _dis_by_record,
+    find_minimal_uniques,
+    special_uniques,
+)
 
 RUN = Run(np.random.default_rng(0))
 
@@ -223,3 +228,15 @@ def test_bad_input_names_the_place(changed: dict[str, Any], place: str, said: st
     with pytest.raises(BadInput, match=said) as caught:
         Recipe.from_table({**PLAN, "measure": [{"method": "risk.special_uniques", **changed}]})
     assert caught.value.place == place
+
+
+@pytest.mark.parametrize(("keys", "power"), [(3, 1.25), (8, 1.0), (12, 0.8)])
+def test_odds_of_a_right_match_go_by_a_power_of_the_score_that_falls_with_the_number_of_keys(
+    keys: int, power: float
+) -> None:
+    """1 + (8 - keys) / 20, as SUDA2 has it; equal scores have the odds of the file."""
+    dis = _dis_by_record(np.array([4.0, 1.0, 0.0]), 0.1, keys)
+    odds = dis[:2] / (1 - dis[:2])
+    assert odds[0] / odds[1] == pytest.approx(4**power)
+    assert dis[2] == 0
+    assert _dis_by_record(np.full(5, 3.0), 0.1, keys) == pytest.approx(0.1)

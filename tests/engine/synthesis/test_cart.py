@@ -480,3 +480,17 @@ def test_weights_leave_draws_without_them_byte_for_byte(target: str) -> None:
             draw_target(other, target, spec, again, given=data).tobytes()
             == draw_target(data, target, spec, fit).tobytes()
         )
+
+
+@pytest.mark.parametrize("units", [1, 9, 10, 12])
+def test_a_value_is_common_where_ten_units_have_it_however_many_records_these_are(units: int) -> None:
+    """12 records with the value 7.25 in so many units: fewer than ten of these are nobody's common value."""
+    rng = np.random.default_rng(4)
+    owner = np.concatenate([np.arange(12) % units, 100 + np.arange(300)])
+    frame = pd.DataFrame({"home": owner, "pay": np.concatenate([np.full(12, 7.25), rng.normal(20, 5, 300).round(3)])})
+    schema = Schema((Variable("home", Kind.COUNT, Role.UNIT), Variable("pay", Kind.CONTINUOUS)))
+    data, spec = conform_to_schema(frame, schema), CartSpec(smoothing=True, minbucket=200)
+    run = Run(np.random.default_rng(1))
+    fit = cart(data, "pay", spec, run, 1)
+    drawn = np.concatenate([draw(fit, spec, "pay", data, data, 0, np.random.default_rng(seed)) for seed in range(20)])
+    assert bool((drawn == 7.25).any()) is (units >= 10)

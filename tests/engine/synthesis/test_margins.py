@@ -294,10 +294,10 @@ def households(sizes: list[int]) -> tuple[pd.DataFrame, list[str]]:
     return frame.assign(home=owners), owners
 
 
-def of_households(frame: pd.DataFrame, **step: Any) -> tuple[Recipe, Microdata]:
+def of_households(frame: pd.DataFrame, role: str = "identifier", **step: Any) -> tuple[Recipe, Microdata]:
     variables = {
         **{name: dict(own) for name, own in VARIABLES.items()},
-        "home": {"kind": "categorical", "role": "identifier"},
+        "home": {"kind": "categorical", "role": role},
     }
     recipe = Recipe.from_table(
         {
@@ -331,6 +331,22 @@ def test_no_unit_is_counted_with_more_records_than_was_said() -> None:
     ((_, found),) = privacy_accounts(recipe, data, secret=True)
     assert isinstance(found, PrivacyAccount)
     assert found.release == 2.0
+
+
+@pytest.mark.parametrize(("role", "step", "has_epsilon"), [
+    ("unit", {"unit": "home", "person_records": 3}, True),
+    ("unit", {}, False),
+    ("unit", {"person_records": 3}, False),
+    ("identifier", {"unit": "home", "person_records": 3}, True),
+])  # fmt: skip
+def test_where_the_recipe_declares_units_an_epsilon_is_of_whole_ones(role: str, step: dict, has_epsilon: bool) -> None:
+    """An epsilon of single records says nothing of a household of five; the last row is a recipe of an earlier version."""
+    recipe, data = of_households(households([1, 2, 3, 40, 5] * 20)[0], role, **step)
+    ((_, account),) = privacy_accounts(recipe, data, secret=True)
+    assert isinstance(account, PrivacyAccount) is has_epsilon
+    fit, released = fit_and_draw(recipe, data)
+    assert len(released) == 500
+    assert fit.diagnostics or not step
 
 
 def test_a_unit_changes_no_count_by_more_than_was_said() -> None:

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.workspace.plan.drafts import find_draft, save_draft
+from sfumato.workspace.store.workspace import Workspace
+
 Command = Callable[..., int]
 ROWS = "\n".join(
     f"{'north' if i % 3 else 'south'},{20 + i % 37},{(i * 37) % 91},{'yes' if i % 4 else 'no'}" for i in range(120)
@@ -117,3 +120,47 @@ def test_no_file_is_written_over_and_no_unknown_source_is_taken(
     assert Path("there.toml").read_text() == "mine"
     assert sfumato("draft", "nobody", "--workspace", "none") == 2
     assert 'there is no file "nobody"' in capsys.readouterr().err
+
+
+def write_uneven_file() -> None:
+    """300 people; of 40 on the islands 30 have no school, of the 260 others 2."""
+    lines = []
+    for i in range(300):
+        lacks = i < 30 or i in (100, 200)
+        lines.append(
+            f"{'islands' if i < 40 else 'coast'},{20 + i % 37},{'' if lacks else 'abc'[i % 3]},{(i * 37) % 91}"
+        )
+    Path("uneven.csv").write_text("\n".join(["region,age,school,pay", *lines]) + "\n")
+
+
+@pytest.mark.slow
+def test_the_group_of_which_most_are_dropped_is_named(
+    people: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_uneven_file()
+    given = ("--known", "region,age,school", "--sensitive", "pay", "--want", "anonymisation", "-k", "11")
+    assert sfumato("draft", "uneven.csv", *given, "-o", "uneven.toml") == 0
+    warning = "Of region = islands 30 of 40 (75 %) are dropped, of all others 2 of 260 (0.77 %)."
+    assert warning in " ".join(capsys.readouterr().out.split())
+    assert warning in " ".join(Path("uneven.toml").read_text().replace("\n#", "").split()), "the recipe keeps it"
+
+
+@pytest.mark.usefixtures("read_here")
+@pytest.mark.slow
+def test_import_names_the_group_that_lacks_most_and_a_project_that_drops_it_is_warned(
+    people: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_uneven_file()
+    assert sfumato("import", "uneven.csv", "--workspace", "w") == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "32 of 300 records lack a value and are kept. Of region = islands 30 of 40 (75 %) lack one" in told
+    assert sfumato("import", people, "--workspace", "w") == 0
+    assert "lack" not in capsys.readouterr().out, "nobody lacks a value"
+    with Workspace.open(Path("w")) as workspace:
+        draft = find_draft(workspace, 1)
+        assert draft is not None
+        save_draft(
+            workspace, draft.with_text(draft.toml.replace('missing = "keep"', 'missing = "drop"')), draft.revision
+        )
+    assert sfumato("draft", "uneven", "--known", "region", "--sensitive", "pay", "--workspace", "w") == 0
+    assert "Of region = islands 30 of 40 (75 %) are dropped" in " ".join(capsys.readouterr().err.split())

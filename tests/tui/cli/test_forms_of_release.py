@@ -123,3 +123,73 @@ def test_a_changed_file_is_not_taken_for_one_that_was_released(
     given = ("--original", "wages.sav", "--released", str(file))
     assert sfumato("evaluate", "wages.toml", *given, "--workspace", "scores") == 2
     assert "sfumato: " in capsys.readouterr().err
+
+
+NAMES = """
+title = "Wages"
+[data]
+file = "wages.csv"
+[variables]
+"person no." = { kind = "categorical", role = "identifier" }
+with = { kind = "categorical", role = "quasi_identifier" }
+"monthly wage" = { kind = "count", role = "sensitive", title = "Wage in a month" }
+monthly_wage = { kind = "count" }
+[release]
+m = 1
+seed = 4
+[[synthesis]]
+target = "monthly wage"
+method = "cart"
+predictors = ["with"]
+[[measure]]
+method = "utility.ecdf"
+"""
+
+
+@pytest.mark.usefixtures("in_process")
+def test_names_that_a_program_refuses_are_derived_and_found_again(
+    home: Path, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {
+            "person no.": [f"P{i}" for i in range(80)],
+            "with": rng.choice(["tram", "bus", "car"], 80),
+            "monthly wage": rng.integers(1000, 4000, 80),
+            "monthly_wage": rng.integers(1, 7, 80),
+        }
+    )
+    frame.to_csv(home / "wages.csv", index=False)
+    (home / "wages.toml").write_text(NAMES, "utf-8")
+    assert sfumato("run", "wages.toml", "--workspace", "ws", "--quiet", "--jobs", "1") == 0
+    derived = {
+        "spss": ["with_", "monthly_wage_2", "monthly_wage"],
+        "stata": ["with_", "monthly_wage_2", "monthly_wage"],
+        "sas-xpt": ["with", "monthly_wage_2", "monthly_wage"],
+        "csv": ["with", "monthly wage", "monthly_wage"],
+    }
+    given: list[str] = []
+    for form, names in derived.items():
+        options = ("--workspace", "ws", "-o", form, "--reason", "released for a test", "--format", form)
+        assert sfumato("release", "1", *options) == 0
+        text = f"other names, as {form} needs them: "
+        renamed = ", ".join(
+            f"{name} ({other})" for name, other in zip(derived["csv"], names, strict=True) if name != other
+        )
+        assert (f"{text}{renamed}\n" if renamed else "left out, identifiers") in capsys.readouterr().out
+        (file,) = (home / form / "public").glob("dataset-SYNTHETIC-*")
+        given += ["--released", str(file)]
+        book = pd.read_csv(home / form / "public/codebook.csv", keep_default_na=False)
+        told = {line.variable: line.name_in_datasets or line.variable for line in book.itertuples()}
+        assert list(told.items()) == list(zip(["with", "monthly wage", "monthly_wage"], names, strict=True))
+        assert all(name in (home / form / "public/codebook-ddi.xml").read_text("utf-8") for name in names)
+    released, about = pyreadstat.read_sav(next((home / "spss/public").glob("*.sav")))
+    assert list(released.columns) == derived["spss"]
+    assert about.column_names_to_labels == {"with_": "with", "monthly_wage_2": "Wage in a month", "monthly_wage": None}
+    options = ("--workspace", "scores", "--quiet", "--jobs", "1", "--json", "scores.json")
+    assert sfumato("evaluate", "wages.toml", "--original", "wages.csv", *given, *options) == 0
+    rows = json.loads((home / "scores.json").read_text("utf-8"))["rows"]
+    scored = [[(r["measure"], r["target"], r["value"]) for r in rows if r["draw"] == draw] for draw in range(1, 5)]
+    assert scored[0]
+    assert all(found == scored[0] for found in scored), "under whatever names, it is the same release"
+    capsys.readouterr()

@@ -39,8 +39,24 @@ def test_suppressed_records_are_counted_apart_and_limits_decide(
     text = " ".join(capsys.readouterr().out.split())
     assert "2 records have all known cells suppressed and are in no class" in text
     assert "not met" in text
-    assert "so that a limit on k is compared with 2" in text
+    assert "A limit on k is compared with 2." in text
     assert "do not say that the file is safe" in text
+
+
+@pytest.mark.slow
+def test_suppressed_records_of_one_disease_fail_a_limit_on_l(
+    tmp_path: Path, sfumato: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "outliers.csv"
+    path.write_text("age,disease\n" + "<50,flu\n<50,cold\n" * 3 + "*,hiv\n" * 6, "utf-8")
+    given = ("--released", str(path), "--known", "age", "--sensitive", "disease", "--json", "-")
+    assert sfumato("evaluate", *given, "-l", "2") == 1
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    (one,) = found["sensitive"]
+    assert (one["l_distinct"], one["suppressed"]["l_distinct"], one["compared_l"]) == (2, 1, 1)
+    # Half of the records have hiv, and all of the suppressed ones.
+    assert one["suppressed"]["t"] == 0.5
+    assert sfumato("evaluate", *given, "-k", "6") == 0
 
 
 @pytest.mark.slow
@@ -126,6 +142,8 @@ def test_a_recipe_names_the_variables_by_role(
         (("--known", "age", "--set", "release.m=2"), "--set changes a run"),
         (("--original", "other.csv", "-k", "3"), "without --original"),
         (("--original", "other.csv"), "Missing argument 'RECIPE'"),
+        (("recipe.toml", "--original", "other.csv", "-o", "page.html"), "-o is of one file"),
+        (("--known", "age", "-o", "nowhere/page.html"), "is not a file in a directory that exists"),
     ],
 )
 def test_what_one_file_cannot_answer_is_refused(
@@ -135,3 +153,29 @@ def test_what_one_file_cannot_answer_is_refused(
     error = capsys.readouterr().err
     assert message in error
     assert "Traceback" not in error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "head"), [("page.html", "<!doctype html>"), ("page.md", "# What ")])
+def test_a_page_has_what_the_terminal_shows(
+    name: str, head: str, file: str, tmp_path: Path, sfumato: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / name
+    given = ("--released", file, *KNOWN, "--sensitive", "disease", "-k", "4", "-o", str(page))
+    assert sfumato("evaluate", *given) == 1
+    assert f"page written to {page}" in " ".join(capsys.readouterr().out.split()).replace("\n", "")
+    text = page.read_text("utf-8")
+    assert text.lower().startswith(head.lower())
+    for words in (
+        "INTERNAL",
+        "1 of 1 limit is not met: k.",
+        "compared with 2",
+        "at least 4",
+        "do not say that the file",
+    ):
+        assert words in text
+    assert page.stat().st_mode & 0o077 == 0
+    assert sfumato("evaluate", *given) == 2
+    assert "add --force to replace it" in capsys.readouterr().err
+    assert sfumato("evaluate", *given, "--force", "--quiet") == 1
+    assert capsys.readouterr().out == ""

@@ -95,6 +95,78 @@ FINDINGS = [
 ]  # fmt: skip
 
 
+CHECK = ["Projects", "Check an anonymised file", "already.csv", "age,sex", "disease"]
+
+
+def test_one_anonymised_file_is_checked_in_lines(home: Path) -> None:
+    rows = ["<50,m,flu", "<50,m,cold", ">=50,f,flu", ">=50,f,cold", "*,*,hiv", "*,*,hiv"]
+    (home / "already.csv").write_text("\n".join(["age,sex,disease", *rows]) + "\n")
+    status, lines = talked([*CHECK, "2", "2", "", "page.md", "back", "quit"])
+    assert status == 0, lines
+    assert "age: <50, <50, >=50." in lines
+    # Every class has two diseases, and both suppressed records have hiv.
+    assert "1 of 2 limits is not met: l_distinct of disease." in lines
+    assert "met: k 2, at least 2." in lines
+    assert "disease, suppressed: 1 different value, entropy l 1, distance t 0.667." in lines
+    assert "do not say that the file is safe" in (home / "page.md").read_text()
+    status, lines = talked([*CHECK, "", "", "", "page.md"])
+    assert status == 1
+    assert any("exists, or lies in no directory" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ([*CHECK[:3], "agee"], 'There is no column "agee" left; did you mean "age"?'),
+        ([*CHECK[:4], "age"], 'There is no column "age" left'),
+        ([*CHECK, "1"], "1 is not a whole number from 2 on."),
+        ([*CHECK, "", "many"], '"many" is no number.'),
+        ([*CHECK, "", "", "7"], "7 is not a number above 0, at most 1."),
+    ],
+)
+def test_a_wrong_answer_about_a_file_is_said(home: Path, answers: list[str], said: str) -> None:
+    (home / "already.csv").write_text("age,sex,disease\n1,m,flu\n1,m,flu\n")
+    status, lines = talked(answers)
+    assert status == 1
+    assert any(said in line for line in lines), lines
+
+
+def write_fixed_widths(path: Path) -> None:
+    """Write records of 25 characters: number, age, sex, region and income."""
+    regions = ["North", "South", "East", "West"]
+    lines = (
+        f"{i:05} {18 + i * 7 % 70}{'MF'[i % 2]}{regions[i * 5 % 4]:7}{10_000 + 37.5 * i:9.2f}" for i in range(1, 300)
+    )
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("answers", "columns"),
+    [
+        (["6,2,1,7,9", "id,age,sex,region,income"], {"age", "sex", "region", "income"}),
+        (["", ""], {"column_2"}),
+        (["blanks"], {"column_2", "column_3"}),
+    ],
+)
+def test_a_table_of_fixed_widths_is_asked_about(home: Path, answers: list[str], columns: set[str]) -> None:
+    write_fixed_widths(home / "fixed.dat")
+    status, lines = talked(["Projects", "Import a file", "fixed.dat", "", *answers, "back", "quit"])
+    assert status == 0, lines
+    assert any("looks like a table of fixed widths" in line for line in lines)
+    assert columns <= {line.partition(":")[0] for line in lines}
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [(["2;1"], "is no number of characters"), (["6,2,1,7,9", "age,sex"], "2 names for 5 widths: give one for each.")],
+)
+def test_wrong_widths_are_said(home: Path, answers: list[str], said: str) -> None:
+    write_fixed_widths(home / "fixed.dat")
+    status, lines = talked(["Projects", "Import a file", "fixed.dat", "", *answers])
+    assert status == 1
+    assert any(said in line for line in lines), lines
+
+
 def test_a_kind_of_dates_asks_how_they_are_written(home: Path) -> None:
     rows = "\n".join(f"{1 + i % 12:02}/{1 + i * 7 % 12:02}/{1990 + i % 30},{i % 7}" for i in range(80))
     (home / "people.csv").write_text(f"day,visits\n{rows}\n")
@@ -256,7 +328,7 @@ def test_random_answers_reach_every_act_and_never_a_traceback(seed: int, here: P
     """Each seed walks through the places act by act, in an order and with answers of its own."""
     places = [place.name for place in places_menu().entries]
     wanted = {name for place in places for name in acts_of(place)}
-    assert len(wanted) == 4 + 4 + 4 + 5 + 4 + 7
+    assert len(wanted) == 5 + 4 + 4 + 5 + 4 + 7
     drawn = random.Random(seed)
     pool = [
         *map(str, range(10)), "", "yes", "no", "back", "help", "town", "age", "quasi-identifier", "sensitive", "count", "people.csv",

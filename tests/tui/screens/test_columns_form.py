@@ -65,6 +65,7 @@ async def test_answers_decide_kind_form_and_what_is_left_out(sit, empty_workspac
 async def test_a_column_can_be_left_out_and_no_question_asks_nothing(sit, empty_workspace, doubtful, tmp_path):
     async with sit(empty_workspace, "I") as seat:
         await seat.press(*str(doubtful), "enter")
+        assert "[date" not in seat.text, "the form of a date is typed"
         await seat.press(*["backspace"] * 20, *"leave", "space", *"out", "enter")
         assert "60 records" in seat.text
     assert set(stored_kinds(empty_workspace)) == {"income"}, (
@@ -73,3 +74,15 @@ async def test_a_column_can_be_left_out_and_no_question_asks_nothing(sit, empty_
     plain = tmp_path / "plain.csv"
     plain.write_text("\n".join(["sex,income", *(f"{'mf'[i % 2]},{100 + 3 * (i % 20)}" for i in range(60)), ""]))
     assert import_or_ask(empty_workspace, str(plain), "plain").result is not None
+
+
+async def test_an_answer_is_chosen_by_one_key(sit, empty_workspace, tmp_path, size):
+    names = [f"{given} {last}" for given in ("Maria", "Thomas", "Laura", "Michael") for last in ("Ott", "Ray", "Lund")]
+    path = tmp_path / "staff.csv"
+    path.write_text("\n".join(["clerk,income", *(f"{names[i % 12]},{100 + 37 * i}" for i in range(60)), ""]))
+    async with sit(empty_workspace, "I", size=size) as seat:
+        await seat.press(*str(path), "enter")
+        assert "[categorical] leave out" in seat.text, "what the question names comes first"
+        await seat.press("right", "enter")
+        assert "Role of income" in seat.text, "a column that is left out has no role"
+    assert set(stored_kinds(empty_workspace)) == {"income"}

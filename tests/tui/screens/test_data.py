@@ -1,4 +1,5 @@
 import asyncio
+import re
 import threading
 
 import pytest
@@ -10,7 +11,7 @@ from sfumato.tui.plan.drafting import DraftForm
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.audit import audit_rows
 from sfumato.workspace.ingest.profiles import DistributionProfile
-from sfumato.workspace.plan.drafts import find_draft
+from sfumato.workspace.plan.drafts import find_draft, save_draft
 from sfumato.workspace.plan.variables import parse_variable_tables
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.data_view import ProfiledColumn, VariableLine
@@ -111,8 +112,6 @@ async def test_open_ends_labels_and_levels_are_typed_plainly(sit, imported_works
 @pytest.mark.slow
 async def test_a_column_that_the_plan_leaves_out_can_be_taken_in(sit, imported_workspace):
     workspace = Workspace.open(imported_workspace)
-    from sfumato.workspace.plan.drafts import save_draft
-
     draft = find_draft(workspace, 1)
     save_draft(workspace, draft.with_text(draft.toml.replace("smoker = {", "# smoker = {")))
     workspace.close()
@@ -216,8 +215,6 @@ async def test_missing_codes_of_several_variables_are_typed_once(sit, imported_w
 
 @pytest.mark.slow
 async def test_an_edit_of_a_plan_that_was_edited_elsewhere_writes_nothing_over(sit, imported_workspace, monkeypatch):
-    from sfumato.workspace.plan.drafts import save_draft
-
     async with sit(imported_workspace, "j") as seat:
         monkeypatch.setattr("sfumato.tui.data.data.DataTab.on_workspace_changed", lambda *_: None, raising=False)
         with Workspace.open(imported_workspace) as workspace:
@@ -260,8 +257,6 @@ async def test_a_plan_that_was_read_before_an_edit_was_stored_does_not_take_it_b
 
 @pytest.mark.slow
 async def test_a_plan_that_is_not_toml_says_so_and_loses_nothing(sit, imported_workspace):
-    from sfumato.workspace.plan.drafts import save_draft
-
     workspace = Workspace.open(imported_workspace)
     save_draft(workspace, find_draft(workspace, 1).with_text("title = "))
     workspace.close()
@@ -325,6 +320,52 @@ async def test_letters_give_roles_to_one_variable_after_the_other(sit, imported_
         await seat.press("escape")
         await seat.press("g", "j", "r", "x", "escape")
         assert "age" not in planned_roles(imported_workspace)
+
+
+@pytest.mark.slow
+async def test_a_capital_letter_gives_a_role_to_all_that_follow(sit, imported_workspace, size):
+    async with sit(imported_workspace, "j", "r", "s", size=size) as seat:
+        assert "Role of cost" in seat.text
+        assert "a capital: all below too" in seat.text
+        await seat.press("I")
+        assert planned_roles(imported_workspace) == {
+            "age": "sensitive",
+            "cost": "quasi_identifier",
+            "smoker": "quasi_identifier",
+        }
+        assert isinstance(seat.app.screen, DraftForm), "every included variable was asked about"
+        await seat.press("escape", "u")
+        assert planned_roles(imported_workspace) == {"age": "sensitive", "cost": "other", "smoker": "other"}
+        await seat.press("home", "j", "j", "r", "X")
+        assert planned_roles(imported_workspace) == {"age": "sensitive"}
+        assert not isinstance(seat.app.screen, DraftForm), "the first was not asked about this time"
+
+
+@pytest.mark.slow
+async def test_the_roles_of_a_new_file_are_asked_although_a_column_was_left_out(sit, empty_workspace, tmp_path, size):
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(["id,age,cost", *(f"P{i:03},{20 + i % 30},{i * 37 % 91}.5" for i in range(60)), ""]))
+    async with sit(empty_workspace, "I", *str(path), "enter", size=size) as seat:
+        assert "Role of age" in seat.text
+        await seat.press("i", "s")
+        assert isinstance(seat.app.screen, DraftForm)
+    assert planned_roles(empty_workspace) == {"age": "quasi_identifier", "cost": "sensitive"}
+
+
+@pytest.mark.slow
+async def test_a_number_of_units_keeps_its_role_when_all_others_get_one(sit, imported_workspace):
+    with Workspace.open(imported_workspace) as workspace:
+        draft = find_draft(workspace, 1)
+        save_draft(workspace, draft.with_text(re.sub(r'(age = .*role = )"other"', r'\1"unit"', draft.toml)))
+    async with sit(imported_workspace, "j", "j", "r", tab="data") as seat:
+        assert "Role of cost" in seat.text
+        await seat.press("I")
+        assert isinstance(seat.app.screen, DraftForm)
+    assert planned_roles(imported_workspace) == {
+        "age": "unit",
+        "cost": "quasi_identifier",
+        "smoker": "quasi_identifier",
+    }
 
 
 def test_levels_are_said_with_their_shares_and_none_that_is_withheld():

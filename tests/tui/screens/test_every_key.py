@@ -176,6 +176,8 @@ PLACES = {
     "beliefs": Place(("BeliefsDialog",), "runs", ("act:beliefs",), data="workspace_with_beliefs"),
 }
 ELSEWHERE = {
+    "ReleasedFileDialog.open": "needs a file of somebody's: test_released_file",
+    "ReleasedFileDialog.report": "needs a file of somebody's: test_released_file",
     "Dialog.keys": "the place of dialogs is the help itself: test_beliefs",
     "SfumatoApp.redraw": "sends what is shown once more",
     "SfumatoApp.next_pane": "the toolkit moves the focus by it where there are several panes: test_split",

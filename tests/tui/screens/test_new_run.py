@@ -1,3 +1,7 @@
+import asyncio
+import re
+import threading
+
 import pytest
 from textual.widgets import Input, OptionList
 
@@ -39,6 +43,32 @@ async def test_n_offers_the_shipped_recipes(sit, empty_workspace, size):
         assert isinstance(seat.app.focused, OptionList)
         await seat.press("j", "k", "q")
         assert "No projects yet" in seat.text
+
+
+@pytest.mark.slow
+async def test_whoever_goes_elsewhere_while_a_run_is_started_stays_there(sit, directory, no_worker, monkeypatch):
+    from sfumato.tui.session import jobs
+
+    asked, go_on, run_again = threading.Event(), threading.Event(), jobs.run_again
+
+    def run_slowly(*given):
+        asked.set()
+        assert go_on.wait(20)
+        return run_again(*given)
+
+    monkeypatch.setattr(jobs, "run_again", run_slowly)
+    async with sit(directory, tab="runs") as seat:
+        await seat.pilot.press("R")
+        await seat.pilot.pause()
+        await seat.pilot.press("y")
+        await asyncio.to_thread(asked.wait, 20)
+        await seat.pilot.press("4")
+        await seat.pilot.pause()
+        go_on.set()
+        await seat.press("shift")
+        assert "[4 Findings]" in seat.text
+        assert "No verdicts yet: run 5 is not done" in seat.text
+        assert re.search(r"0 of \d+ tasks are done", seat.text)
 
 
 @pytest.mark.slow

@@ -27,6 +27,7 @@ async def test_an_empty_workspace_names_the_next_keys(sit, empty_workspace, size
             "No projects yet",
             "N   Open the demo",
             "I   Import a file",
+            "A   Check a file that somebody anonymised",
             "n   Run a recipe",
             "W   Open or create",
         ):

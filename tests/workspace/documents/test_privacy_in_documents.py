@@ -129,7 +129,8 @@ def test_what_is_promised_is_the_same_in_all(write_release: Write) -> None:
         assert words in text, words
     assert crate_says(out) == text
     assert (recorded(out)["epsilon"], recorded(out)["samples"]) == (20.0, [{"epsilon": 0.5, "records": 1}])
-    assert (out / "public/codebook.csv").read_text("utf-8").splitlines()[0] == "variable,title,kind,code,label"
+    lines = (out / "public/codebook.csv").read_text("utf-8").splitlines()
+    assert lines[0] == "variable,title,kind,code,label,format,name_in_datasets"
     assert not CLAIMS.search((out / "public/codebook.csv").read_text("utf-8"))
 
 

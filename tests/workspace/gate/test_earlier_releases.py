@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -215,6 +216,30 @@ def test_anonymised_tables_intersect_with_those_of_deleted_runs(workspace: Works
     delete_run(workspace, runs[1])
     assert findings_by_check(workspace, runs[2]) == before
     assert before["intersections"].status == "block"
+
+
+def test_a_dataset_that_is_gone_is_named_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Datasets are counted from 1."""
+    recipe = Recipe.from_table(
+        {"variables": VARIABLES, "synthesis": [{"method": "cart", "target": "age"}], "release": {"m": 2}}
+    )
+    workspace = SimpleNamespace(
+        sealer=None,
+        tables=SimpleNamespace(count_table_records=lambda _: 9),
+        find_dataset=lambda _: SimpleNamespace(records=9),
+    )
+    found = dict[int, str]()
+    monkeypatch.setattr(earlier, "_model_hash", lambda *_: "")
+    monkeypatch.setattr(earlier, "read_released_dataset", lambda _, __, ___, number, names: found.get(number))
+    release = earlier.released_data_of_run(
+        workspace,
+        SimpleNamespace(id=7, recipe=recipe, dataset_id=1),
+        ("one", "two"),  # type: ignore[arg-type]
+    )
+    with pytest.raises(NotReady, match="run 7 has no dataset 2"):
+        release.read(1, None)
+    found[2] = "the second"
+    assert release.read(1, None) == "the second"
 
 
 @pytest.mark.slow

@@ -9,8 +9,10 @@ import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from prepared_workspaces import enter_recipe, reseal
@@ -35,6 +37,8 @@ from sfumato.workspace.gate.gate import (
     apply_waivers,
     examine_release,
 )
+from sfumato.workspace.gate.history_checks import _intersect_classes
+from sfumato.workspace.gate.record_checks import _limit_by_holdout, _rows_of_records
 from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.charges import LedgerCharge
 from sfumato.workspace.policy.policy import FindingLimit, Policy, parse_policy, read_policy_of_workspace
@@ -236,6 +240,75 @@ def test_two_anonymised_tables_that_intersect_block(workspace: Workspace, tmp_pa
     assert finding.value is not None
     assert finding.value < 5
     assert finding.records
+
+
+def test_the_smallest_class_that_tables_leave_together_by_hand() -> None:
+    """Classes of 3 and 3, of 2 and 4, and of 4 and 2 records; the last record is in the first table alone."""
+    own, second, third = (
+        np.array(one) for one in ([0, 0, 0, 1, 1, 1, 1], [0, 0, 1, 1, 1, 1, -1], [0, 0, 0, 0, 1, 1, -1])
+    )
+    of_two = _intersect_classes(own, [(4, second)])
+    assert of_two is not None
+    assert (of_two.value, of_two.baseline, of_two.records) == (1, 2, (2,))
+    assert of_two.message.startswith(
+        "with run 4, released before, the smallest class that both tables leave has 1 record, where each alone has at least 2;"
+    )
+    of_three = _intersect_classes(own, [(4, second), (9, third)])
+    assert of_three is not None
+    assert (of_three.value, of_three.records) == (1, (2, 3))
+    assert of_three.message.startswith(
+        "with runs 4, 9, released before, the smallest class that the 3 tables leave has"
+    )
+    assert _intersect_classes(np.array([0, -1]), [(4, np.array([-1, 0]))]) is None
+
+
+def test_of_shuffled_rows_those_of_records_alone_in_what_is_kept_are_known() -> None:
+    release = SimpleNamespace(shuffled=True)
+    cells = {"region": np.array([1, 2, 1, 3, 1], dtype=np.uint64), "age": np.array([7, 7, 7, 7, 8], dtype=np.uint64)}
+
+    def rows(*kept: str) -> list[int]:
+        plan = SimpleNamespace(kept=kept)
+        case = SimpleNamespace(confidential=range(5), release=release, confidential_cells=cells, plan=plan)
+        return _rows_of_records(case, release).tolist()  # type: ignore[arg-type]
+
+    assert rows("region", "age") == [-1, 1, -1, 3, 4]
+    assert rows("region") == [-1, 1, -1, 3, -1]
+    assert rows() == [-1] * 5
+    release.shuffled = False
+    assert rows("region") == [0, 1, 2, 3, 4]
+
+
+def test_a_release_of_the_same_table_lacks_nobody_of_it_and_has_nobody_else() -> None:
+    unread: Any = SimpleNamespace(recode_by=lambda *_: unread)
+    before = earlier.EarlierRelease(1, "file", "same", unread, unread, unread, unread, unread, unread)
+    case = SimpleNamespace(
+        history=SimpleNamespace(releases=[before]),
+        recipe=SimpleNamespace(form=SimpleNamespace(recode={})),
+        exact_records=range(30),
+        _confidential_people=None,
+        original_dataset=SimpleNamespace(table_sha256="same"),
+    )
+    (found,) = ExaminedRelease._compared_releases.func(case).same_people  # type: ignore[arg-type]
+    overlap = found.overlap
+    assert overlap is not None
+    assert (len(overlap.only_in_first), overlap.n_only_in_second, overlap.n_common) == (0, 0, 30)
+    assert (overlap.share_of_first, overlap.share_of_second) == (1, 1)
+    assert overlap.are_same
+    assert found.evidence_text == ""
+
+
+@pytest.mark.parametrize(("value", "baseline", "at_most"), [(1.0, 0.0, None), (1.0, 0.4, "warn"), (0.9, 0.0, "warn")])
+def test_of_three_records_without_a_hold_out_only_a_copy_of_all_blocks(
+    value: float, baseline: float, at_most: str | None
+) -> None:
+    """So few rows may be drawn again by chance; a copy of rows that no two people share is one however few they are."""
+    cells = {"region": np.array([1, 2, 3], dtype=np.uint64)}
+    case: Any = SimpleNamespace(controls=None, confidential_cells=cells)
+    pool: Any = SimpleNamespace(cells_by_dataset=[cells])
+    result = CheckResult("said", value, baseline, 0.5)
+    limited = _limit_by_holdout(case, pool, ("region",), result)
+    assert (limited is result) == (at_most is None)
+    assert limited.at_most == (at_most or result.at_most)
 
 
 def make_examination(*statuses: str, waivable: bool = True) -> Examination:

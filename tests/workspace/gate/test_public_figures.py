@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,9 @@ from public_figures import agreement, drawn_tables, exact_figure
 import sfumato.workspace.gate.public_figures as checks
 import sfumato.workspace.gate.public_figures as module
 from sfumato.engine.data.microdata import conform_to_schema
+from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.errors import BadInput
+from sfumato.engine.methods.outputs import FigureOfCounts
 from sfumato.engine.methods.privacy import PrivacyAccount, sum_accounts
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.budget import check_budget, privacy_accounts
@@ -26,7 +29,12 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.utility.ecdf import ecdf_difference, largest_gap
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Finding, examine_release
-from sfumato.workspace.gate.public_figures import draw_discrete_laplace, has_paid_noise
+from sfumato.workspace.gate.public_figures import (
+    _paid_figures,
+    count_cells_of_both,
+    draw_discrete_laplace,
+    has_paid_noise,
+)
 from sfumato.workspace.policy.disclosure import DisclosureRules, PublicFigure
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.service.release import write_run_release
@@ -237,6 +245,36 @@ def test_the_gap_of_counts_is_that_of_values() -> None:
         ours, theirs = rng.integers(0, 9, 40).astype(float), rng.integers(0, 9, 30).astype(float)
         counts = [np.bincount(one.astype(int), minlength=9).astype(float) for one in (ours, theirs)]
         assert largest_gap(counts[0], counts[1]) == pytest.approx(ecdf_difference(ours, theirs).max_abs)
+
+
+def test_records_without_a_value_are_a_cell_of_their_own() -> None:
+    schema = Schema((Variable("age", Kind.CONTINUOUS, may_be_missing=True),))
+    ours, theirs = (
+        conform_to_schema(pd.DataFrame({"age": values}), schema, MissingPolicy.KEEP)
+        for values in ([1.0, 2.0, 2.5, 9.0, np.nan, np.nan], [2.0, 2.0, 5.0, np.nan])
+    )
+    here, there = count_cells_of_both(ours, theirs, "age", may_lack=True)
+    assert here.tolist() == [1, 1, 1, 0, 1, 2], "below 2, at 2, between, at 5, above, missing"
+    assert there.tolist() == [0, 2, 0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("later", [(1, 4), (1, 3), (1, 2), (2, 5)])
+def test_a_paid_figure_without_noise_is_the_mean_gap_in_whole_records_and_a_half_goes_up(
+    later: tuple[int, int],
+) -> None:
+    """Of an epsilon this large no noise is left. The gaps of two datasets are counted, so that their mean is exact."""
+    recipe = recipe_of(PRIVATE, **PAID)
+    data = conform_to_schema(people(), recipe.schema)
+    older = people()["age"].to_numpy()[:, None] + later
+    released = [conform_to_schema(people().assign(age=ages.clip(max=89)), recipe.schema) for ages in older.T]
+    plan = SimpleNamespace(run=SimpleNamespace(recipe=recipe), tables=("one", "two"), datasets=2)
+    row = Row("utility", "utility.ecdf", "max_abs", "age", "synthetic", None, None, 0.1)
+    payable = [(row, FigureOfCounts(largest_gap, sensitivity=1))]
+    (found,) = _paid_figures(payable, plan, DisclosureRules(), data, lambda place, _: released[place], b"key", 1e6)  # type: ignore[arg-type]
+    ours, theirs = data.numbers("age"), [one.numbers("age") for one in released]
+    gaps = [max(abs(int(np.sum(ours <= age)) - int(np.sum(one <= age))) for age in range(18, 90)) for one in theirs]
+    assert found.noisy == ((sum(gaps) + 1) // 2, 600)
+    assert found.row.value == pytest.approx(found.noisy[0] / 600, abs=5e-4)
 
 
 def test_one_record_changes_a_gap_in_records_by_at_most_one() -> None:

@@ -50,6 +50,8 @@ SPELLINGS = {
     "ddMONyyyy": cells_of("%d%b%Y", DAYS, "capitals"),
     "d-Mon-yyyy": cells_of("%-d-%b-%Y", DAYS),
     "dd Mon yy": cells_of("%d %b %y", RECENT),
+    "Mon d yyyy": cells_of("%b %-d %Y", DAYS),
+    "MON-dd-yy": cells_of("%b-%d-%y", RECENT, "capitals"),
     "yyyymmdd": cells_of("%Y%m%d", DAYS),
     "m/d/yyyy h:MM AM": cells_of("%-m/%-d/%Y %-I:%M %p", MOMENTS),
     "dd.mm.yyyy HH:MM": cells_of("%d.%m.%Y %H:%M", MOMENTS),
@@ -89,6 +91,16 @@ def test_a_spelling_is_found_and_each_value_is_released_as_the_file_writes_it(tm
     assert (f'format = "{form}"' in imported.recipe) == bool(form)
     again = conform_to_schema(read_table(find_source(str(path)), schema).frame, schema)
     assert again.frame["day"].tolist() == table.to_pandas()["day"].tolist()
+
+
+def test_a_comma_before_the_year_is_kept(tmp_path: Path) -> None:
+    cells = cells_of('"%b %d, %Y"', DAYS)
+    found = column_of(tmp_path, cells)
+    assert (found.variable.kind, found.variable.format) == (Kind.DATE, "Mon dd, yyyy")
+    words = column_of(
+        tmp_path, [f"{word} {i % 28 + 1} 20{i % 9}1" for i, word in enumerate(("Box", "Set", "Tor") * 99)]
+    )
+    assert words.variable.kind is Kind.CATEGORICAL, "three letters that name no month"
 
 
 @pytest.mark.parametrize("form", ["dd.mm.yyyy", "m/d/yyyy h:MM AM", "ddMONyyyy", "yyyymmdd"])

@@ -117,7 +117,6 @@ def test_a_name_that_stands_twice_has_a_number_as_in_text() -> None:
 
 def test_headers_that_name_nothing_are_refused() -> None:
     for rows, said in (
-        ([["a", None, "c"], [1, 2, 3]], "column 2 of {name} has no name"),
         ([["a"], [1, 2]], "cells beyond the columns"),
         ([[]], "is empty"),
     ):
@@ -213,3 +212,23 @@ def test_a_sheet_has_all_digits_of_a_number(numbers: list[float]) -> None:
     content = write(OutputTable(frame, {"x": Variable("x", Kind.CONTINUOUS)}, {}, pd.DataFrame(), {}, ""))
     rows = openpyxl.load_workbook(BytesIO(content), read_only=True).worksheets[0].iter_rows(min_row=2, values_only=True)
     assert [float(str(value)) for (value,) in rows] == frame["x"].tolist()
+
+
+@pytest.mark.parametrize("empty", [[3], [1, 3], [2, 3], [0, 1, 2, 3]])
+def test_a_last_record_without_any_value_is_a_record_to_every_reader(empty: list[int]) -> None:
+    """A sheet ends with its last filled cell, so the record was lost."""
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "town": ["a", "b", "c", "d"]})
+    frame.loc[empty] = None
+    write = format_by_name("excel").write
+    assert write is not None
+    variables = {"x": Variable("x", Kind.CONTINUOUS), "town": Variable("town", Kind.CATEGORICAL)}
+    content = write(OutputTable(frame, variables, {}, pd.DataFrame(), {}, ""))
+    read = pd.read_excel(BytesIO(content))
+    assert read.isna().equals(frame.isna())
+    again = read_foreign_table(content, "excel").frame
+    assert again.isna().equals(frame.isna())
+    assert again["x"].dropna().tolist() == frame["x"].dropna().tolist()
+    rows = list(openpyxl.load_workbook(BytesIO(content)).worksheets[0].iter_rows(values_only=True))
+    shown = [cell for row in rows for cell in row if cell == "#N/A"]
+    assert len(rows) == 5
+    assert len(shown) == 1

@@ -66,6 +66,10 @@ SURROUNDINGS = {
         [["Office"], ["People by region"], []],
         [["* estimated"], ["Revised figures are published in March"]],
     ),
+    "notes with gaps": (
+        [["Lots of people"], ["like", "to", "write"], ["at the", "top,", None, "too"]],
+        [["Some at the bottom of it"], [None, None, "and", "here"]],
+    ),
     "a total between notes": ([], [["Insgesamt", None, 2400, 900.5], [], ["Quelle: Amt"]]),
 }
 
@@ -96,6 +100,23 @@ def test_sheet_and_text_of_the_same_rows_are_read_alike(case: str, padded: bool)
         assert getattr(of_text.format, key) == getattr(of_sheet.format, key), key
     assert of_text.header == of_sheet.header
     assert of_text.rows[:5] == of_sheet.rows[:5]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [["", "sex", "age"], ["Anna", "f", "refused"], *([f"Person {i}", "mf"[i % 2], str(20 + i)] for i in range(12))],
+        [
+            ["name", "sex", "age"],
+            *([f"Person {i}", "mf"[i % 2], str(20 + i)] for i in range(12)),
+            ["Anna", "", "refused"],
+        ],
+    ],
+    ids=["no name for row names", "a name and a sign of no value at the end"],
+)
+def test_a_person_of_whom_little_is_known_is_no_note(rows: list[list[str]]) -> None:
+    found = detect_sheet_format(rows).format
+    assert (found.skip, found.footer) == (0, 0)
 
 
 def test_the_plan_of_an_import_reads_the_same_records(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,7 @@ from sfumato.workspace.release.public_files import (
     publishable_missing_kinds,
     released_missing_kinds,
 )
-from sfumato.workspace.release.tables import dataset_bytes
+from sfumato.workspace.release.tables import DatasetContext, dataset_bytes
 from sfumato.workspace.service.importing import ImportSelection, import_file
 from sfumato.workspace.service.prepare import StoredSource, prepare_plan, prepare_run
 from sfumato.workspace.store.tables import TableStore
@@ -140,6 +141,70 @@ def test_labels_of_texts_go_out_to_spss(tmp_path: Path, levels: list[str]) -> No
     assert dict(again.descriptions["tree"].labels) == labels
 
 
+@pytest.mark.parametrize("width", [7, 40], ids=["short texts", "long texts"])
+def test_missing_codes_of_texts_go_out_to_spss_with_their_labels(tmp_path: Path, width: int) -> None:
+    """They became empty texts, and the code and its label were lost."""
+    jobs = [f"{'job' * width}"[:width] + str(i % 3) for i in range(60)]
+    occ = [*jobs[:40], *["Z"] * 10, *["NA"] * 5, "", *["Z"] * 4]
+    frame = pd.DataFrame({"occ": occ, "age": np.arange(60.0)})
+    path = tmp_path / "occ.sav"
+    labels = {"Z": "unknown", "NA": "not asked"}
+    pyreadstat.write_sav(frame, path, variable_value_labels={"occ": labels}, missing_ranges={"occ": ["Z", "NA"]})
+    raw = read(path)
+    everything = Schema(tuple(one.variable for one in profile_columns(raw)))
+    content = released_bytes(conform_to_schema(raw.frame, everything, MissingPolicy.KEEP), "spss")
+    (tmp_path / "out.sav").write_bytes(content)
+    released, about = pyreadstat.read_sav(tmp_path / "out.sav", user_missing=True)
+    assert released["occ"].tolist() == occ
+    assert about.variable_value_labels == {"occ": labels}
+    assert sorted(one["lo"] for one in about.missing_ranges["occ"]) == ["NA", "Z"]
+    hidden, _ = pyreadstat.read_sav(tmp_path / "out.sav")
+    assert hidden["occ"].replace("", np.nan).isna().sum() == 20, "any reader takes the codes for missing values"
+    again = read_foreign_table(content, "spss")
+    assert set(again.descriptions["occ"].missing) == {"Z", "NA"}
+    assert set(raw.descriptions["occ"].missing) == {"Z", "NA"}
+
+
+def test_spss_declares_three_codes_of_texts_of_eight_bytes_and_the_other_values_are_empty(tmp_path: Path) -> None:
+    codes = ("a", "b", "c", "d", "not asked")
+    frame = pd.DataFrame({"x": [*["tram", "bus"] * 10, *[code for code in codes for _ in range(4)]]})
+    variable = Variable("x", Kind.CATEGORICAL, missing=codes)
+    content = released_bytes(conform_to_schema(frame, Schema((variable,)), MissingPolicy.KEEP), "spss")
+    (tmp_path / "out.sav").write_bytes(content)
+    released, about = pyreadstat.read_sav(tmp_path / "out.sav", user_missing=True)
+    assert sorted(one["lo"] for one in about.missing_ranges["x"]) == ["a", "b", "c"]
+    assert released["x"].tolist() == [text if text not in ("d", "not asked") else "" for text in frame["x"]]
+
+
+@pytest.mark.parametrize(
+    ("codes", "others", "declared", "lost"),
+    [
+        ((-9, -8, -7, -6), [3.0, 4.0, 5.0], [(-9, -6)], ()),
+        ((-9, -8, -7, 99), [3.0, 4.0, 5.0], [(-9, -9), (-8, -8), (-7, -7)], (99,)),
+        (("-9 thru -6", 98, 99), [3.0, 4.0, 5.0], [(-9, -6), (98, 98)], (99,)),
+        (("-9 thru -6", "98 thru 99"), [300.0, 4e3, 5e3], [(-9, 99)], ()),
+    ],
+)
+def test_more_codes_than_spss_declares_are_a_range_or_system_missing(
+    tmp_path: Path,
+    codes: tuple[str | float, ...],
+    others: list[float],
+    declared: list[tuple[float, float]],
+    lost: tuple[float, ...],
+) -> None:
+    """They stopped the release."""
+    hidden = [float(code) for code in (-9, -8, -7, -6, 98, 99) if code in codes or isinstance(codes[0], str)]
+    cells = [*hidden * 5, *others * 30]
+    variable = Variable("x", Kind.CONTINUOUS, missing=codes)
+    content = released_bytes(
+        conform_to_schema(pd.DataFrame({"x": cells}), Schema((variable,)), MissingPolicy.KEEP), "spss"
+    )
+    (tmp_path / "out.sav").write_bytes(content)
+    released, about = pyreadstat.read_sav(tmp_path / "out.sav", user_missing=True)
+    assert sorted((one["lo"], one["hi"]) for one in about.missing_ranges["x"]) == declared
+    np.testing.assert_array_equal(released["x"], [np.nan if cell in lost else cell for cell in cells])
+
+
 def test_texts_longer_than_200_bytes_go_out_to_sas_whole(tmp_path: Path) -> None:
     words = ["long " * 50 + str(i % 4) for i in range(40)]
     variables = Schema((Variable("WORDS", Kind.CATEGORICAL), Variable("X", Kind.COUNT)))
@@ -160,7 +225,8 @@ def released_bytes(data: Microdata, form: DatasetForm) -> bytes:
     named = publishable_missing_kinds(confidential_missing_kinds(stored), rules)
     own = stored.select(list(data.schema.names))
     told = released_missing_kinds(own, stored, named, data.schema.names, rules, np.random.default_rng(1))
-    return dataset_bytes(own, data.schema, (), form, None, None, "", told, kind_names_by_variable(named))
+    context = DatasetContext(kinds=told, named_kinds=kind_names_by_variable(named))
+    return dataset_bytes(own, data.schema, (), form, context)
 
 
 def test_kinds_of_missing_are_drawn_in_their_proportions_and_a_rare_one_is_told_nowhere(tmp_path: Path) -> None:
@@ -386,3 +452,143 @@ def test_dates_times_and_months_keep_the_format_that_shows_them(tmp_path: Path, 
 def test_only_formats_of_time_are_kept(form: str) -> None:
     with pytest.raises(BadInput, match="only dates have one"):
         Variable.from_table("start", {"kind": "count", "format": form}, "variables.start")
+
+
+STATA_TIMES = {
+    "week": "%tw",
+    "month": "%tm",
+    "quarter": "%tq",
+    "half": "%th",
+    "year": "%ty",
+    "leap": "%tC",
+    "shown": "%tmMon_CCYY",
+}
+
+
+@pytest.mark.parametrize("records", [2, 60], ids=["two times", "a series"])
+def test_weeks_to_years_of_stata_are_numbers_however_few_and_keep_their_format(tmp_path: Path, records: int) -> None:
+    """Two months became two levels, a series of months was taken for numbers of records; both lost the format."""
+    frame = pd.DataFrame(
+        {
+            name: (np.arange(records) - 1.0) * (1.5e12 if name == "leap" else 40 if name == "year" else 3)
+            for name in STATA_TIMES
+        }
+    )
+    frame["year"] += 1940
+    pyreadstat.write_dta(frame, tmp_path / "in.dta", variable_format=STATA_TIMES)
+    raw = read(tmp_path / "in.dta")
+    columns = profile_columns(raw)
+    assert [one.variable.name for one in columns if one.is_included] == list(frame)
+    kinds = {one.variable.name: one.variable.kind for one in columns}
+    assert kinds == dict.fromkeys(frame, Kind.CONTINUOUS) | {"year": Kind.COUNT}
+    assert all("--leave-out" in one.question for one in columns) == (records > 20)
+    schema = Schema(tuple(one.variable for one in columns))
+    content = released_bytes(conform_to_schema(raw.frame, schema, MissingPolicy.KEEP), "stata")
+    (tmp_path / "out.dta").write_bytes(content)
+    with pd.io.stata.StataReader(tmp_path / "out.dta", convert_dates=False) as reader:
+        pd.testing.assert_frame_equal(reader.read(), frame, check_dtype=False)
+    _, about = pyreadstat.read_dta(tmp_path / "out.dta", metadataonly=True)
+    assert about.original_variable_types == STATA_TIMES
+    dated = pd.read_stata(tmp_path / "out.dta", columns=["month", "quarter"])
+    assert dated["month"][:2].tolist() == [pd.Timestamp("1959-10-01"), pd.Timestamp("1960-01-01")]
+    assert dated["quarter"][:2].tolist() == [pd.Timestamp("1959-04-01"), pd.Timestamp("1960-01-01")]
+
+
+def test_days_of_the_week_of_spss_are_levels_and_keep_their_format(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"day": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0] * 10})
+    pyreadstat.write_sav(frame, tmp_path / "in.sav", variable_format={"day": "WKDAY9"})
+    raw = read(tmp_path / "in.sav")
+    variable = profile_columns(raw)[0].variable
+    assert (variable.kind, variable.format) == (Kind.CATEGORICAL, "WKDAY9")
+    (tmp_path / "out.sav").write_bytes(
+        released_bytes(conform_to_schema(raw.frame, Schema((variable,)), MissingPolicy.KEEP), "spss")
+    )
+    released, about = pyreadstat.read_sav(tmp_path / "out.sav")
+    assert about.original_variable_types == {"day": "WKDAY9"}
+    assert released["day"].tolist() == frame["day"].tolist()
+    assert Variable.from_table("day", variable.to_table(), "variables.day") == variable
+
+
+SAS_SHOWN = {
+    "WAVE": "DATE9.",
+    "SEEN": "DATETIME18.",
+    "MONTH": "MONYY7.",
+    "BORN": "DDMMYYP10.",
+    "START": "TIME8.",
+    "PAY": "8.2",
+}
+SHOWN_ELSEWHERE = {
+    "spss": {"WAVE": "DATE11", "SEEN": "DATETIME20", "MONTH": "SDATE10", "BORN": "EDATE10", "START": "TIME8", "PAY": "F8.2"},
+    "stata": {"WAVE": "%td", "SEEN": "%tc", "MONTH": "%td", "BORN": "%td", "START": "%10.0g", "PAY": "%10.0g"},
+    "sas-xpt": {"WAVE": "DATE9", "SEEN": "DATETIME18", "MONTH": "MONYY7", "BORN": "DDMMYYP10", "START": "TIME8", "PAY": None},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", SHOWN_ELSEWHERE)
+def test_formats_of_sas_are_kept_and_have_their_like_in_spss_and_stata(tmp_path: Path, form: str) -> None:
+    rng = np.random.default_rng(5)
+    n = 300
+    frame = pd.DataFrame(
+        {
+            "WAVE": 20_000.0 + 30 * rng.integers(0, 2, n),
+            "SEEN": 20_000 * 86_400.0 + rng.integers(0, 10**6, n),
+            "MONTH": 20_000.0 + rng.integers(0, 900, n),
+            "BORN": rng.integers(-9_000, 9_000, n).astype(float),
+            "START": rng.integers(0, 86_400, n).astype(float),
+            "PAY": rng.integers(1, 10**5, n) / 4,
+        }
+    )
+    pyreadstat.write_xport(frame, tmp_path / "in.xpt", variable_format=SAS_SHOWN)
+    raw = read(tmp_path / "in.xpt")
+    schema = Schema(tuple(replace(one.variable, role=Role.OTHER) for one in profile_columns(raw)))
+    assert {one.name: one.format for one in schema} == SAS_SHOWN | {"PAY": ""}
+    assert [one.name for one in schema if one.kind is Kind.DATE] == ["WAVE", "SEEN", "MONTH", "BORN"]
+    assert Schema(tuple(Variable.from_table(one.name, one.to_table(), "x") for one in schema)) == schema
+    (tmp_path / "out").write_bytes(released_bytes(conform_to_schema(raw.frame, schema, MissingPolicy.KEEP), form))
+    reader = {"spss": pyreadstat.read_sav, "stata": pyreadstat.read_dta, "sas-xpt": pyreadstat.read_xport}[form]
+    released, about = reader(str(tmp_path / "out"), disable_datetime_conversion=True)
+    assert about.original_variable_types == SHOWN_ELSEWHERE[form]
+    epoch = pd.Timestamp("1582-10-14" if form == "spss" else "1960-01-01")
+    day = 86_400.0 if form == "spss" else 1.0
+    for name, unit in (("WAVE", day), ("MONTH", day), ("BORN", day), ("SEEN", 1000.0 if form == "stata" else 1.0)):
+        moments = pd.Timestamp("1960-01-01") + pd.to_timedelta(frame[name], "s" if name == "SEEN" else "D")
+        seconds = (moments - epoch).dt.total_seconds()
+        np.testing.assert_array_equal(released[name], seconds * unit if name == "SEEN" else seconds / 86_400 * unit)
+    np.testing.assert_array_equal(released[["START", "PAY"]], frame[["START", "PAY"]])
+
+
+@pytest.mark.parametrize(
+    ("form", "spss", "sas"),
+    [
+        ("dd.mm.yyyy", "EDATE10", "DDMMYYP10"),
+        ("d.m.yyyy", "EDATE10", "DDMMYYP10"),
+        ("m/d/yyyy", "ADATE10", "MMDDYY10"),
+        ("dd/mm/yyyy", "SDATE10", "DDMMYY10"),
+        ("ddMONyyyy", "DATE11", "DATE9"),
+        ("", "SDATE10", "YYMMDD10"),
+    ],
+)
+def test_the_form_of_dates_in_a_text_is_the_format_of_a_program(tmp_path: Path, form: str, spss: str, sas: str) -> None:
+    days = pd.Series(pd.date_range("1950-01-01", periods=40, freq="500D").astype("datetime64[s]"), name="DAY")
+    data = conform_to_schema(days.to_frame(), Schema((Variable("DAY", Kind.DATE, format=form),)))
+    readers = {
+        "spss": (pyreadstat.read_sav, spss),
+        "stata": (pyreadstat.read_dta, "%td"),
+        "sas-xpt": (pyreadstat.read_xport, sas),
+    }
+    for program, (reader, shown) in readers.items():
+        (tmp_path / program).write_bytes(released_bytes(data, program))
+        released, about = reader(str(tmp_path / program))
+        assert about.original_variable_types == {"DAY": shown}
+        assert [str(day) for day in released["DAY"]] == [str(day.date()) for day in days], "any reader sees dates"
+
+
+@pytest.mark.parametrize(("form", "shown"), [("DATETIME20.3", "DATETIME20"), ("DATETIME24.3", "DATETIME24.3")])
+def test_a_format_of_sas_that_is_too_narrow_in_spss_is_its_usual_one(tmp_path: Path, form: str, shown: str) -> None:
+    """SPSS needs 24 characters for 31-JUL-2019 23:59:59.123."""
+    moments = pd.Series(pd.date_range("2019-07-31 23:59:59", periods=9, freq="13h").astype("datetime64[s]"), name="at")
+    data = conform_to_schema(moments.to_frame(), Schema((Variable("at", Kind.DATE, format=form),)))
+    (tmp_path / "out.sav").write_bytes(released_bytes(data, "spss"))
+    released, about = pyreadstat.read_sav(tmp_path / "out.sav")
+    assert about.original_variable_types == {"at": shown}
+    assert list(pd.to_datetime(released["at"])) == list(moments)

@@ -20,7 +20,7 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.jobs.runs import reenter_run
 from sfumato.workspace.jobs.worker import run_worker
-from sfumato.workspace.release.tables import dataset_bytes
+from sfumato.workspace.release.tables import DatasetContext, dataset_bytes
 from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import read_result_rows
@@ -45,7 +45,8 @@ def table(order: np.ndarray | None = None) -> pa.Table:
 
 
 def released_bytes(stored: pa.Table, seed: int = SEED, left_out: tuple[str, ...] = ("id",)) -> bytes:
-    return dataset_bytes(stored, SCHEMA, left_out, "csv", Randomness(seed, PUBLIC).generator("release", 1))
+    context = DatasetContext(rng=Randomness(seed, PUBLIC).generator("release", 1))
+    return dataset_bytes(stored, SCHEMA, left_out, "csv", context)
 
 
 def test_the_same_rows_in_any_order_give_the_same_file() -> None:
@@ -66,7 +67,9 @@ def test_who_knows_the_seed_cannot_undo_the_shuffle() -> None:
     assert careless.tolist() == list(range(60)), "the negative control: the original order is back"
     shown = released_bytes(table(), left_out=()).decode().splitlines()[1:]
     by_city = (
-        dataset_bytes(table(), SCHEMA, ("id",), "csv", Randomness(SEED, PUBLIC).generator("release", 1))
+        dataset_bytes(
+            table(), SCHEMA, ("id",), "csv", DatasetContext(rng=Randomness(SEED, PUBLIC).generator("release", 1))
+        )
         .decode()
         .splitlines()[1:]
     )
@@ -168,7 +171,10 @@ def test_the_codebook_says_what_the_ends_of_a_share_stand_for(
     write_run_release(workspace, run_id, tmp_path / "out", reason="no risk is measured")
     lines = (tmp_path / "out/public/codebook.csv").read_text("utf-8").splitlines()
     assert lines == [
-        "variable,title,kind,code,label", "smokes,,continuous,0,0", "smokes,,continuous,1,daily", "age,,continuous,,"
+        "variable,title,kind,code,label,format,name_in_datasets",
+        "smokes,,continuous,0,0,,",
+        "smokes,,continuous,1,daily,,",
+        "age,,continuous,,,,",
     ]  # fmt: skip
 
 

@@ -13,7 +13,13 @@ import pytest
 
 from sfumato.engine.data.schema import Kind, Schema, Variable
 from sfumato.workspace.ingest.formats import csv as csv_format
-from sfumato.workspace.release.tables import codebook_csv, dataset_bytes, names_of_levels, released_levels
+from sfumato.workspace.release.tables import (
+    DatasetContext,
+    codebook_csv,
+    dataset_bytes,
+    names_of_levels,
+    released_levels,
+)
 from sfumato.workspace.visible_text import is_formula
 
 ILLNESS = Variable("illness", Kind.CATEGORICAL, labels={"a": "asthma", "z": "zoonosis", "q": "asthma"})
@@ -38,7 +44,7 @@ def test_a_level_that_no_released_record_has_is_named_nowhere() -> None:
     levels = released_levels(tables)
     assert levels["illness"] == ("a",)
     assert "zoonosis" not in codebook_csv(SCHEMA, levels, ())
-    content = dataset_bytes(tables[0], SCHEMA, (), "parquet", levels=levels)
+    content = dataset_bytes(tables[0], SCHEMA, (), "parquet", DatasetContext(levels=levels))
     read = pq.read_table(BytesIO(content), read_dictionary=["illness"]).column("illness").combine_chunks()
     assert read.dictionary.to_pylist() == ["asthma"]
     careless = BytesIO()
@@ -51,7 +57,7 @@ def test_all_datasets_that_go_out_together_name_a_level_alike() -> None:
     one, other = table(["a", "a"]), table(["a", "q"])
     levels = released_levels([one, other])
     assert levels["illness"] == ("a", "q")
-    assert b"asthma (a)" in dataset_bytes(one, SCHEMA, (), "csv", levels=levels)
+    assert b"asthma (a)" in dataset_bytes(one, SCHEMA, (), "csv", DatasetContext(levels=levels))
     assert names_of_levels(ILLNESS, ("a",)) == {"a": "asthma"}
 
 
@@ -80,7 +86,7 @@ def test_numbers_are_no_formulas(text: str, formula: bool) -> None:
 
 
 def test_a_parquet_file_says_what_it_is() -> None:
-    content = dataset_bytes(table(["a"]), SCHEMA, (), "parquet", note="SYNTHETIC data, dataset 1 of 1")
+    content = dataset_bytes(table(["a"]), SCHEMA, (), "parquet", DatasetContext(note="SYNTHETIC data, dataset 1 of 1"))
     assert pq.read_schema(BytesIO(content)).metadata == {b"description": b"SYNTHETIC data, dataset 1 of 1"}
 
 
@@ -100,3 +106,31 @@ def test_a_csv_file_in_blocks_is_that_of_the_whole_table(monkeypatch: pytest.Mon
     assert found == whole.encode()
     if records == 400:
         assert found != frame.assign(n=frame["n"].astype("Int64")).to_csv(index=False, lineterminator="\n").encode()
+
+
+def test_the_codebook_has_the_form_of_dates_and_other_names_of_the_datasets() -> None:
+    schema = Schema(
+        (
+            Variable("date of birth", Kind.DATE, format="dd.mm.yyyy"),
+            Variable("date-of-birth", Kind.DATE, title="Second try"),
+            Variable("month", Kind.COUNT, format="%tm"),
+        )
+    )
+    days = pd.to_datetime(["2020-02-29", "2021-01-01"]).astype("datetime64[s]")
+    frame = pd.DataFrame({"date of birth": days, "date-of-birth": days, "month": [701, 702]})
+    stored = pa.Table.from_pandas(frame, preserve_index=False)
+
+    def lines(form: str) -> list[tuple[str, ...]]:
+        book = csv.DictReader(StringIO(codebook_csv(schema, {}, (), form=form)))
+        return [(line["variable"], line["format"], line["name_in_datasets"]) for line in book]
+
+    assert lines("csv") == [("date of birth", "dd.mm.yyyy", ""), ("date-of-birth", "", ""), ("month", "%tm", "")]
+    assert [name for _, _, name in lines("spss")] == ["date_of_birth", "date_of_birth_2", ""]
+    path = BytesIO(dataset_bytes(stored, schema, (), "stata"))
+    read = pd.read_stata(path)
+    assert list(read.columns) == ["date_of_birth", "date_of_birth_2", "month"]
+    assert read["date_of_birth"].tolist() == list(days)
+    path.seek(0)
+    with pd.io.stata.StataReader(path) as reader:
+        titles = reader.variable_labels()
+    assert titles == {"date_of_birth": "date of birth", "date_of_birth_2": "Second try", "month": ""}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 from collections import Counter
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import openpyxl
 import pandas as pd
@@ -15,6 +17,7 @@ import pyreadstat
 import pytest
 
 from sfumato.engine.partition.released_file import ReleasedFileAnonymity
+from sfumato.workspace.ingest.text_columns import TextColumns
 from sfumato.workspace.reporting.released_file import AnonymityLimits
 from sfumato.workspace.service.released_file import evaluate_released_file
 
@@ -168,3 +171,42 @@ def test_a_long_text_is_compared_as_it_stands(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "a.csv").write_text(lines.getvalue(), "utf-8")
     found = evaluated(tmp_path / "a.csv", "g")
     assert (found.classes, found.k) == (3, 3)
+
+
+@pytest.mark.slow
+def test_a_text_is_read_once_for_the_known_and_once_for_the_sensitive_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes: list[list[str]] = []
+    read = TextColumns._read_frames
+
+    def note_pass(self: TextColumns, names: Sequence[str], *given: Any, **options: Any) -> Any:
+        passes.append(list(names))
+        return read(self, names, *given, **options)
+
+    monkeypatch.setattr(TextColumns, "_read_frames", note_pass)
+    (tmp_path / "a.csv").write_text("a,b,c,ill,other\n" + "1,x,y,flu,0\n" * 3 + "2,x,y,cold,0\n" * 3, "utf-8")
+    evaluate_released_file(str(tmp_path / "a.csv"), ("a,b", "c"), ("ill",), AnonymityLimits())
+    assert passes == [["ill"], ["a", "b", "c"]]
+
+
+@pytest.mark.slow
+def test_columns_that_the_memory_does_not_hold_together_are_read_in_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sfumato.workspace.ingest.text_columns.column_buffer_bytes", lambda: 1)
+    (tmp_path / "a.csv").write_text("a,b,c\n" + "1,x,p\n" * 3 + "1,y,p\n" * 2 + "1,y,q\n" * 2, "utf-8")
+    found = evaluated(tmp_path / "a.csv", "c", "a", "b")
+    assert (found.classes, found.k) == (3, 2)
+    assert [one.name for one in found.known] == ["c", "a", "b"]
+
+
+@pytest.mark.slow
+def test_the_order_of_days_and_months_is_that_of_the_files_other_dates(tmp_path: Path) -> None:
+    """01/02 is 2 January and not 1 February: ``seen``, which is not asked about, shows that months come first."""
+    days = ["01/02/2020", "02/01/2020", "03/01/2020", "04/01/2020"]
+    rows = [f"{'A' if i < 2 else 'B'},{day},01/{13 + i}/2021" for i, day in enumerate(days)]
+    (tmp_path / "a.csv").write_text("\n".join(["g,fell,seen", *rows]) + "\n", "utf-8")
+    (one,) = evaluate_released_file(str(tmp_path / "a.csv"), ("g",), ("fell",), AnonymityLimits()).found.sensitive
+    # Class A has the first two of four ranks: cumulative shares 1/2, 1, 1 against 1/4, 1/2, 3/4; by days first, t is 1/6.
+    assert one.compared_t == pytest.approx((0.25 + 0.5 + 0.25) / 3)

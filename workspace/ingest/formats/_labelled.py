@@ -10,7 +10,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,9 +24,32 @@ from ...errors import NotReleased
 from ..file_formats import OutputTable
 from ..raw_tables import RawTable
 from ..sources import SourceFile
+from ._valid_names import NameRules, derive_valid_names
 
 MAX_MISSING_LETTERS = 26
 """Number of kinds of missing value that Stata and SAS can name by a letter."""
+
+
+FORMATS_OF_PROGRAMS = (
+    {"SPSS": "DATE11", "SAS transport": "DATE9.", "text": "ddMONyyyy"},
+    {"SPSS": "DATE11", "SAS transport": "DATE11.", "text": "dd-Mon-yyyy"},
+    {"SPSS": "ADATE10", "SAS transport": "MMDDYY10.", "text": "mm/dd/yyyy"},
+    {"SPSS": "ADATE8", "SAS transport": "MMDDYY8.", "text": "mm/dd/yy"},
+    {"SPSS": "EDATE10", "SAS transport": "DDMMYYP10.", "text": "dd.mm.yyyy"},
+    {"SPSS": "EDATE8", "SAS transport": "DDMMYYP8.", "text": "dd.mm.yy"},
+    {"SAS transport": "DDMMYY10.", "text": "dd/mm/yyyy"},
+    {"SAS transport": "DDMMYY8.", "text": "dd/mm/yy"},
+    {"SPSS": "TIME5", "SAS transport": "TIME5."},
+    {"SPSS": "TIME5", "SAS transport": "HHMM5."},
+    {"SPSS": "TIME8", "SAS transport": "TIME8."},
+    {"SPSS": "TIME8", "SAS transport": "TIME."},
+    {"SPSS": "TIME11.2", "SAS transport": "TIME11.2"},
+)
+"""Formats that show the same in several programs, and how texts write it.
+
+None of Stata: other programs read its dates as numbers unless the format is ``%td`` or ``%tc``, and its times count
+milliseconds.
+"""
 
 
 class WrittenColumn:
@@ -75,9 +98,11 @@ class FileRules:
     kinds_are_codes: kinds of missing value are codes among the values
     is_exact: numbers are read as they were written
     use_of_format: returns what a variable's own format shows
+    names: rules for the names of columns
     """
 
     title: str
+    names: NameRules
     epoch: str
     day: tuple[str, float]
     moment: tuple[str, float]
@@ -99,13 +124,17 @@ class FileRules:
 def write_labelled_file(out: OutputTable, rules: FileRules) -> bytes:
     """Write the bytes of a file with the columns of the dataset, levels by their codes.
 
-    Raises NotReleased where the program has no room for a name or a value.
+    A column whose name the program refuses gets one derived from it. Raises NotReleased where the program has no room for
+    a value.
     """
     frame, variables = out.frame, out.variables
     columns = {
         str(name): _written_column(frame[name], variables[str(name)], out, out.named_kinds.get(str(name), ()), rules)
         for name in frame
     }
+    names = derive_valid_names(columns, rules.names)
+    columns = {names[name]: column for name, column in columns.items()}
+    variables = {names[name]: _titled_by_name(variables[name], names[name]) for name in names}
     written = pd.DataFrame({name: one.values for name, one in columns.items()})
     try:
         content = rules.write(written, columns, variables, _common_options(columns, variables, rules, out.note))
@@ -121,8 +150,13 @@ def write_labelled_file(out: OutputTable, rules: FileRules) -> bytes:
     content = pattern.sub(stamp, content[:4096]) + content[4096:]
     if rules.finish is not None:
         content = rules.finish(content, columns)
-    _check_written_file(content, columns, rules)
+    _check_written_file(content, columns, variables, rules)
     return content
+
+
+def _titled_by_name(variable: Variable, written_name: str) -> Variable:
+    """Return a variable whose title is its name, where it has no title and is written under another name."""
+    return variable if variable.title or variable.name == written_name else replace(variable, title=variable.name)
 
 
 def _common_options(columns: Columns, variables: Mapping[str, Variable], rules: FileRules, note: str) -> dict[str, Any]:
@@ -143,29 +177,51 @@ def _written_column(
 ) -> WrittenColumn:
     """Return a column with its codes, labels and kinds of missing value in the form that the program has room for."""
     if variable.kind is Kind.DATE and pd.api.types.is_datetime64_any_dtype(values.dtype):
-        return _date_column(values, rules, variable.format)
+        return _date_column(values, rules, _format_of_program(variable.format, rules))
     if isinstance(values.dtype, pd.CategoricalDtype):
         own = list(out.levels.get(variable.name, ()))
         if not own or not all(map(is_plain_number, own)):
-            return _text_column(values, variable, own, rules)
+            column = _text_column(values, variable, own, rules)
+            if rules.kinds_are_codes and named:
+                rules.with_kinds(column, variable, _kinds_of_missing(values, variable, out), named, rules)
+            return column
         column = WrittenColumn(values.astype("object").map(float, na_action="ignore").astype("float64"))
+        column.shown = _format_of_numbers(variable.format, rules)
         if rules.longest_label:
             column.labels = {_parse_code(level): truncate_to_bytes(variable.labels[level], rules.longest_label) for level in own if variable.labels.get(level)}  # fmt: skip
     elif pd.api.types.is_numeric_dtype(values.dtype):
         column = WrittenColumn(values.astype("float64"))
-        column.shown = variable.format if rules.use_of_format(variable.format) == "number" else ""
+        column.shown = _format_of_numbers(variable.format, rules)
         if rules.longest_label:
             numbers = {code: label for code, label in variable.labels.items() if is_plain_number(code) and label}
             column.labels = {_parse_code(code): truncate_to_bytes(label, rules.longest_label) for code, label in numbers.items() if not _is_missing_code(code, variable)}  # fmt: skip
     else:
         return WrittenColumn(values.astype("object").where(values.notna(), ""))
     if named:
-        kinds = out.kinds
-        own_kinds = kinds[variable.name] if variable.name in kinds else pd.Series([None] * len(values), dtype="object")
-        # a kind belongs to a missing value: one beside a value would overwrite it
-        own_kinds = own_kinds.where(column.values.isna().to_numpy(), None)
-        rules.with_kinds(column, variable, own_kinds, named, rules)
+        rules.with_kinds(column, variable, _kinds_of_missing(values, variable, out), named, rules)
     return column
+
+
+def _kinds_of_missing(values: pd.Series, variable: Variable, out: OutputTable) -> pd.Series:
+    """Return the kind of each missing value of a column, (n,); None where there is a value."""
+    kinds = out.kinds[variable.name] if variable.name in out.kinds else pd.Series([None] * len(values), dtype="object")
+    # a kind belongs to a missing value: one beside a value would overwrite it
+    return kinds.where(values.isna().to_numpy(), None)
+
+
+def _format_of_program(form: str, rules: FileRules) -> str:
+    """Return the program's format that shows what a format, or a form of dates in texts, shows; empty where it has none."""
+    if rules.use_of_format(form):
+        return form
+    # a day of one digit has no format of its own
+    form = re.sub(r"\b([dm])(?=[./-])", r"\1\1", form)
+    return next((one.get(rules.title, "") for one in FORMATS_OF_PROGRAMS if form in one.values()), "")
+
+
+def _format_of_numbers(form: str, rules: FileRules) -> str:
+    """Return the program's format for numbers that a format shows as times; empty where it has none."""
+    own = _format_of_program(form, rules)
+    return own if rules.use_of_format(own) == "number" else ""
 
 
 def missing_letters(named: Sequence[str]) -> dict[str, str]:
@@ -267,14 +323,14 @@ def capture_written_file(write: Callable[[str], None]) -> bytes:
         return path.read_bytes()
 
 
-def _check_written_file(content: bytes, columns: Columns, rules: FileRules) -> None:
+def _check_written_file(content: bytes, columns: Columns, variables: Mapping[str, Variable], rules: FileRules) -> None:
     """Raise NotReleased unless reading the file returns the values and kinds of missing value that were written."""
     found = rules.read(SourceFile("", content))
     wrong = [
         name for name, one in columns.items() if name not in found.names or not _same_column(found, name, one, rules)
     ]
     if wrong or len(found.names) != len(columns):
-        named = ", ".join(f'"{name}"' for name in wrong[:3]) or "a column"
+        named = ", ".join(f'"{variables[name].name}"' for name in wrong[:3]) or "a column"
         raise NotReleased(f"a {rules.title} file changes {named}; choose another --format")
 
 

@@ -37,7 +37,7 @@ class StatisticalProgram:
     kinds_of_missing: finds kinds that pyreadstat does not return, (n,) by name, from the content and the number of
         records
     fixed_encoding: the reader takes no encoding
-    shows_time: returns whether a format shows dates, times or months, so that a release keeps it
+    shown_format: returns a format as a release keeps it; empty where it shows no dates, times or months
     notes: remarks on each file
     """
 
@@ -48,7 +48,7 @@ class StatisticalProgram:
     kinds_are_letters: bool = True
     kinds_of_missing: Callable[[bytes, int], Mapping[str, NDArray[np.object_]]] | None = None
     fixed_encoding: bool = False
-    shows_time: Callable[[str], bool] = lambda _form: False
+    shown_format: Callable[[str], str] = lambda _form: ""
     notes: tuple[str, ...] = ()
 
 
@@ -82,7 +82,7 @@ def read_statistical_file(content: bytes, program: StatisticalProgram) -> RawTab
             labels,
             missing,
             "" if measure == "unknown" else str(measure),
-            form if program.shows_time(form) else "",
+            program.shown_format(form),
         )
     found = RawTable.from_frame(
         pd.DataFrame(columns, index=frame.index), described, pd.DataFrame(tags) if tags else None, notes + program.notes

@@ -35,12 +35,16 @@ MAX_SHEET_ROWS = 1_048_576
 MAX_SHEET_COLUMNS = 16_384
 """Most columns of a sheet."""
 MAX_CELL_TEXT = 32_767
+MAX_NAMED = 10
+"""Columns without a name that a remark lists."""
 FIXED_TIMESTAMP = (1980, 1, 1, 0, 0, 0)
 """Time of writing of a released file and of its parts: the same for all, so that a dataset has the same bytes each
 time.
 """
 _DATES = re.compile(rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*")
-ERROR_CELLS = frozenset({"#N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"})
+NO_VALUE = "#N/A"
+"""Error of a cell that has no value."""
+ERROR_CELLS = frozenset({NO_VALUE, "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"})
 """Texts that a cell shows where its formula has no value."""
 
 
@@ -149,9 +153,7 @@ def _sheet_table(sheet: Sequence[tuple[Any, ...]], form: TextFormat) -> tuple[pd
     if not form.header:
         body = rows[top:]
         header = list(names_without_header(form, max(map(len, map(_without_empty_end, body)))))
-    if any(cell is None for cell in header):
-        place = 1 + next(i for i, cell in enumerate(header) if cell is None)
-        raise BadInput("", f"column {place} of {{name}} has no name; the first row must hold one for each column")
+    unnamed = [f"column_{place}" for place, cell in enumerate(header, 1) if cell is None]
     if len(header) > MAX_COLUMNS:
         raise BadInput(
             "",
@@ -159,7 +161,15 @@ def _sheet_table(sheet: Sequence[tuple[Any, ...]], form: TextFormat) -> tuple[pd
         )
     if wide := sum(any(cell is not None for cell in row[len(header) :]) for row in body):
         raise BadInput("", f"{count_noun(wide, 'row')} of {{name}} have cells beyond the columns that have a name")
-    names, remarks = distinct_names([_sheet_text(cell) for cell in header])
+    names, remarks = distinct_names(
+        [f"column_{place}" if cell is None else _sheet_text(cell) for place, cell in enumerate(header, 1)]
+    )
+    if unnamed:
+        verb = "has no name and is" if len(unnamed) == 1 else "have no name and are"
+        remarks = (
+            *remarks,
+            f"{count_noun(len(unnamed), 'column')} {verb} named by place: {', '.join(unnamed[:MAX_NAMED])}",
+        )
     errors, missing = 0, {"", *form.missing}
     columns: dict[int, pd.Series] = {}
     for j in range(len(header)):
@@ -222,6 +232,10 @@ def write_sheet(out: OutputTable) -> bytes:
     book.properties.creator = "Sfumato"
     sheet = book.create_sheet("data")
     columns = [_sheet_cells(frame[name]) for name in frame]
+    if columns and columns[0] and all(cells[-1] is None for cells in columns):
+        # a sheet ends with its last filled cell, so that readers would not see a last record without any value
+        columns[0][-1] = WriteOnlyCell(sheet, NO_VALUE)
+        columns[0][-1].data_type = "e"
 
     def text(value: str) -> WriteOnlyCell:
         """Return a cell that holds a text. Raises NotReleased where the text is too long."""
@@ -257,7 +271,7 @@ def write_sheet(out: OutputTable) -> bytes:
     return _remove_dates(sink.getvalue())
 
 
-def _sheet_cells(values: pd.Series) -> list[object]:
+def _sheet_cells(values: pd.Series) -> list[Any]:
     """Return the cells of a column (n,): numbers, texts, dates; None for a missing one."""
     import pandas as pd
 

@@ -31,7 +31,8 @@ def read_parquet(source: SourceFile, request: ReadRequest) -> RawTable:
         check_header(schema.names, source.name, request.place)
         needed = () if request.schema is None else request.schema.names
         names, remarks = readable_columns(schema, f'"{source.name}"', request.place, needed)
-    return replace(RawTable.from_reader(columns, names, column_titles(schema)), notes=remarks)
+    table = RawTable.from_reader(columns, names, column_titles(schema), needed=request.needed)
+    return replace(table, notes=remarks)
 
 
 @dataclass(frozen=True)
@@ -58,13 +59,13 @@ class _ParquetColumns:
                     break
         return found
 
-    def read_written_column(self, name: str) -> pd.Series:
-        """Read the exact values of a column as texts, (n,). Raises BadInput."""
+    def read_written_columns(self, names: Sequence[str]) -> dict[str, pd.Series]:
+        """Read the exact values of columns as texts, (n,) each. Raises BadInput."""
         from ._arrow_columns import write_values
 
         with self.open_parquet() as file:
             # as floats, large whole numbers and decimals would lose digits
-            return write_values(file.read([name]).select([name]).column(0))
+            return {name: write_values(file.read([name]).select([name]).column(0)) for name in names}
 
     @contextmanager
     def open_parquet(self) -> Iterator[pq.ParquetFile]:

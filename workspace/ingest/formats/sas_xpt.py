@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..file_formats import FileFormat, OutputTable, ReadRequest
-from .sas import EPOCH, sas_date_unit
+from ._valid_names import SAS_NAMES, derive_valid_names
+from .sas import EPOCH, sas_date_unit, shown_sas_format, use_of_sas_format
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +34,7 @@ def read_transport(source: SourceFile, _asked: ReadRequest | None = None) -> Raw
         reader=pyreadstat.read_xport,
         epoch=EPOCH,
         unit=sas_date_unit,
+        shown_format=shown_sas_format,
         has_kinds=False,
         kinds_of_missing=read_missing_kinds,
     )
@@ -45,6 +47,7 @@ def write_transport(out: OutputTable) -> bytes:
 
     rules = FileRules(
         title=FORMAT.title,
+        names=SAS_NAMES,
         epoch=EPOCH,
         day=("YYMMDD10.", 1.0),
         moment=("DATETIME20.", 1.0),
@@ -60,6 +63,7 @@ def write_transport(out: OutputTable) -> bytes:
         # pyreadstat can neither write nor read kinds of missing value here
         finish=_insert_sas_kinds,
         is_exact=False,
+        use_of_format=use_of_sas_format,
     )
     return write_labelled_file(out, rules)
 
@@ -111,6 +115,7 @@ FORMAT = FileFormat(
     uses_subprocess=True,
     write=write_transport,
     keeps_codes=True,
+    name_columns=lambda names: derive_valid_names(names, SAS_NAMES),
     media_type="application/x-sas-xport",
     required_modules=("pyreadstat",),
     manual_sentence="Titles; `.A` to `.Z` and `._`. The format has no room for labels of values.",

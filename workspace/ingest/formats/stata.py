@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.engine.data.date_forms import STATA_FORMAT
 
 from ..file_formats import FileFormat, OutputTable, ReadRequest
+from ._valid_names import STATA_NAMES, derive_valid_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,7 +61,7 @@ def read_stata(source: SourceFile, _asked: ReadRequest | None = None) -> RawTabl
             reader=pyreadstat.read_dta,
             epoch=EPOCH,
             unit=_stata_date_unit,
-            shows_time=lambda form: bool(_use_of_stata_format(form)),
+            shown_format=lambda form: form if _use_of_stata_format(form) else "",
         ),
     )
 
@@ -71,6 +72,7 @@ def write_stata(out: OutputTable) -> bytes:
 
     rules = FileRules(
         title=FORMAT.title,
+        names=STATA_NAMES,
         epoch=EPOCH,
         day=("%td", 1.0),
         moment=("%tc", 1000.0),
@@ -136,6 +138,7 @@ FORMAT = FileFormat(
     uses_subprocess=True,
     write=write_stata,
     keeps_codes=True,
+    name_columns=lambda names: derive_valid_names(names, STATA_NAMES),
     media_type="application/x-stata-dta",
     required_modules=("pyreadstat",),
     manual_sentence="Labels; `.a` to `.z`.",

@@ -1,0 +1,72 @@
+"""Which group of records lacks values more often than the others do.
+
+Whoever drops records for a missing value describes fewer of that group. A group is the records with one level of a
+variable. Its share of lacking records is compared with that of all other records by Fisher's exact test, one-sided,
+with Bonferroni's correction for the number of groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..data.arrays import Booleans
+from ..data.microdata import Microdata
+
+SMALLEST_GROUP = 10
+"""Fewest records of a group that is named, and of the others that it is compared with."""
+MOST_LEVELS = 50
+"""A variable with more levels makes no groups."""
+LEVEL = 0.01
+"""Level of the test over all groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class AffectedGroup:
+    """Records with one level of a variable, of which more lack a value than of the others.
+
+    variable, level: the variable, and the label of its level
+    records, lacking: records of the group, and how many of them lack a value
+    other_records, other_lacking: the same of all records with another level
+    p: probability that as many lack a value by chance, for this group alone
+    """
+
+    variable: str
+    level: str
+    records: int
+    lacking: int
+    other_records: int
+    other_lacking: int
+    p: float
+
+
+def find_affected_group(data: Microdata, lacking: Booleans) -> AffectedGroup | None:
+    """Return the group with the least probable excess of ``lacking`` records (n,); None where none is beyond chance."""
+    groups = list(_iterate_groups(data, lacking))
+    found = min(groups, key=lambda one: one.p, default=None)
+    return found if found is not None and found.p * len(groups) < LEVEL else None
+
+
+def _iterate_groups(data: Microdata, lacking: Booleans) -> Iterator[AffectedGroup]:
+    """Yield each level of each variable that has few, with its records; a missing value is no level."""
+    from scipy.stats import hypergeom
+
+    for variable in data.schema:
+        if not variable.kind.has_levels:
+            continue
+        column = data.frame[variable.name].cat
+        levels = list(map(str, column.categories))
+        if len(levels) > MOST_LEVELS:
+            continue
+        codes = column.codes.to_numpy()
+        present = codes >= 0
+        sizes = np.bincount(codes[present], minlength=len(levels))
+        counts = np.bincount(codes[present & lacking], minlength=len(levels))
+        total, all_lacking = int(sizes.sum()), int(counts.sum())
+        for level, size, count in zip(levels, sizes.tolist(), counts.tolist(), strict=True):
+            if min(size, total - size) >= SMALLEST_GROUP:
+                p = float(hypergeom.sf(count - 1, total, all_lacking, size))
+                label = variable.labels.get(level, level)
+                yield AffectedGroup(variable.name, label, size, count, total - size, all_lacking - count, p)

@@ -1,0 +1,39 @@
+"""Tables of units of several records: people in households, and people over waves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+
+def make_households(units: int = 400, seed: int = 1) -> pd.DataFrame:
+    """Return people in households that share region, rooms, heating and rent."""
+    rng = np.random.default_rng(seed)
+    number = np.repeat(np.arange(units), rng.integers(1, 6, units))
+    region, rooms, heating = (rng.integers(0, levels, units)[number] for levels in (8, 6, 4))
+    people = len(number)
+    return pd.DataFrame(
+        {
+            "household": number * 7 + 1_000,
+            "region": region,
+            "rooms": rooms,
+            "heating": heating,
+            "rent": (rng.lognormal(6, 0.4, units).round())[number],
+            "line": np.concatenate([np.arange(1, size + 1) for size in np.bincount(number)]),
+            "sex": rng.integers(0, 2, people),
+            "age": rng.integers(0, 90, people),
+        }
+    )
+
+
+def make_panel(people: int = 300, waves: int = 4, seed: int = 2) -> pd.DataFrame:
+    """Return people over waves, whose sex, school, town and trade stay the same, with visits that change."""
+    rng = np.random.default_rng(seed)
+    number = np.repeat(np.arange(people), waves)
+    stays = {
+        name: rng.integers(0, levels, people)[number]
+        for name, levels in (("sex", 2), ("school", 5), ("town", 30), ("trade", 12))
+    }
+    return pd.DataFrame(
+        {"id": number, "year": np.tile(np.arange(waves) + 2001, people), **stays, "visits": rng.poisson(3, len(number))}
+    )

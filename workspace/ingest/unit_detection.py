@@ -1,0 +1,280 @@
+"""Detection of units of several records in a file: a column that numbers households or people, or runs of like records.
+
+A column is proposed as the number of a unit where its values repeat a few times and its name says so, or where the records
+of a value follow each other in the file and other columns stay the same within them far beyond chance. A file without
+such a column may still have several records of a person: then records that follow each other agree in most columns far
+more often than others do. Both are questions to the owner of the file; until he answers, units are kept whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sfumato.engine.data.units import Units
+
+from .identifiers import words_of_name
+
+FEWEST_RECORDS, MOST_RECORDS = 1.25, 50.0
+"""Records that a unit has on average where a column may number units."""
+LARGEST_UNIT_SHARE = 0.01
+"""Largest share of the records that one unit may have, in files of 1,000 records or more."""
+LARGEST_UNIT = 10
+"""And the largest number of its records in smaller files."""
+FEWEST_UNITS = 10
+EVIDENCE = 6.0
+"""Standard errors by which a column must be constant within units beyond chance."""
+LEAST_CONSTANT = 0.9
+"""Share of the units of several records within which a column that speaks for units is constant."""
+CONTIGUOUS = 1.05
+"""Runs of equal values for each value, up to which the records of a value follow each other."""
+FEWEST_PAIRS = 100
+LIKE_SHARE = 0.8
+"""Share of the columns in which two records agree that are alike."""
+LEAST_LIKE_PAIRS, TIMES_CHANCE = 0.1, 5.0
+"""Share of neighbours that are alike where there are hidden units, and how many times that of other pairs it is."""
+FEWEST_COLUMNS = 4
+STABLE = 0.9
+"""Share of like neighbours that agree in a column that stays the same within a hidden unit."""
+SHUFFLES = 5
+MOST_RECORDS_EXAMINED = 200_000
+"""Records of which the first are examined for hidden units."""
+UNIT_WORDS = frozenset(
+    [
+        "household", "households", "hh", "hhid", "hhno", "hserial", "family", "famid", "person", "personid", "pid", "persnr", "patient",
+        "patientid", "firm", "company", "establishment", "enterprise", "case", "caseid", "respondent", "respid", "panel", "subject",
+        "participant", "client", "customer", "user", "userid", "id", "idnr", "haushalt", "hhnr", "patnr", "menage", "ménage", "hogar",
+    ]
+)  # fmt: skip
+"""Words of a name that say that a column numbers units."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitProposal:
+    """Column that may number units of several records.
+
+    name: the column
+    n_units, n_records: numbers of its values and of the records
+    order: column that rises within units without repeats; empty without one
+    unit_level: columns that are the same in all records of every unit
+    reason: what speaks for it, in words
+    """
+
+    name: str
+    n_units: int
+    n_records: int
+    order: str
+    unit_level: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenUnits:
+    """Units that a file has and does not number: records of one unit follow each other.
+
+    runs_of: columns that stay the same within a unit
+    like_share: share of neighbours in the file that agree in most columns
+    chance_share: that share of other pairs of records
+    n_units: number of runs of records that agree on these columns
+    """
+
+    runs_of: tuple[str, ...]
+    like_share: float
+    chance_share: float
+    n_units: int
+
+
+@dataclass(frozen=True, eq=False)
+class _CodedTable:
+    """Columns of a file as whole numbers that are equal where values are, and in the order of the values.
+
+    columns: codes of each column, -1 where there is no value, (n,) each
+    """
+
+    columns: Mapping[str, NDArray[np.int64]]
+
+    @classmethod
+    def from_frame(cls, frame: pd.DataFrame) -> _CodedTable:
+        """Code the columns of a frame (n, k)."""
+        return cls({str(name): _ordered_codes(frame[name]) for name in frame.columns})
+
+    @cached_property
+    def n_records(self) -> int:
+        """Return the number of records."""
+        return len(next(iter(self.columns.values()), ()))
+
+
+def _ordered_codes(values: pd.Series) -> NDArray[np.int64]:
+    """Return the rank of each value among the distinct ones, (n,); -1 where there is none."""
+    codes, distinct = pd.factorize(values.array)
+    try:
+        order = np.argsort(np.asarray(distinct))
+    except TypeError:
+        order = np.argsort(np.asarray([str(one) for one in distinct]))
+    rank = np.empty(len(distinct) + 1, dtype=np.int64)
+    rank[order], rank[-1] = np.arange(len(distinct)), -1
+    return rank[codes]
+
+
+def propose_unit(frame: pd.DataFrame, candidates: Sequence[str]) -> UnitProposal | None:
+    """Return the column of a file (n, k) that numbers units of several records; None where none does.
+
+    ``candidates`` are the columns that may: whole numbers, codes and texts. Of several, the one with most units whose name
+    says so is proposed, or else the one with most units.
+    """
+    table = _CodedTable.from_frame(frame)
+    found = [proposal for name in candidates if (proposal := _examine_candidate(table, name)) is not None]
+    if not found:
+        return None
+    return max(found, key=lambda one: (_is_named_as_unit(one.name), one.n_units))
+
+
+def _is_named_as_unit(name: str) -> bool:
+    """Return whether a column's name says that it numbers units."""
+    words = words_of_name(name)
+    return not UNIT_WORDS.isdisjoint(words) or "".join(words) in UNIT_WORDS
+
+
+def _examine_candidate(table: _CodedTable, name: str) -> UnitProposal | None:
+    """Return the proposal that a column numbers units; None where it does not."""
+    codes = table.columns[name]
+    n_records = len(codes)
+    units = Units.from_codes(codes)
+    n_units = len(units)
+    if n_units < FEWEST_UNITS or not FEWEST_RECORDS <= n_records / n_units <= MOST_RECORDS:
+        return None
+    if units.sizes.max() > max(LARGEST_UNIT, LARGEST_UNIT_SHARE * n_records):
+        return None
+    others = [one for one in table.columns if one != name]
+    shares = {one: _constant_share(units, table.columns[one]) for one in others}
+    beyond = [
+        one for one in others if shares[one] >= LEAST_CONSTANT and _is_constant_beyond_chance(units, table.columns[one])
+    ]
+    order = next((one for one in others if _rises_within_units(units, table.columns[one])), "")
+    is_named = _is_named_as_unit(name)
+    runs = 1 + int((codes[1:] != codes[:-1]).sum())
+    follows = runs <= CONTIGUOUS * n_units
+    # Any column that a file is sorted by has some column that follows from it, as low weight does from weight.
+    by_values = follows and n_records / n_units <= LARGEST_UNIT and (len(beyond) > 1 or order)
+    if not (beyond or order) or not (is_named or by_values):
+        return None
+    reasons = [
+        "its name says so" if is_named else "",
+        f"{_quote_names(beyond)} {'is' if len(beyond) == 1 else 'are'} the same within it" if beyond else "",
+        f"{order} rises within it" if order else "",
+    ]
+    level = tuple(one for one in beyond if shares[one] == 1.0)
+    return UnitProposal(name, n_units, n_records, order, level, ", and ".join(filter(None, reasons)))
+
+
+def _quote_names(names: Sequence[str]) -> str:
+    """Return some names in words, the first three at most."""
+    shown = ", ".join(names[:3])
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
+
+
+def _constant_share(units: Units, values: NDArray[np.int64]) -> float:
+    """Return the share of the units of several records that have one value."""
+    several = int((units.sizes > 1).sum())
+    differing = units.differing_units(values)
+    return 1 - len(differing) / several if several else 0.0
+
+
+def _is_constant_beyond_chance(units: Units, values: NDArray[np.int64]) -> bool:
+    """Return whether more units have one value than if records were assigned to units at random (label permutation)."""
+    rng = np.random.default_rng(len(values))
+    observed = _constant_share(units, values)
+    drawn = np.array([_constant_share(units, rng.permutation(values)) for _ in range(SHUFFLES)])
+    several = int((units.sizes > 1).sum())
+    expected = float(drawn.mean())
+    spread = np.sqrt(max(expected * (1 - expected), 1 / several) / several)
+    return bool(observed - expected > EVIDENCE * spread)
+
+
+def _rises_within_units(units: Units, values: NDArray[np.int64]) -> bool:
+    """Return whether values rise within units in the order of the file, without repeats, in nearly all that have several
+    records; a column that rises through the whole file orders no unit.
+    """
+    previous = units.previous_records
+    later = previous >= 0
+    if int(later.sum()) < FEWEST_PAIRS // 5:
+        return False
+    rises = values[later] > values[previous[later]]
+    starts = units.first_records
+    # numbers of the records rise in all, from the last record of a unit to the first of the next too
+    restarts = (values[starts[1:]] <= values[starts[1:] - 1]).mean() if len(starts) > 1 else 0.0
+    return bool(rises.mean() >= 0.99 and (values[later] >= 0).all() and restarts > 0.5)
+
+
+def find_hidden_units(frame: pd.DataFrame) -> HiddenUnits | None:
+    """Return the hidden units of a file (n, k) that numbers none; None without evidence of any.
+
+    Neighbours in the file are compared with other pairs. A file that is sorted has like neighbours too: columns by which it
+    is sorted do not count, and pairs are compared within the records that are equal in these.
+    """
+    table = _CodedTable.from_frame(frame.iloc[:MOST_RECORDS_EXAMINED])
+    sorted_by, groups = _sorting_columns(table)
+    names = [
+        name for name, codes in table.columns.items() if name not in sorted_by and len(np.unique(codes[:10_000])) > 1
+    ]
+    if len(names) < FEWEST_COLUMNS or table.n_records < FEWEST_PAIRS:
+        return None
+    same_group = groups[1:] == groups[:-1]
+    if int(same_group.sum()) < FEWEST_PAIRS:
+        return None
+    agree = np.stack([table.columns[name][1:] == table.columns[name][:-1] for name in names], axis=1)[same_group]
+    is_like = agree.sum(axis=1) >= LIKE_SHARE * len(names)
+    like = float(is_like.mean())
+    chance = float(np.mean([_like_share_of_others(table, names, groups, seed) for seed in range(SHUFFLES)]))
+    if like <= LEAST_LIKE_PAIRS or like < TIMES_CHANCE * chance:
+        return None
+    stable = tuple(name for name, share in zip(names, agree[is_like].mean(axis=0), strict=True) if share >= STABLE)
+    runs_of = (*sorted_by, *stable)
+    return HiddenUnits(runs_of, like, chance, int(number_runs([table.columns[name] for name in runs_of]).max()))
+
+
+def _sorting_columns(table: _CodedTable) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """Return the columns by which a file is sorted, in turn, and the number of each record's group of equal ones, (n,)."""
+    groups = np.zeros(table.n_records, dtype=np.int64)
+    found: list[str] = []
+    while True:
+        left = [name for name in table.columns if name not in found]
+        inside = groups[1:] == groups[:-1]
+        name = next((one for one in left if _is_sorted_within(table.columns[one], inside)), None)
+        if name is None:
+            return tuple(found), groups
+        found.append(name)
+        changes = (table.columns[name][1:] != table.columns[name][:-1]) | ~inside
+        groups = np.concatenate([[0], np.cumsum(changes)])
+
+
+def _is_sorted_within(codes: NDArray[np.int64], inside: NDArray[np.bool_]) -> bool:
+    """Return whether values neither fall, or do not rise, from one record to the next inside groups, and do change."""
+    steps = np.diff(codes)[inside]
+    return bool(((steps >= 0).all() or (steps <= 0).all()) and (steps != 0).sum() >= 2)
+
+
+def _like_share_of_others(table: _CodedTable, names: Sequence[str], groups: NDArray[np.int64], seed: int) -> float:
+    """Return the share of pairs of records at random, of one group, that agree in most columns."""
+    rng = np.random.default_rng(seed)
+    order = np.lexsort((rng.random(table.n_records), groups))
+    pairs = groups[order[1:]] == groups[order[:-1]]
+    one, other = order[1:][pairs], order[:-1][pairs]
+    agree = np.zeros(len(one), dtype=np.int64)
+    for name in names:
+        agree += table.columns[name][one] == table.columns[name][other]
+    return float((agree >= LIKE_SHARE * len(names)).mean()) if len(one) else 0.0
+
+
+def number_runs(columns: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
+    """Return the number, from 1, of the run of equal records that each record is in, (n,), by some columns (n,) each."""
+    changes = np.zeros(len(columns[0]), dtype=np.bool_)
+    for values in columns:
+        changes[1:] |= values[1:] != values[:-1]
+    return 1 + np.cumsum(changes).astype(np.int64)
