@@ -88,7 +88,7 @@ def _exact_p_value_of_units(
 
 def _sum_by_code(values: Floats, codes: Integers) -> Floats:
     """Return the sums of the values (n,) with each code, by ascending code."""
-    return np.bincount(np.unique(codes, return_inverse=True)[1], weights=values)
+    return np.asarray(np.bincount(np.unique(codes, return_inverse=True)[1], weights=values), dtype=np.float64)
 
 
 def randomised_p_value(observed: float, permuted: Floats, rng: np.random.Generator) -> float:

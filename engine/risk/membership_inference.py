@@ -191,10 +191,12 @@ class MembershipBlock:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Create the block from stored arrays."""
-        keys = ("which", "training", "family", "unreleased")
         family_scores = {
             kind: FamilyScores(
-                *(arrays[f"{prefix}{key}"] for key in keys),
+                number=arrays[f"{prefix}which"],
+                is_member=arrays[f"{prefix}training"],
+                score=arrays[f"{prefix}family"],
+                score_without_release=arrays[f"{prefix}unreleased"],
                 unit=arrays.get(f"{prefix}family_unit"),
                 unit_score=arrays.get(f"{prefix}unit_score"),
             )
@@ -290,7 +292,7 @@ def gather_blocks(
         if kind not in spec.people:
             continue
         people = FamilyScores.join_blocks([block.family_scores[kind] for block in blocks])
-        params = {} if kind == "random" else {"people": kind}
+        params: dict[str, str] = {} if kind == "random" else {"people": kind}
         sides = [(people, family.names, params)]
         if people.unit is not None:
             sides.append((people.by_unit(), family.names_of_units, {**params, **OF_UNITS}))
