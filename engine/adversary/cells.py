@@ -165,6 +165,17 @@ def count_occurrences(rows: Keys, among: Keys) -> NDArray[np.int64]:
     return look_up_counts(*distinct_key_counts(among), rows)
 
 
+def count_sharing(rows: Keys, units: Units | None) -> NDArray[np.int64]:
+    """Count those who share each of the rows (n,): the records, or the units of which some record has the row.
+
+    Who is found in four rows of one household is found: these are no four people among whom somebody hides.
+    """
+    if units is None:
+        return count_occurrences(rows, rows)
+    pairs = mix_bits(rows) ^ mix_bits(units.unit_of.astype(np.uint64) + np.uint64(1))
+    return count_occurrences(rows, rows[np.unique(pairs, return_index=True)[1]])
+
+
 def look_up_counts(distinct_keys: Keys, counts: NDArray[np.int64], rows: Keys) -> NDArray[np.int64]:
     """Return the count of each of the rows (k,), given distinct keys, ascending, with counts."""
     if not len(distinct_keys):

@@ -88,11 +88,11 @@ class KeptColumns:
             facts = [name for name in kept if name not in quasi and schema[name].role is not Role.SENSITIVE]
             names = [*quasi, *(facts if audience == "public" else ())]
             released = case.released_datasets[0]
-            cells, units = cell_keys(released, names), released.units if is_by_unit else None
+            cells, units = cell_keys(released, names), released.units
             sizes = (
-                CombinationSizes.from_cells(cells, names, len(released))
-                if units is None
-                else CombinationSizes.from_cells_of_units(cells, names, units)
+                CombinationSizes.from_cells_of_units(cells, names, units)
+                if units is not None and is_by_unit
+                else CombinationSizes.from_cells(cells, names, len(released), units)
             )
         others = tuple(n for n in case.plan.kept if n not in names and schema[n].role is not Role.SENSITIVE)
         limits = case.policy.audience_limits(audience)
@@ -145,10 +145,10 @@ class KeptColumns:
     def single_changes(self) -> list[KeptColumnChange]:
         """Return the single changes of a column, the most protective first; none for very large tables.
 
-        None where units are seen: a change that protects a row does not protect the household that it belongs to.
+        None for units of several records: a change that protects a row does not protect the household that it is of.
         """
         case = self.case
-        if not case.is_synthetic or self.is_by_unit or len(case.confidential) > MOST_FOR_LEVERS:
+        if not case.is_synthetic or case.units is not None or len(case.confidential) > MOST_FOR_LEVERS:
             return []
         return list_column_changes(case.confidential, self.names, self.deciding_limits)
 
@@ -156,7 +156,7 @@ class KeptColumns:
     def combined_changes_text(self) -> str:
         """Describe the changes that together protect everybody, with the people left unprotected after each."""
         case = self.case
-        if not case.is_synthetic or self.is_by_unit or len(case.confidential) > MOST_FOR_LEVERS:
+        if not case.is_synthetic or case.units is not None or len(case.confidential) > MOST_FOR_LEVERS:
             return ""
         plan = plan_protection(case.confidential, self.names, self.deciding_limits)
         return "; then ".join(
@@ -169,7 +169,7 @@ def _combination_sizes(case: ExaminedRelease, names: Sequence[str], *, is_by_uni
     """Count the combinations of some columns of the confidential records, with those of their units if these are seen."""
     if is_by_unit and case.units is not None and names:
         return CombinationSizes.from_cells_of_units(case.confidential_cells, names, case.units)
-    return CombinationSizes.from_cells(case.confidential_cells, names, len(case.confidential))
+    return CombinationSizes.from_cells(case.confidential_cells, names, len(case.confidential), case.units)
 
 
 def _shows_units(case: ExaminedRelease) -> bool:

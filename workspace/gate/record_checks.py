@@ -10,7 +10,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from sfumato.engine.adversary.cells import cell_keys, comparable_numbers, count_occurrences, find_positions, row_keys
+from sfumato.engine.adversary.cells import (
+    cell_keys,
+    comparable_numbers,
+    count_occurrences,
+    count_sharing,
+    find_positions,
+    row_keys,
+)
 from sfumato.engine.adversary.copies import count_members_with_released_row, measure_equal_records
 from sfumato.engine.adversary.disguise import DisguisedColumn, find_disguise
 from sfumato.engine.adversary.evidence import COPY_LEVEL
@@ -26,7 +33,7 @@ from sfumato.engine.data.recoding import recode_data
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.matching.radius import Radius
-from sfumato.engine.partition.equivalence_classes import class_sizes, equivalence_classes
+from sfumato.engine.partition.equivalence_classes import equivalence_classes
 
 from ..visible_text import is_formula
 from . import sentences
@@ -373,7 +380,7 @@ def _check_kept_weight(case: ExaminedRelease) -> CheckResult:
     if not weights:
         return CheckResult(sentences.NO_KEPT_WEIGHT, 0)
     rows = row_keys(case.confidential_cells, weights, len(case.confidential))
-    sizes = count_occurrences(rows, rows)
+    sizes = count_sharing(rows, case.units)
     few = np.flatnonzero(sizes < case.policy.smallest_cell)
     message = fill_sentence(
         sentences.KEPT_WEIGHT,
@@ -394,7 +401,7 @@ def _check_identifying_columns(case: ExaminedRelease) -> CheckResult:
     def check_variable(name: str) -> CheckResult:
         """Return the share of people who have a unique value of a variable."""
         rows = case.confidential_cells[name]
-        alone = count_occurrences(rows, rows) == 1
+        alone = count_sharing(rows, case.units) == 1
         message = fill_sentence(
             sentences.IDENTIFYING_COLUMN,
             name=name,
@@ -429,9 +436,9 @@ def _check_small_classes(case: ExaminedRelease) -> CheckResult:
         raise NotComputable(sentences.NO_QUASI_IDENTIFIER)
     released = case.released_datasets[0]
     classes = equivalence_classes([released.frame[name] for name in keys], len(released))
-    sizes = class_sizes(classes)
+    sizes = count_sharing(classes.astype(np.uint64), released.units)
     smallest = int(sizes.min())
-    few = np.flatnonzero(sizes[classes] < case.policy.smallest_cell)
+    few = np.flatnonzero(sizes < case.policy.smallest_cell)
     records = released.linked_records[few] if released.linked else few[:0]
     least = kept_columns_of_release(case).limits.smallest_class
     audience = kept_columns_of_release(case).audience

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from households import SCHEMA, as_microdata, copy_households, draw_households, hold_out
 
-from sfumato.engine.adversary.cells import cell_keys, row_keys
+from sfumato.engine.adversary.cells import cell_keys, count_sharing, row_keys
 from sfumato.engine.adversary.coded import JointColumn, code_by_value
 from sfumato.engine.adversary.exchanged_rows import exchange_rows
 from sfumato.engine.adversary.membership_evidence import MembershipProbe, count_probe, weigh_evidence
@@ -118,6 +118,15 @@ def test_whole_units_are_exchanged_at_the_level() -> None:
     assert exchanged_p(1, by_unit=True, is_copied=True) < 0.01
     # The control: rows of equal kept values are not exchangeable where values follow from housemates.
     assert np.mean([exchanged_p(seed, by_unit=False) <= 0.05 for seed in range(20)]) > 0.9
+
+
+def test_those_who_share_a_row_are_counted_by_unit() -> None:
+    rng = np.random.default_rng(4)
+    rows, codes = rng.integers(0, 12, 80).astype(np.uint64), rng.integers(0, 25, 80)
+    units = Units.from_codes(codes)
+    expected = [len({int(unit) for row, unit in zip(rows, codes, strict=True) if row == own}) for own in rows]
+    assert count_sharing(rows, units).tolist() == expected
+    assert count_sharing(rows, None).tolist() == [int((rows == own).sum()) for own in rows]
 
 
 def test_a_housemate_is_no_nearest_other_person() -> None:
