@@ -172,7 +172,8 @@ def count_sharing(rows: Keys, units: Units | None) -> NDArray[np.int64]:
     """
     if units is None:
         return count_occurrences(rows, rows)
-    pairs = mix_bits(rows) ^ mix_bits(units.unit_of.astype(np.uint64) + np.uint64(1))
+    # one mix within the other: rows may be small numbers, as those of units are
+    pairs = mix_bits(rows ^ mix_bits(units.unit_of.astype(np.uint64) + np.uint64(1)))
     return count_occurrences(rows, rows[np.unique(pairs, return_index=True)[1]])
 
 
