@@ -29,6 +29,8 @@ EXAMPLES = {
     "workspace/reporting/questions.py": {"risk.linkability"},
 }
 """What a help text gives as an example, and the keys of a document's format and questions that are a method's name by chance."""
+WORDS = {"units"}
+"""Names that are words for other things too, such as random streams of whole units; their keys count as any other's."""
 PICTURES = {"ecdf"}
 """Names that are those of a kind of picture too, which is drawn of data whether the method is in the recipe or not."""
 
@@ -57,7 +59,7 @@ def named(text: str) -> list[tuple[int, str]]:
             whole = literal == method.name or f"'{method.name}'" in literal or f'"{method.name}"' in literal
             odd = "_" in method.name and method.name in re.findall(r"\w+", literal)
             key = any(word == method.key or word.startswith(f"{method.key}.") for word in words)
-            if (whole and method.name not in PICTURES) or odd or key:
+            if (whole and method.name not in PICTURES | WORDS) or odd or key:
                 found.append((line, method.key))
     modules = {f"{method.family}.{method.name}" for method in methods}
     for node in ast.walk(tree):

@@ -202,10 +202,28 @@ class Microdata:
         found = Units.from_codes(pd.factorize(self.frame[name])[0], self._order_ranks())
         return found if len(found) < len(self) else None
 
+    def with_order(self, name: str) -> Microdata:
+        """Return the same records, those of a unit ordered by this variable; by their place if the name is empty."""
+        return self if name == self.schema.order else replace(self, schema=replace(self.schema, order=name))
+
     def _order_ranks(self) -> NDArray[np.float64] | None:
         """Return the numbers by which records of a unit are ordered, (n,); None where that is their place in the table."""
         name = self.schema.order
-        return self.numbers(name) if name in self.schema and name in self.frame else None
+        # labels of a generalisation have no order
+        known = name in self.schema and name in self.frame and name not in self.generalised
+        return self.numbers(name) if known else None
+
+    def require_units(self) -> Units:
+        """Return the units of the records, also where each has one record.
+
+        Raises NotComputable where nothing says which records are of one unit.
+        """
+        if self.units is not None:
+            return self.units
+        name = self.schema.unit
+        if name is None or name not in self.frame or bool(self.missing_mask(name).all()):
+            raise NotComputable("the release does not say which of its records are of one unit")
+        return Units.from_codes(np.arange(len(self)))
 
     @property
     def n_units(self) -> int:

@@ -77,7 +77,7 @@ def recode_schema(schema: Schema, rules: RecodeRules) -> Schema:
     if not rules:
         return schema
     own = tuple(rules[v.name].recode_variable(v) if v.name in rules else v for v in schema)
-    return Schema(own, schema.constraints)
+    return Schema(own, schema.constraints, schema.order)
 
 
 _RECODED_CACHE: WeakKeyDictionary[Microdata, tuple[RecodeRules, Microdata]] = WeakKeyDictionary()
@@ -151,5 +151,5 @@ def _with_levels_and_bounds(data: Microdata, rules: RecodeRules, levels: Mapping
             return replace(variable, levels=levels[variable.name] if variable.levels else ())
         return rules[variable.name].recode_variable(variable) if variable.name in rules else variable
 
-    schema = Schema(tuple(map(describe_variable, data.schema)), data.schema.constraints)
+    schema = replace(data.schema, variables=tuple(map(describe_variable, data.schema)))
     return replace(data, schema=schema, frame=data.frame.assign(**columns))

@@ -81,7 +81,7 @@ class SurveyDesign:
     def sample_of(self, data: Microdata) -> SurveySample:
         """Return the weights with strata, clusters and population of each record.
 
-        Raises NotComputable where the table lacks one of them.
+        Without clusters those are the units of several records, if there are any. Raises NotComputable where the table lacks one of them.
         """
         from .survey_estimation import SurveySample  # SciPy's functions, which most runs have no use for
 
@@ -90,6 +90,8 @@ class SurveyDesign:
             for part, name in self.variable_by_part.items()
             if part in ("strata", "clusters")
         }
+        if data.units is not None:
+            codes.setdefault("clusters", data.units.unit_of)
         population = None
         if self.population:
             population = data.numbers(self.population)
@@ -104,6 +106,37 @@ class SurveyDesign:
         if np.isnan(values).any():
             raise NotComputable(f'records have no value of "{name}", which the design needs')
         return distinct_codes(values).codes.astype(np.int64)
+
+
+def sample_of_records(confidential: Microdata, data: Microdata) -> SurveySample | None:
+    """Return the sample by which estimates on ``data`` have their errors; None where records are independent.
+
+    It is the survey design of the confidential data where they have one, else their units. Raises NotComputable where the
+    table lacks a part of the design.
+    """
+    design = SurveyDesign.from_schema(confidential.schema)
+    return sample_by_units(confidential, data) if design is None else design.sample_of(data)
+
+
+def sample_by_units(confidential: Microdata, data: Microdata) -> SurveySample | None:
+    """Return the records of ``data`` with the units as clusters of equal weight; None where every record is a unit.
+
+    Where the confidential records have units and ``data`` has none, each record is a cluster.
+    """
+    from .survey_estimation import SurveySample  # SciPy's functions, which most runs have no use for
+
+    if confidential.units is None:
+        return None
+    return SurveySample.from_codes(np.ones(len(data)), clusters=None if data.units is None else data.units.unit_of)
+
+
+def units_remark(confidential: Microdata, data: Microdata) -> str:
+    """Return what the errors of estimates on ``data`` take for independent, in words; empty where it is records."""
+    if confidential.units is None:
+        return ""
+    if data.units is None:
+        return "standard errors by record, since the release does not say which of its records are of one unit"
+    return "standard errors by unit, since records of a unit are not independent"
 
 
 def check_survey_variables(schema: Schema) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,13 +181,37 @@ def find_best_matches(
     present = targets.own_released >= 0
     # Such a variable removes wrong candidates only.
     always = [name for name in keys if agreement[name][present].all()]
-    chosen = [name for name in keys if name not in always]
-    counter = _SubsetCounter(keys, shape, targets, agreement, always)
+    return best_strategies(_SubsetCounter(keys, shape, targets, agreement, always), list(keys), always)
+
+
+class SubsetCounter(Protocol):
+    """Counter of the candidates of q targets for subsets of variables.
+
+    targets: the targets
+    agreement: whether each target's own released record can be a hit of a subset with the variable, (q,) each
+    """
+
+    targets: MatchTargets
+    agreement: Mapping[str, Booleans]
+
+    def match_targets(self, chosen: Subset) -> MatchResults:
+        """Return candidates and hits of the targets, (q,) each; fewer of both with more variables."""
+        ...
+
+
+def best_strategies(
+    counter: SubsetCounter, known: Sequence[str], always: Sequence[str]
+) -> tuple[BestStrategy[MatchResults], BestStrategy[MatchResults]]:
+    """Return the strategies with the largest expected match risk and with the largest true match rate.
+
+    All use the variables in ``always`` of the ``known`` ones, which the counter adds to each subset.
+    """
+    chosen = [name for name in known if name not in always]
     searched = len(chosen) > MAX_EXHAUSTIVE
     search = _search_some_subsets if searched else _search_all_subsets
     found = search(counter, chosen)
     return tuple(  # type: ignore[return-value]
-        BestStrategy(value, make_strategy(list(keys), [*always, *used], searched=searched), counter.match_targets(used))
+        BestStrategy(value, make_strategy(known, [*always, *used], searched=searched), counter.match_targets(used))
         for value, used in found
     )
 
@@ -311,7 +335,7 @@ def _finds_and_true_rate(matches: MatchResults) -> tuple[float, float]:
     return expected, certain / max(len(matches.hit), 1)
 
 
-def _search_all_subsets(counter: _SubsetCounter, names: Sequence[str]) -> BestOfBoth:
+def _search_all_subsets(counter: SubsetCounter, names: Sequence[str]) -> BestOfBoth:
     """Return the best of all 2^k subsets by expected match risk and by true match rate, each with its value.
 
     Branch and bound: the subset with the largest bound is counted next, until no bound exceeds the best value.
@@ -376,7 +400,7 @@ def _superset_sums(values: Floats, k: int) -> Floats:
     return sums
 
 
-def _search_some_subsets(counter: _SubsetCounter, names: Sequence[str]) -> BestOfBoth:
+def _search_some_subsets(counter: SubsetCounter, names: Sequence[str]) -> BestOfBoth:
     """Return the best of the subsets that ``search_subsets`` tries, by both measures."""
     values: dict[Subset, tuple[float, float]] = {}
 

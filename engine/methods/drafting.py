@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from ..data.schema import Kind
+from ..data.schema import Kind, Role
 from .outputs import Question
 from .registry import Method
 from .table_profile import TableProfile, VariableProfile
@@ -82,6 +82,11 @@ class Case:
     def compared_variables(self) -> tuple[str, ...]:
         """Return the names of all variables except identifiers."""
         return tuple(seen.name for seen in self.table if not seen.variable.role.is_identifier)
+
+    @property
+    def has_units(self) -> bool:
+        """Return whether a variable numbers units of several records."""
+        return any(seen.variable.role is Role.UNIT for seen in self.table)
 
     @property
     def kept_variables(self) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from ..data.schema import SURVEY_SETTING
 from ..wording import format_number, format_percent, format_setting, record_noun, singular_noun
 from .outputs import Label, Output
 from .registry import OWN, Method, method_by_key, output_by_key
+from .rows import UNIT_SIZE
 from .spec import Spec, to_plain_value
 
 KNOWLEDGE = ("known", "keys", "quasi_identifiers")
@@ -238,6 +239,8 @@ def _setting_text(name: str, value: object, row: LabelledNumber | None = None) -
         return f"{value} {name}"
     if name == "intruder":
         return format_setting(value)
+    if name == UNIT_SIZE:
+        return f"units of {value} record{'' if value == '1' else 's'}"
     if name == "other":
         return f"with {format_setting(value)}"
     if name in ("level", "condition"):
@@ -271,23 +274,26 @@ def quantity_of(
     """Return a value of a measure with its unit: ``88 of 20,190 people (0.44 %)``, ``44 %``, ``5 records``, ``0.13``.
 
     ``records`` is the number of confidential records. People are counted only where the measure is of all of them, so
-    not where ``params`` of the row select some. A share has more digits where it would otherwise look equal to
-    ``beside``.
+    not where ``params`` of the row select some or count units (``4.1 % of the units``). A share has more digits where
+    it would otherwise look equal to ``beside``.
     """
     _, output = method_and_output(key)
     unit = unit or output.unit
     people = output.label.counts == "people"
     chosen = {**dict(output.row_defaults), **(params or {})}
     some = any(chosen.get(name) not in (None, "", {}, []) for name in SOME_PEOPLE)
-    whole = records if people and not some else None
-    noun = record_noun(records)
+    by_unit = chosen.get("by") == "unit"
+    if by_unit and unit == "records":
+        unit = "units"
+    whole = records if people and not some and not by_unit else None
+    noun = "units" if by_unit else record_noun(records)
     if unit == "share" and whole:
         return f"{_people_count_text(value * whole)} of {whole:,} {noun} ({format_percent(value, beside)})"
     if unit == "records" and whole:
         return f"{_people_count_text(value)} of {whole:,} {noun} ({format_percent(value / whole)})"
     if output.in_percent or unit == "share":
         return format_percent(value, beside) + (f" of the {noun}{' asked about' if some else ''}" if people else "")
-    if people and unit == "records":
+    if people and unit in ("records", "units"):
         return f"{format_number(value)} {singular_noun(noun) if value == 1 else noun}"
     return f"{format_number(value)} {singular_noun(unit) if value == 1 else unit}".strip()
 

@@ -75,6 +75,7 @@ RATES: dict[str, tuple[float, ...]] = {
     "utility.propensity": (0.023, 269000000.0, 37.5, 29.1),
     "utility.regression_distance": (0.017, 251000000.0, 152.0, 10.7),
     "utility.summary": (0.0027, 220000000.0, 29.7, 13.5),
+    "utility.units": (0.02, 225000000.0, 120.0, 12.7),
 }
 """Of a fit, an anonymisation, one dataset measured, a block, or a point of a study."""
 

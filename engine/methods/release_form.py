@@ -117,7 +117,8 @@ class AnonymisationSpec(Spec):
     def released_schema(self, schema: Schema) -> Schema:
         """Return the schema of the anonymised table."""
         keys = self.changed(schema)
-        return Schema(tuple(self.released_variable(v) if v.name in keys else v for v in schema))
+        variables = tuple(self.released_variable(v) if v.name in keys else v for v in schema)
+        return Schema(variables, order=schema.order)
 
     @property
     def limits(self) -> Limits:
@@ -303,7 +304,7 @@ class ReleaseForm(Section):
         changes = {name: generalised_variable(schema[name]) for name in self.generalised}
         changes |= {name: micro_aggregated_variable(schema[name], "exact") for name in self.micro_aggregated}
         schema = recode_schema(schema, self.recode)
-        return Schema(tuple(changes.get(variable.name, variable) for variable in schema))
+        return Schema(tuple(changes.get(variable.name, variable) for variable in schema), order=schema.order)
 
 
 def _check_paid_epsilon(form: ReleaseForm) -> None:

@@ -15,6 +15,8 @@ from .results import Estimate
 from .spec import to_plain_value
 
 Status = Literal["computed", "not computed"]
+UNIT_SIZE = "unit_size"
+"""The parameter of rows about the units of one size, which explain the row of all units and decide nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,11 @@ class Row:
     def method_key(self) -> str:
         """Return ``family.method``."""
         return f"{self.family}.{self.method}"
+
+    @property
+    def is_of_one_size(self) -> bool:
+        """Return whether the row is about the units of one size alone, beside a row of all units."""
+        return UNIT_SIZE in self.params
 
     @property
     def series(self) -> tuple[str, str, str, float | None]:

@@ -20,7 +20,7 @@ from ..data.schema import Schema
 from ..errors import BadInput, near_miss_hint
 from ..methods.outputs import Output
 from ..methods.registry import Method, method_by_key, output_by_key
-from ..methods.rows import exact_series
+from ..methods.rows import UNIT_SIZE, exact_series
 from ..methods.spec import to_plain_value
 from ..statistics.comparing import distance_from_limit, is_above, is_below
 from ..statistics.estimated import ValueWithInterval, difference_with_interval, ratio_with_interval, widen_for_series
@@ -65,8 +65,9 @@ class Threshold:
     confidential data's value.
 
     With ``RiskOutput.ratio_to`` the last two compare with the baseline of the row. It applies to every series of the
-    value with its target, level and ``params``, as far as it names them; all must satisfy it. A setting that a row does
-    not state has its method's default.
+    value with its target, level and ``params``, as far as it names them; all must satisfy it, those by record and those
+    by unit. Rows about the units of one size are judged where it names a size. A setting that a row does not state has
+    its method's default.
     """
 
     value: str
@@ -113,6 +114,7 @@ class Threshold:
             and row.dataset != "confidential"
             and self.target in ("", row.target)
             and self.level in (None, row.level)
+            and (not row.is_of_one_size or UNIT_SIZE in self.params)
             and includes_params(
                 self.params, {**_default_settings(row.method_key), **_row_defaults(self.value), **row.params}
             )

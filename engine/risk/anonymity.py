@@ -12,6 +12,11 @@ in them: a person whose values no class has is known to be among these.
 
 If a missing value matches anything, each combination of values stands for the records that agree with it wherever both
 have a value (Templ 2017, §3.2.2), and all numbers are of these sets instead of classes.
+
+Where units have several records, k by unit is the smallest number of units of equal composition, the quasi-identifiers
+of their records in any order, and ``counted = "in a class of records"`` the smallest number of units that a class has
+records of: 5 records of one household are k = 1. l, p and c by unit are the worst of the values of one member and of the
+whole unit in units of equal composition, t is of one member.
 """
 
 from __future__ import annotations
@@ -24,10 +29,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ..data.arrays import Integers
 from ..data.intervals import AT_LEAST_ONE, NON_NEGATIVE, SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
-from ..errors import BadInput
+from ..data.units import Units
+from ..errors import BadInput, NotComputable
 from ..methods.drafting import Case, Offer, OfferedLimit, drafts
 from ..methods.intruder import KeyVariables, MissingKeys, SensitiveVariables
 from ..methods.levers import CLASSES
@@ -39,6 +46,7 @@ from ..methods.spec import Param, Spec, Variant
 from ..partition.equivalence_classes import ClassComposition, SensitiveColumn, class_sizes, equivalence_classes
 from ..partition.hierarchies import ROOT
 from ..partition.partial_matches import class_patterns, composition_of_matches, match_counts
+from ._by_unit import BY_RECORD, BY_UNIT, UnitsOfBothTables, composition_classes, not_computed_by_unit
 
 
 def _class_size_by_record(
@@ -80,6 +88,90 @@ def _recursive_estimate(found: ClassComposition, name: str, l: int) -> Estimate:
         # Not computed, so that a limit on c cannot pass.
         return Estimate("c_recursive", None, name, reason=reason)
     return Estimate("c_recursive", float(found.recursive_ratio(l).max()), name)
+
+
+COUNTED_IN_CLASSES = "in a class of records"
+
+
+def _unit_estimates(
+    confidential: Microdata,
+    released: Microdata,
+    classes: Integers,
+    sensitive: Sequence[SensitiveColumn],
+    spec: AnonymitySpec,
+) -> Iterator[Estimate]:
+    """Yield the estimates by unit, none where every record is a unit; ``classes`` (m,) are those of the records."""
+    of_variables = ("l_distinct", "l_entropy", "c_recursive", "t")
+    try:
+        both = UnitsOfBothTables.from_tables(confidential, released)
+        if both is not None and spec.missing == "anything":
+            raise NotComputable(
+                "where a missing value matches anything, units have no composition that is equal or not"
+            )
+    except NotComputable as error:
+        yield from not_computed_by_unit(("k", "classes", "p"), error.reason)
+        yield Estimate.not_computed("k", error.reason, **BY_UNIT, counted=COUNTED_IN_CLASSES)
+        for variable in sensitive:
+            yield from (Estimate.not_computed(name, error.reason, variable.name, **BY_UNIT) for name in of_variables)
+        return
+    if both is None:
+        return
+    units = both.released
+    (compositions,) = composition_classes([classes], [units])
+    sizes = class_sizes(compositions)
+    yield Estimate(
+        "k",
+        float(_units_in_classes(classes, units).min()),
+        unit="units",
+        params={**BY_UNIT, "counted": COUNTED_IN_CLASSES},
+    )
+    for part in both.parts():
+        if not part.released.any():
+            yield Estimate.not_computed("k", "the release has no unit of this size", **part.params)
+            continue
+        present = np.unique(compositions[part.released])
+        yield Estimate("k", float(sizes[present].min()), unit="units", params=part.params)
+    yield Estimate("classes", float(len(sizes)), params=BY_UNIT)
+    least = []
+    for variable in sensitive:
+        by_member, whole = _values_by_unit(classes, compositions, variable, units)
+        distinct, effective = (
+            min(float(count(one).min()) for one in (by_member, whole))
+            for count in (ClassComposition.distinct_counts, ClassComposition.effective_values)
+        )
+        least.append(distinct)
+        yield Estimate("l_distinct", distinct, variable.name, params=BY_UNIT)
+        yield Estimate("l_entropy", effective, variable.name, params=BY_UNIT)
+        ratios = [_recursive_estimate(one, variable.name, spec.l) for one in (by_member, whole)]
+        worst = next((one for one in ratios if one.value is None), max(ratios, key=lambda one: one.value or 0.0))
+        yield replace(worst, params=BY_UNIT)
+        yield Estimate("t", float(variable.distance_from_table(by_member).max()), variable.name, params=BY_UNIT)
+    if least:
+        yield Estimate("p", min(least), params={"sensitive": spec.sensitive, **BY_UNIT})
+    else:
+        yield Estimate.not_computed("p", "no variable is sensitive", **BY_UNIT)
+
+
+def _units_in_classes(classes: Integers, units: Units) -> Integers:
+    """Count the units that have a record in each class, (classes,)."""
+    pairs = np.unique(classes * len(units) + units.unit_of)
+    return np.bincount(pairs // len(units)).astype(np.int64)
+
+
+def _values_by_unit(
+    classes: Integers, compositions: Integers, variable: SensitiveColumn, units: Units
+) -> tuple[ClassComposition, ClassComposition]:
+    """Return what an intruder learns who knows the quasi-identifiers of all records of a unit.
+
+    The first are the values of one member: those of the records of its class in units of equal composition. The second
+    are the values of the unit: the multisets of its records' values in such units.
+    """
+    member = pd.factorize(compositions[units.unit_of] * (int(classes.max()) + 1) + classes)[0].astype(np.int64)
+    by_member = variable.class_composition(member, int(member.max()) + 1)
+    # Of the values alone: with their classes a unit's values could seem to vary more to who knows more.
+    (wholes,) = composition_classes([variable.codes], [units])
+    whole = ClassComposition.from_codes(compositions, wholes, int(compositions.max()) + 1, int(wholes.max()) + 1)
+    return by_member, whole
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -138,7 +230,13 @@ def _draft_offer(case: Case) -> Offer | None:
     if case.p is not None and all(case.table[name].distinct >= case.p for name in case.sensitive):
         limits.append(OfferedLimit("p", "min", case.p, asked))
     settings = {"quasi_identifiers": list(case.known), "sensitive": list(case.sensitive)}
-    return Offer("whether the released table has the classes that were asked for", settings, limits=tuple(limits))
+    why = "whether the released table has the classes that were asked for"
+    if case.has_units:
+        why += (
+            "; by unit too, which no step of an anonymisation makes sure of: who knows all records of a household may find "
+            "it although each record is in a large class"
+        )
+    return Offer(why, settings, limits=tuple(limits))
 
 
 @measure_method(
@@ -152,6 +250,7 @@ def _draft_offer(case: Case) -> Offer | None:
             "high",
             "records",
             range=AT_LEAST_ONE,
+            row_defaults=BY_RECORD,
             risk=RiskOutput(questions=("singling out", "linkability"), never_falls_with_knowledge=True),
             label=Label(
                 "Smallest group of indistinguishable records",
@@ -167,6 +266,7 @@ def _draft_offer(case: Case) -> Offer | None:
             "none",
             "classes",
             range=NON_NEGATIVE,
+            row_defaults=BY_RECORD,
             label=Label(
                 "Groups of indistinguishable records",
                 "The released records form {value} of records with equal quasi-identifiers.",
@@ -202,6 +302,7 @@ def _draft_offer(case: Case) -> Offer | None:
             "high",
             "values",
             range=AT_LEAST_ONE,
+            row_defaults=BY_RECORD,
             risk=RiskOutput(questions=("inference",), never_falls_with_knowledge=True),
             label=Label(
                 "Fewest sensitive values in a group",
@@ -217,6 +318,7 @@ def _draft_offer(case: Case) -> Offer | None:
             "high",
             "values",
             range=AT_LEAST_ONE,
+            row_defaults=BY_RECORD,
             risk=RiskOutput(questions=("inference",), never_falls_with_knowledge=True),
             label=Label(
                 "Fewest different values in a group",
@@ -232,6 +334,7 @@ def _draft_offer(case: Case) -> Offer | None:
             "high",
             "values",
             range=AT_LEAST_ONE,
+            row_defaults=BY_RECORD,
             risk=RiskOutput(questions=("inference",), never_falls_with_knowledge=True),
             label=Label(
                 "Effective different values in a group",
@@ -247,6 +350,7 @@ def _draft_offer(case: Case) -> Offer | None:
             "frequent and rarer ones, in the worst class: the table is recursively (c, l)-diverse for every larger c",
             "low",
             range=NON_NEGATIVE,
+            row_defaults=BY_RECORD,
             risk=RiskOutput(questions=("inference",), raised_by_noise=True),
             statbarn="CalculatedRatios",
             label=Label(
@@ -263,6 +367,7 @@ def _draft_offer(case: Case) -> Offer | None:
             "where values have an order, else half the sum of differences",
             "low",
             range=SHARE,
+            row_defaults=BY_RECORD,
             risk=RiskOutput(questions=("inference",), raised_by_noise=True, never_falls_with_knowledge=True),
             statbarn="StatisticalHypothesisTests",
             label=Label(
@@ -325,4 +430,5 @@ def anonymity(confidential: Microdata, released: Microdata, spec: AnonymitySpec,
         estimates.append(Estimate.not_computed("p", "no variable is sensitive"))
     for variable, composition in found:
         estimates.extend(_diversity_estimates(variable, composition, spec.l))
+    estimates.extend(_unit_estimates(confidential, released, classes, [variable for variable, _ in found], spec))
     return Measure(tuple(estimates), _class_size_by_record(confidential, released, sizes[classes]))

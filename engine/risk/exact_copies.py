@@ -5,26 +5,32 @@ exactly one. A copy shows that somebody like that is in the data, not that a rec
 repeats records too. The baselines estimate how many by leaving one confidential record out (Good 1953).
 
 Numbers and dates are compared exactly, or by ``bins``. A missing value equals a missing one.
+
+Where units have several records both shares are also of released units that equal a confidential one: its records in
+any order. A household copied whole is a copy by unit and hides among the copies by record.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Self
 
 import numpy as np
 
+from ..data.arrays import Booleans, Integers
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
 from ..design.binning import BINNED, BinsToAgree, check_binning_rules, learned_bins_text
-from ..errors import BadInput
+from ..errors import BadInput, NotComputable
 from ..methods.levers import COPYING
 from ..methods.outputs import Label, Output, RiskOutput
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
+from ._by_unit import BY_RECORD, UnitsOfBothTables, composition_classes, not_computed_by_unit
 from ._compared import comparison_codes
 
 
@@ -67,6 +73,7 @@ class ExactCopiesSpec(Spec):
             "low",
             "share",
             range=SHARE,
+            row_defaults=BY_RECORD,
             risk=RiskOutput(evidence="exact copies"),
             label=Label(
                 "Released records equal to a person's",
@@ -83,6 +90,7 @@ class ExactCopiesSpec(Spec):
             "low",
             "share",
             range=SHARE,
+            row_defaults=BY_RECORD,
             risk=RiskOutput(questions=("singling out",), evidence="exact copies"),
             label=Label(
                 "Released records equal to one person's",
@@ -98,22 +106,42 @@ class ExactCopiesSpec(Spec):
 def exact_copies(confidential: Microdata, released: Microdata, spec: ExactCopiesSpec, run: Run) -> Measure:
     """Compute the shares of copies. Raises NotComputable if the release shows labels or means in place of values."""
     own, drawn = comparison_codes(confidential, released, spec.variables, spec.bins)
-    size = np.bincount(own, minlength=int(max(own.max(), drawn.max())) + 1)
-    of_own, of_drawn, remark = size[own], size[drawn], learned_bins_text(spec.bins)
-    shares = (
-        # Leaving one record out: it would be a copy if another equals it, a lone copy if exactly one other does.
-        ("copies", of_drawn >= 1, of_own > 1),
-        ("lone_copies", of_drawn == 1, of_own == 2),
-    )
-    return Measure(
-        tuple(
-            Estimate(
-                name,
-                float(np.mean(found)),
-                # If variables are released unchanged a record equals itself in those, and the baseline does not hold.
-                baseline=None if released.linked else float(np.mean(repeated)),
-                reason=remark,
-            )
-            for name, found, repeated in shares
+    remark = learned_bins_text(spec.bins)
+    shares = [
+        # If variables are released unchanged a record equals itself in those, and the baseline does not hold.
+        Estimate(
+            name, float(np.mean(found)), baseline=None if released.linked else float(np.mean(repeated)), reason=remark
         )
-    )
+        for name, found, repeated in _copies_and_repetitions(own, drawn)
+    ]
+    return Measure((*shares, *_unit_estimates(confidential, released, own, drawn, remark)))
+
+
+def _copies_and_repetitions(own: Integers, drawn: Integers) -> Iterator[tuple[str, Booleans, Booleans]]:
+    """Yield each output with the released records that are copies, (m,), and the confidential ones that would be, (n,).
+
+    ``own`` (n,) and ``drawn`` (m,) are codes of records or units, equal where these are.
+    """
+    size = np.bincount(own, minlength=int(max(own.max(), drawn.max())) + 1)
+    of_own, of_drawn = size[own], size[drawn]
+    # Leaving one record out: it would be a copy if another equals it, a lone copy if exactly one other does.
+    yield "copies", of_drawn >= 1, of_own > 1
+    yield "lone_copies", of_drawn == 1, of_own == 2
+
+
+def _unit_estimates(
+    confidential: Microdata, released: Microdata, own: Integers, drawn: Integers, remark: str
+) -> Iterator[Estimate]:
+    """Yield the shares of the released units that are copies, none where every record is a unit."""
+    try:
+        units = UnitsOfBothTables.from_tables(confidential, released)
+    except NotComputable as error:
+        yield from not_computed_by_unit(("copies", "lone_copies"), error.reason)
+        return
+    if units is None:
+        return
+    ours, theirs = composition_classes([own, drawn], [units.confidential, units.released])
+    for part in units.parts():
+        for name, found, repeated in _copies_and_repetitions(ours, theirs):
+            baseline = None if released.linked else float(np.mean(repeated[part.confidential]))
+            yield replace(part.share(name, found, part.released, remark), baseline=baseline)

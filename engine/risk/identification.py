@@ -1,4 +1,8 @@
-"""Identification disclosure by matching: how often an intruder finds the target's released record."""
+"""Identification disclosure by matching: how often an intruder finds the target's released record.
+
+Where units have several records an intruder may know those of a whole household. By unit the candidates are the
+released units of equal composition, and a match is true that is the own unit (``sfumato.engine.risk._unit_matching``).
+"""
 
 from __future__ import annotations
 
@@ -32,12 +36,17 @@ from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..statistics.score_interval import score_interval
 from ..wording import format_number, format_percent
+from ._by_unit import BY_RECORD, BY_UNIT, UnitsOfBothTables
+from ._unit_matching import UnitMatcher, find_best_unit_matches
 
 SUMMARY_OF_LARGEST = {
     "largest_expected_match_risk": "expected_match_risk",
     "largest_true_match_rate": "true_match_rate",
 }
 """Outputs of the intruder who chooses what to match on, and the summary that each is the largest of."""
+
+COUNTED = ("expected_match_risk", "unique_matches")
+"""Summaries that are numbers of records or units."""
 
 MAX_SHARE_FOUND = 0.05
 
@@ -93,13 +102,12 @@ def _summary_estimates(
     best: tuple[BestStrategy[MatchResults], BestStrategy[MatchResults]],
     remark: str,
     cases: float,
-    intruder: str = "",
+    params: Mapping[str, Any],
 ) -> Iterator[Estimate]:
     """Yield the four summaries and the largest over strategies, for targets worth ``cases`` independent cases.
 
-    The reason of a summary says what a better strategy finds.
+    The reason of a summary says what a better strategy finds. ``params`` are those of the rows.
     """
-    params = {"intruder": intruder} if intruder else {}
     largest = dict(zip(SUMMARY_OF_LARGEST.values(), best, strict=True))
     for name in IDENTIFICATION_SUMMARIES:
         estimate = _summary_estimate(name, name, matches, remark, cases, params)
@@ -114,6 +122,54 @@ def _summary_estimates(
         yield _summary_estimate(name, summary, found.result, words, cases, params)
 
 
+def _unit_estimates(
+    confidential: Microdata,
+    released: Microdata,
+    keys: Mapping[str, ExactKey | WindowKey],
+    spec: IdentificationSpec,
+    records: NDArray[np.intp],
+) -> Iterator[Estimate]:
+    """Yield the estimates by unit, none where every record is one; targets are the units of the target ``records``."""
+    intruder = {"intruder": KNOWS_VALUES} if spec.has_file else {}
+    names = (*IDENTIFICATION_SUMMARIES, *SUMMARY_OF_LARGEST)
+    try:
+        units = UnitsOfBothTables.from_tables(confidential, released)
+    except NotComputable as error:
+        yield from (Estimate.not_computed(name, error.reason, **BY_UNIT, **intruder) for name in names)
+        return
+    if units is None:
+        return
+    first = units.confidential.first_records
+    own = np.where(first < len(released), units.released.unit_of[np.minimum(first, len(released) - 1)], -1)
+    matcher = UnitMatcher(
+        keys, units.confidential, units.released, by_place=bool(confidential.schema.order), own=own.astype(np.int64)
+    )
+    targets = np.unique(units.confidential.unit_of[records])
+    said, eligible = "", len(targets)
+    if spec.among or spec.targets is not None:
+        said = f"of {len(targets):,} target units"
+        meeting = meets_conditions(confidential, spec.among, "measure")
+        eligible = len(np.unique(units.confidential.unit_of[meeting]))
+    cases = _effective_cases(len(targets), eligible)
+    matches = matcher.match(matcher.names, targets)
+    best = find_best_unit_matches(matcher, targets)
+    for part in units.parts():
+        params = {**part.params, **intruder}
+        if part.is_whole:
+            yield from _summary_estimates(matches, best, said, cases, params)
+            continue
+        some = part.confidential[targets]
+        if some.any():
+            of_size = MatchResults(matches.candidates[some], matches.hit[some])
+            worth = cases * float(np.mean(some))
+            yield from (
+                _summary_estimate(name, name, of_size, said, worth, params) for name in IDENTIFICATION_SUMMARIES
+            )
+    if spec.has_file:
+        why = "the records of an intruder's file are matched one by one, so that it has no rows by unit"
+        yield from (Estimate.not_computed(name, why, **BY_UNIT, intruder=HAS_FILE) for name in names)
+
+
 def better_strategy_text(summary: str, best: BestStrategy[Any]) -> str:
     """Return what the best strategy finds, in words: ``an intruder who ignores income finds 11.1 %``."""
     value = format_percent(best.value) if summary == "true_match_rate" else f"{format_number(best.value)} on average"
@@ -121,7 +177,7 @@ def better_strategy_text(summary: str, best: BestStrategy[Any]) -> str:
 
 
 def _summary_estimate(
-    name: str, summary: str, matches: MatchResults, remark: str, cases: float, params: Mapping[str, str]
+    name: str, summary: str, matches: MatchResults, remark: str, cases: float, params: Mapping[str, Any]
 ) -> Estimate:
     """Return a summary of the matches as an estimate of the output ``name``."""
     try:
@@ -129,7 +185,8 @@ def _summary_estimate(
     except NotComputable as error:
         return Estimate.not_computed(name, "; ".join(filter(None, (error.reason, remark))), **params)
     lower, upper = summary_limits(summary, value, matches, cases)
-    return Estimate(name, value, "", lower, upper, reason=remark, params=params)
+    unit = "units" if "by" in params and summary in COUNTED else ""
+    return Estimate(name, value, "", lower, upper, unit=unit, reason=remark, params=params)
 
 
 def summary_limits(name: str, value: float, matches: MatchResults, cases: float) -> tuple[float, float]:
@@ -171,6 +228,7 @@ OUTPUTS = (
         "records",
         range=NON_NEGATIVE,
         estimated=True,
+        row_defaults=BY_RECORD,
         short="EMR",
         risk=RiskOutput(questions=("linkability",)),
         label=Label(
@@ -189,6 +247,7 @@ OUTPUTS = (
         "share",
         range=SHARE,
         estimated=True,
+        row_defaults=BY_RECORD,
         short="TMR",
         risk=RiskOutput(questions=("singling out", "linkability")),
         label=Label(
@@ -207,6 +266,7 @@ OUTPUTS = (
         "share",
         range=SHARE,
         estimated=True,
+        row_defaults=BY_RECORD,
         short="FMR",
         risk=RiskOutput(questions=("linkability",)),
         label=Label(
@@ -224,6 +284,7 @@ OUTPUTS = (
         "records",
         range=NON_NEGATIVE,
         estimated=True,
+        row_defaults=BY_RECORD,
         short="unique",
         risk=RiskOutput(questions=("singling out",)),
         label=Label(
@@ -246,6 +307,7 @@ LARGEST_OUTPUTS = (
         "records",
         range=NON_NEGATIVE,
         estimated=True,
+        row_defaults=BY_RECORD,
         short="largest EMR",
         risk=RiskOutput(questions=("linkability",), never_falls_with_knowledge=True),
         label=Label(
@@ -264,6 +326,7 @@ LARGEST_OUTPUTS = (
         "share",
         range=SHARE,
         estimated=True,
+        row_defaults=BY_RECORD,
         short="largest TMR",
         risk=RiskOutput(questions=("singling out", "linkability"), never_falls_with_knowledge=True),
         label=Label(
@@ -461,8 +524,9 @@ def identification(confidential: Microdata, released: Microdata, spec: Identific
             else {"candidates": found.candidates, "hit": found.hit}
         )
         arrays |= {f"best_{name}": array for name, array in by_best.items()}
+    by_unit = list(_unit_estimates(confidential, released, keys, spec, records))
     if not spec.has_file:
-        return Measure(tuple(_summary_estimates(matches, best, said, alone)), arrays)
+        return Measure((*_summary_estimates(matches, best, said, alone, {}), *by_unit), arrays)
     held = _intruder_records(confidential, records, spec, draws[1])
     of_file_keys = held.keys_by_variable(released, spec.matched_variables, spec.radius)
     of_file_shape = len(held), len(released)
@@ -478,7 +542,7 @@ def identification(confidential: Microdata, released: Microdata, spec: Identific
     # A given file is no sample. With random errors the targets are worth no more than their number.
     looked_at = math.inf if spec.external is not None else len(held) if wrong else _effective_cases(len(held), sought)
     known, by_the_file = (
-        _summary_estimates(matches, best, said, alone, KNOWS_VALUES),
-        _summary_estimates(found, best_found, of_file, looked_at, HAS_FILE),
+        _summary_estimates(matches, best, said, alone, {"intruder": KNOWS_VALUES}),
+        _summary_estimates(found, best_found, of_file, looked_at, {"intruder": HAS_FILE}),
     )
-    return Measure((*known, *by_the_file), arrays)
+    return Measure((*known, *by_the_file, *by_unit), arrays)

@@ -11,6 +11,10 @@ With weights (same paper, complex designs) the means are fitted to the sums of w
 test compares unweighted counts with the same margins, and there is no interval. Intervals are 95 % intervals given the
 model.
 
+Where units have several records the Pitman and Zayatz estimates are also of units of equal composition, the keys of their
+records in any order: ``fraction`` is then the share of the population's units. The log-linear model has no cells for
+compositions.
+
 A release is treated as if its values were true: with synthesised values the figures tell how rare the released keys
 are, not whose they are.
 """
@@ -18,7 +22,7 @@ are, not whose they are.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Annotated, Any, Literal, Self
@@ -44,6 +48,7 @@ from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import class_sizes, equivalence_classes
 from ..wording import agreeing_word, count_noun
+from ._by_unit import BY_RECORD, UnitsOfBothTables, composition_classes, not_computed_by_unit
 from ._compared import has_own_keys
 
 ValueAndDerivatives = tuple[Floats, Floats, Floats]
@@ -270,6 +275,8 @@ def zayatz_share(sizes: Integers, population: float) -> float:
     return float(s[0] * chance[0] / (s * chance).sum())
 
 
+BY_CLASS_SIZES = ("pitman_uniques", "zayatz_uniques")
+"""Outputs that follow from the sizes of the classes alone."""
 TEST_OF_COUNT = {EXPECTED_UNIQUES.name: "specification_uniques", EXPECTED_MATCHES.name: "specification_matches"}
 
 
@@ -449,6 +456,44 @@ def _chances_by_record(
     return found
 
 
+def _unit_estimates(
+    confidential: Microdata,
+    released: Microdata,
+    spec: PopulationUniquenessSpec,
+    classes: Integers,
+    weights: Floats,
+    remark: str,
+) -> Iterator[Estimate]:
+    """Yield the estimates by unit, none where every record is a unit.
+
+    ``classes`` (m,) are those of the released records, and ``weights`` (m,) the people that each stands for.
+    """
+    names = tuple(count.name for count in EXPECTED_COUNTS)
+    try:
+        units = UnitsOfBothTables.from_tables(confidential, released)
+    except NotComputable as error:
+        yield from not_computed_by_unit((*names, *BY_CLASS_SIZES), error.reason)
+        return
+    if units is None:
+        return
+    yield from not_computed_by_unit(
+        names,
+        "the log-linear model is of the cells of records; of units there are the estimates by Pitman and by Zayatz",
+    )
+    (compositions,) = composition_classes([classes], [units.released])
+    # A unit stands for as many units as its records for people, on average.
+    stands_for = units.released.sum_by_unit(weights) / units.released.sizes
+    for part in units.parts():
+        some = part.released
+        for name in BY_CLASS_SIZES:
+            if not some.any():
+                yield Estimate.not_computed(name, "the release has no unit of this size", **part.params)
+                continue
+            sizes = class_sizes(compositions[some])
+            found = _class_size_estimate(name, sizes[sizes > 0], float(stands_for[some].sum()), remark)
+            yield replace(found, unit="units", params=part.params)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PopulationUniquenessSpec(Spec):
     """Settings: key variables, sampling design and model."""
@@ -534,6 +579,7 @@ class PopulationUniquenessSpec(Spec):
             "records",
             range=NON_NEGATIVE,
             estimated=True,
+            row_defaults=BY_RECORD,
             risk=RiskOutput(questions=("singling out",), raised_by_noise=True),
             drawn="interval",
             label=Label(
@@ -551,6 +597,7 @@ class PopulationUniquenessSpec(Spec):
             "records",
             range=NON_NEGATIVE,
             estimated=True,
+            row_defaults=BY_RECORD,
             risk=RiskOutput(questions=("singling out",), gate_reference="nothing", raised_by_noise=True),
             drawn="interval",
             label=Label(
@@ -588,6 +635,7 @@ class PopulationUniquenessSpec(Spec):
             "records",
             range=NON_NEGATIVE,
             estimated=True,
+            row_defaults=BY_RECORD,
             risk=RiskOutput(questions=("singling out",), raised_by_noise=True),
             label=Label(
                 "Unique in the population (Pitman)",
@@ -604,6 +652,7 @@ class PopulationUniquenessSpec(Spec):
             "records",
             range=NON_NEGATIVE,
             estimated=True,
+            row_defaults=BY_RECORD,
             risk=RiskOutput(questions=("singling out",), raised_by_noise=True),
             label=Label(
                 "Unique in the population (Zayatz)",
@@ -654,7 +703,8 @@ def population_uniqueness(
     weights, population = _weights_and_population(confidential, released, spec)
     classes = equivalence_classes(columns, len(released))
     sizes = class_sizes(classes)
-    others = [_class_size_estimate(name, sizes, population, remark) for name in ("pitman_uniques", "zayatz_uniques")]
+    others = [_class_size_estimate(name, sizes, population, remark) for name in BY_CLASS_SIZES]
+    others += _unit_estimates(confidential, released, spec, classes, weights, remark)
     models: dict[Order, KeyModel] = {}
     why: dict[Order, str] = {}
     codes = [equivalence_classes([column], len(released)) for column in columns]

@@ -17,24 +17,30 @@ up to 1.
 The measure describes one table. Unique records of a synthetic release need not be people. The sampling fraction is 1 by
 default: the table is the population. A missing value is a value. Numbers and dates are compared exactly, or by
 ``bins``.
+
+Where units have several records a unit is unique on a set of keys if no other has the same records on it, in any order;
+all but ``level_contribution`` are then also of units.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Annotated, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..data.arrays import Floats, Integers
+from ..adversary.cells import Keys, mix_bits, unit_keys
+from ..data.arrays import Booleans, Floats, Integers
 from ..data.intervals import NON_NEGATIVE, SHARE
 from ..data.microdata import Microdata
 from ..data.rows import first_records
 from ..data.schema import Kind, Role, Schema
+from ..data.units import Units
 from ..design.binning import (
     BINNED,
     BinningRule,
@@ -52,6 +58,7 @@ from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import class_sizes, equivalence_classes
+from ._by_unit import BY_RECORD, BY_UNIT, UnitsOfBothTables, composition_classes, not_computed_by_unit
 from ._compared import has_own_keys
 
 PackedBits = NDArray[np.uint8]
@@ -60,6 +67,8 @@ SetWithRecords = tuple[tuple[int, ...], Integers]
 
 MAX_SETS = 2**18
 MAX_SEARCH_BYTES = 2**29
+MAX_UNIT_CELLS = 4 * 10**9
+"""Records times sets up to which the sets are searched by unit: some minutes."""
 MAX_KEYS = 20
 MISSING_LABEL = "missing value"
 
@@ -193,9 +202,13 @@ class _SudaScores:
     @classmethod
     def from_codes(cls, codes: Integers, largest: int) -> _SudaScores:
         """Compute the scores from codes (m, A) and sets of up to ``largest`` keys."""
-        records, keys = codes.shape
+        return cls.from_sets(find_minimal_uniques(codes, largest), len(codes), codes.shape[1], largest)
+
+    @classmethod
+    def from_sets(cls, sets: Iterable[SetWithRecords], records: int, keys: int, largest: int) -> _SudaScores:
+        """Compute the scores of records, or units, from the sets on which they have an MSU."""
         score, by_key, times = np.zeros(records), np.zeros((records, keys)), [0] * largest
-        for chosen, rows in find_minimal_uniques(codes, largest):
+        for chosen, rows in sets:
             points = float(math.prod(keys - i for i in range(len(chosen), min(largest, keys - 1) + 1)))
             score[rows] += points
             by_key[rows[:, None], list(chosen)] += points
@@ -222,11 +235,11 @@ def _dis_by_record(score: Floats, whole: float | None, keys: int) -> Floats:
     return dis
 
 
-def _dis_estimates(whole: float | None, dis: Floats, remark: str) -> Iterator[Estimate]:
-    """Yield the DIS of the table and the largest DIS of a record."""
+def _dis_estimates(whole: float | None, dis: Floats, remark: str, noun: str = "record") -> Iterator[Estimate]:
+    """Yield the DIS of the table and the largest DIS of a record or unit."""
     if whole is None:
         for name in ("dis", "largest_dis"):
-            yield Estimate.not_computed(name, "no record is unique by all keys")
+            yield Estimate.not_computed(name, f"no {noun} is unique by all keys")
         return
     yield Estimate("dis", whole, reason=remark)
     yield Estimate("largest_dis", float(dis.max()), reason=remark)
@@ -265,6 +278,109 @@ def _records_by_level(released: Microdata, name: str) -> dict[str, np.ndarray[tu
     if (missing := codes < 0).any():
         found[MISSING_LABEL] = missing
     return found
+
+
+def find_minimal_unique_units(codes: Integers, units: Units, largest: int) -> Iterator[SetWithRecords]:
+    """Yield all sets of up to ``largest`` variables on which units have an MSU, with these units.
+
+    A unit is unique on a set if no other has the same multiset of records on it. That is so on every larger set too.
+    Sets are visited by size, and only units without an MSU among the subsets can have one on a set; the multisets of a
+    set cost one pass over the records, since a record's key on a set is the sum of the keys of its variables.
+
+    Args:
+        codes: codes of the variables, equal where records agree, (n, a).
+        units: units of the records.
+        largest: largest number of variables of a set.
+
+    Raises:
+        NotComputable: if there are too many sets for time or memory.
+    """
+    keys = codes.shape[1]
+    sets = sum(math.comb(keys, size) for size in range(1, largest + 1))
+    if sets * len(codes) > MAX_UNIT_CELLS or sets > MAX_SETS:
+        raise NotComputable(
+            f"{keys} keys have {sets:,} sets of up to {largest}, too many to search by unit: name fewer keys or a smaller size"
+        )
+    cells = [mix_bits(codes[:, j].astype(np.uint64) + np.uint64((j + 1) << 48)) for j in range(keys)]
+    # No set makes a unit unique that another equals on all variables.
+    possible = _is_unique_unit(sum(cells, np.zeros(len(codes), dtype=np.uint64)), units)
+    unique: dict[tuple[int, ...], PackedBits] = {}
+    for size in range(1, largest + 1):
+        of_size: dict[tuple[int, ...], PackedBits] = {}
+        for chosen in combinations(range(keys), size):
+            known = np.zeros(len(units), dtype=np.bool_)
+            for smaller in combinations(chosen, size - 1) if size > 1 else ():
+                known |= np.unpackbits(unique[smaller], count=len(units)).astype(np.bool_)
+            if not (possible & ~known).any():
+                of_size[chosen] = np.packbits(known)
+                continue
+            total = np.zeros(len(codes), dtype=np.uint64)
+            for j in chosen:
+                total += cells[j]
+            found = np.flatnonzero(_is_unique_unit(total, units) & ~known)
+            if len(found):
+                yield chosen, found
+            known[found] = True
+            of_size[chosen] = np.packbits(known)
+        # Only the sets with one variable less are looked up.
+        unique = of_size
+
+
+def _is_unique_unit(rows: Keys, units: Units) -> Booleans:
+    """Return whether no other unit has the multiset of row keys of each unit, (U,)."""
+    codes = pd.factorize(unit_keys(rows, units))[0]
+    return np.asarray(np.bincount(codes)[codes] == 1)
+
+
+def _unit_estimates(
+    confidential: Microdata,
+    released: Microdata,
+    names: list[str],
+    codes: Integers,
+    spec: SpecialUniquesSpec,
+    remark: str,
+) -> Iterator[Estimate]:
+    """Yield the estimates by unit, none where every record is a unit; ``codes`` (m, a) are those of the keys."""
+    largest = min(spec.largest or len(names), len(names))
+    outputs = ("special_uniques", "mean_score", "largest_score", "dis", "largest_dis")
+    try:
+        both = UnitsOfBothTables.from_tables(confidential, released)
+        if both is None:
+            return
+        units = both.released
+        found = _SudaScores.from_sets(find_minimal_unique_units(codes, units, largest), len(units), len(names), largest)
+    except NotComputable as error:
+        yield from not_computed_by_unit(outputs, error.reason)
+        for size in range(1, largest + 1):
+            yield Estimate.not_computed("minimal_uniques", error.reason, **BY_UNIT, size=size)
+        for name in names:
+            yield Estimate.not_computed("attribute_contribution", error.reason, name, **BY_UNIT)
+        return
+    (compositions,) = composition_classes([equivalence_classes(list(codes.T), len(codes))], [units])
+    sizes = class_sizes(compositions)
+    whole = _table_dis(sizes, spec.sampling_fraction)
+    dis = _dis_by_record(found.score, whole, len(names))
+    for part in both.parts():
+        yield part.count("special_uniques", found.score > 0, part.released, remark)
+    estimates = (
+        *(
+            Estimate("minimal_uniques", float(times), reason=remark, params={"size": size})
+            for size, times in enumerate(found.sets_by_size, 1)
+        ),
+        Estimate("mean_score", math.fsum(found.score) / len(units), reason=remark),
+        Estimate("largest_score", float(found.score.max()), reason=remark),
+        *_dis_estimates(whole, dis, remark, "unit"),
+    )
+    yield from (replace(one, params={**BY_UNIT, **one.params}) for one in estimates)
+    total = math.fsum(found.score)
+    for name, by_key in zip(names, found.by_key.T, strict=True):
+        if total:
+            share = min(math.fsum(by_key) / total, 1.0)
+            yield Estimate("attribute_contribution", share, name, reason=remark, params=BY_UNIT)
+        else:
+            yield Estimate.not_computed(
+                "attribute_contribution", "no unit has a minimal sample unique", name, **BY_UNIT
+            )
 
 
 def _arrays_by_record(n: int, released: Microdata, agreeing: Integers, score: Floats, dis: Floats) -> dict[str, Floats]:
@@ -312,6 +428,7 @@ class SpecialUniquesSpec(Spec):
             "low",
             "records",
             range=NON_NEGATIVE,
+            row_defaults=BY_RECORD,
             risk=RiskOutput(questions=("singling out",), raised_by_noise=True, never_falls_with_knowledge=True),
             label=Label(
                 "Unique by few variables",
@@ -327,6 +444,7 @@ class SpecialUniquesSpec(Spec):
             "low",
             "sets",
             range=NON_NEGATIVE,
+            row_defaults=BY_RECORD,
             risk=RiskOutput(questions=("singling out",), raised_by_noise=True, never_falls_with_knowledge=True),
             label=Label(
                 "Smallest sets that make a record unique",
@@ -341,6 +459,7 @@ class SpecialUniquesSpec(Spec):
             "SUDA score, averaged over all records of the table",
             "low",
             range=NON_NEGATIVE,
+            row_defaults=BY_RECORD,
             risk=RiskOutput(raised_by_noise=True, never_falls_with_knowledge=True),
             label=Label(
                 "Mean SUDA score",
@@ -355,6 +474,7 @@ class SpecialUniquesSpec(Spec):
             "largest SUDA score of a record",
             "low",
             range=NON_NEGATIVE,
+            row_defaults=BY_RECORD,
             statbarn="Endpoints",
             risk=RiskOutput(raised_by_noise=True, never_falls_with_knowledge=True),
             label=Label(
@@ -371,6 +491,7 @@ class SpecialUniquesSpec(Spec):
             "low",
             "share",
             range=SHARE,
+            row_defaults=BY_RECORD,
             risk=RiskOutput(questions=("singling out", "linkability"), raised_by_noise=True),
             label=Label(
                 "Single match is the right person",
@@ -387,6 +508,7 @@ class SpecialUniquesSpec(Spec):
             "low",
             "share",
             range=SHARE,
+            row_defaults=BY_RECORD,
             risk=RiskOutput(questions=("singling out", "linkability"), raised_by_noise=True),
             statbarn="Endpoints",
             label=Label(
@@ -404,6 +526,7 @@ class SpecialUniquesSpec(Spec):
             "none",
             "share",
             range=SHARE,
+            row_defaults=BY_RECORD,
             label=Label(
                 "Part of a variable in the SUDA scores", "Sets that contain {variable} make {value} of all scores."
             ),
@@ -466,6 +589,7 @@ def special_uniques(confidential: Microdata, released: Microdata, spec: SpecialU
         *_dis_estimates(whole, dis, said),
         *_contribution_estimates(released, names, found, remark),
     ]
+    estimates += _unit_estimates(confidential, released, names, codes, spec, remark)
     if not released.linked or len(released.linked_records) != len(released) or len(released) > len(confidential):
         return Measure(tuple(estimates))
     # A synthetic row with other keys does not lead to its person.

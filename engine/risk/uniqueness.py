@@ -8,6 +8,9 @@ confidential records that are unique in both tables. ``share_in_small_groups`` i
 most ``size`` records.
 
 Numbers and dates are compared exactly, or by ``bins`` (``sfumato.engine.design.binning``).
+
+Where units have several records each number is also of units: those whose composition, the keys of their records in any
+order, no other unit has (``sfumato.engine.risk._by_unit``).
 """
 
 from __future__ import annotations
@@ -34,6 +37,10 @@ from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import class_sizes, equivalence_classes, joint_classes
+from ._by_unit import BY_RECORD, BY_UNIT, UnitsOfBothTables, composition_classes, not_computed_by_unit
+
+OF_BOTH_TABLES = ("population_uniques", "replicated_uniques")
+"""Outputs that compare the release with the confidential records."""
 
 
 def _key_columns(
@@ -57,12 +64,50 @@ def _key_columns(
     return why or ours, theirs
 
 
+def _unit_estimates(
+    confidential: Microdata,
+    released: Microdata,
+    columns: tuple[list[Values] | NotComputable, list[Values]],
+    spec: UniquenessSpec,
+    remark: str,
+) -> Iterator[Estimate]:
+    """Yield the estimates by unit, none where every record is a unit."""
+    try:
+        units = UnitsOfBothTables.from_tables(confidential, released)
+    except NotComputable as error:
+        yield from not_computed_by_unit(OF_BOTH_TABLES, error.reason)
+        yield from not_computed_by_unit(("sample_uniques",), error.reason)
+        for size in spec.sizes:
+            yield Estimate.not_computed("share_in_small_groups", error.reason, **BY_UNIT, size=size)
+        return
+    if units is None:
+        return
+    ours, theirs = columns
+    (classes,) = composition_classes([equivalence_classes(theirs, len(released))], [units.released])
+    group = class_sizes(classes)[classes]
+    own = other = first = second = np.empty(0, dtype=np.int64)
+    if not isinstance(ours, NotComputable):
+        first, second = composition_classes(joint_classes(ours, theirs), [units.confidential, units.released])
+        groups = int(max(first.max(), second.max())) + 1
+        own, other = (np.bincount(of, minlength=groups) for of in (first, second))
+    for part in units.parts():
+        yield part.count("sample_uniques", group == 1, part.released, remark)
+        if isinstance(ours, NotComputable):
+            yield from (Estimate.not_computed(name, ours.reason, **part.params) for name in OF_BOTH_TABLES)
+        else:
+            yield part.share("population_uniques", own[second] == 1, part.released, remark)
+            both = (own[first] == 1) & (other[first] == 1)
+            yield part.share("replicated_uniques", both, part.confidential, remark)
+        for size in spec.sizes if part.is_whole else ():
+            yield part.share("share_in_small_groups", group <= size, part.released, remark, size=size)
+
+
 def _uniques_of_both_tables(
     confidential_columns: list[Values] | NotComputable, released_columns: list[Values], remark: str
 ) -> Iterator[Estimate]:
     """Yield the estimates that need the keys of both tables."""
     if isinstance(confidential_columns, NotComputable):
-        for name in ("population_uniques", "replicated_uniques"):
+        for name in OF_BOTH_TABLES:
             yield Estimate.not_computed(name, confidential_columns.reason)
         return
     first, second = joint_classes(confidential_columns, released_columns)
@@ -119,6 +164,7 @@ def _draft_offer(case: Case) -> Offer | None:
             "low",
             "records",
             range=NON_NEGATIVE,
+            row_defaults=BY_RECORD,
             risk=RiskOutput(questions=("singling out",), raised_by_noise=True, never_falls_with_knowledge=True),
             label=Label(
                 "Unique records in the table",
@@ -134,6 +180,7 @@ def _draft_offer(case: Case) -> Offer | None:
             "low",
             "share",
             range=SHARE,
+            row_defaults=BY_RECORD,
             risk=RiskOutput(questions=("singling out", "linkability"), raised_by_noise=True),
             label=Label(
                 "Released records that fit one person",
@@ -149,6 +196,7 @@ def _draft_offer(case: Case) -> Offer | None:
             "low",
             "share",
             range=SHARE,
+            row_defaults=BY_RECORD,
             risk=RiskOutput(questions=("singling out", "linkability"), gate_reference="nothing"),
             label=Label(
                 "Unique people unique in the release too",
@@ -165,6 +213,7 @@ def _draft_offer(case: Case) -> Offer | None:
             "low",
             "share",
             range=SHARE,
+            row_defaults=BY_RECORD,
             risk=RiskOutput(questions=("singling out",), raised_by_noise=True, never_falls_with_knowledge=True),
             label=Label(
                 "Records in small groups",
@@ -189,4 +238,5 @@ def uniqueness(confidential: Microdata, released: Microdata, spec: UniquenessSpe
         for size in spec.sizes
     ]
     uniques = Estimate("sample_uniques", float(np.sum(group == 1)), reason=remark)
-    return Measure((uniques, *_uniques_of_both_tables(ours, theirs, remark), *shares))
+    by_unit = _unit_estimates(confidential, released, (ours, theirs), spec, remark)
+    return Measure((uniques, *_uniques_of_both_tables(ours, theirs, remark), *shares, *by_unit))

@@ -9,7 +9,8 @@ the simulation. Where no rule covers, the rows have no interval and say why.
 Intervals of means and of combined quantiles stay between the bounds of the variable. Where values are missing, means
 and quantiles are of the values present and regressions of the complete records, as in analysts' programs; the rows say
 how many records are left out. With a survey weight estimates are of the population and standard errors those of the
-design of each table.
+design of each table. Without a survey weight, where units have several records, standard errors are those of the
+units as clusters: records of a household are not independent.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from ..design.estimation import (
     mean_estimate,
     quantile_estimate,
 )
-from ..design.survey import SurveyDesign
+from ..design.survey import SurveyDesign, sample_of_records, units_remark
 from ..design.survey_estimation import SurveySample, survey_mean, survey_quantile
 from ..errors import BadInput, NotComputable
 from ..execution.combining import BOUNDS, DEGREES, by_combining_rules, stated_bounds
@@ -74,8 +75,7 @@ def _estimate_all(
     confidential: Microdata, data: Microdata, spec: IntervalOverlapSpec
 ) -> Iterator[tuple[OverlapEstimand, EstimateOrReason]]:
     """Yield every estimand with its estimate on ``data``, or the reason why it cannot be estimated."""
-    design = SurveyDesign.from_schema(confidential.schema)
-    sample = None if design is None else design.sample_of(data)
+    sample = sample_of_records(confidential, data)
     for name in spec.means:
         within = value_range(confidential.schema[name])
         yield (
@@ -94,6 +94,12 @@ def _estimate_all(
         for term, answer in model.estimate_coefficients(confidential, data, spec.confidence, sample).items():
             params = (("estimand", "coefficient"), ("model", model.written), ("term", term))
             yield OverlapEstimand(target, params, model.columns(confidential.schema)), answer
+
+
+def _remark(confidential: Microdata, data: Microdata, estimand: OverlapEstimand) -> str:
+    """Return how many records an estimate leaves out, and what its errors are by; empty for a plain one."""
+    said = left_out_remark(data, estimand.columns), units_remark(confidential, data)
+    return "; ".join(filter(None, said))
 
 
 def _estimate_mean(
@@ -311,15 +317,15 @@ def interval_overlap(confidential: Microdata, released: Microdata, spec: Interva
     estimates: list[Estimate] = []
     if released.origin == "confidential":
         for estimand, answer in own.items():
-            estimates += _estimate_rows(estimand, answer, remark=left_out_remark(released, estimand.columns))
+            estimates += _estimate_rows(estimand, answer, remark=_remark(confidential, released, estimand))
         return Measure(tuple(estimates))
-    design = SurveyDesign.from_schema(confidential.schema)
+    has_degrees = SurveyDesign.from_schema(confidential.schema) is not None or confidential.units is not None
     for estimand, answer in dict(_estimate_all(confidential, released, spec)).items():
-        estimates += _estimate_rows(estimand, answer, own[estimand], left_out_remark(released, estimand.columns))
+        estimates += _estimate_rows(estimand, answer, own[estimand], _remark(confidential, released, estimand))
         estimates.append(_overlap_row(estimand, answer, own[estimand]))
         if isinstance(answer, IntervalEstimate):
             estimates += stated_bounds(estimand.range, estimand.target, dict(estimand.params))
-            if design is not None:
+            if has_degrees:
                 estimates.append(
                     Estimate(DEGREES.name, answer.degrees_of_freedom, estimand.target, params=dict(estimand.params))
                 )

@@ -17,24 +17,28 @@ classifier lies between.
 
 Trees are grown by Gini impurity and pruned by errors as in rpart. A missing level is a level of its own; a missing
 number stands at the pooled mean, beside an indicator of who is missing.
+
+With ``of = "units"`` a unit of several records is classified in place of a record, by its size, the means of its numbers,
+the shares of its levels and its first record: records may look alike one by one while households do not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, combinations, islice, product
 from typing import Annotated, Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
 from ..data.blocks import row_blocks
 from ..data.intervals import NON_NEGATIVE, Range
 from ..data.microdata import Microdata
-from ..data.schema import Kind
+from ..data.schema import Kind, Schema, Variable
 from ..design.logistic import BlockedLogistic, logistic_regression
 from ..design.sparse_design import (
     IndicatorTerm,
@@ -317,6 +321,58 @@ def _tree_columns(columns: Sequence[Floats], unordered: Sequence[bool]) -> tuple
     return np.column_stack(blocks), levels
 
 
+def _levels_of_both(confidential: Microdata, released: Microdata, names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the levels of each variable that has levels, in either table.
+
+    Raises NotComputable where a variable is released as class means.
+    """
+    found = {}
+    for name in names:
+        if not confidential.schema[name].kind.has_levels:
+            continue
+        if not released.schema[name].kind.has_levels:
+            raise NotComputable(f'"{name}" is released as class means, which are not among its levels')
+        both = (data.column(name).cat.categories for data in (confidential, released))
+        found[name] = list(dict.fromkeys(str(level) for levels in both for level in levels))
+    return found
+
+
+def _table_of_units(data: Microdata, names: Sequence[str], levels_of: Mapping[str, Sequence[str]]) -> Microdata:
+    """Return a table with a record a unit: size, the first record, means of numbers, and shares of levels.
+
+    A variable that is equal in all records of a unit has its first record's value alone. Missing values do not count in
+    means and shares. Raises NotComputable where nothing says which records are of one unit.
+    """
+    units = data.require_units()
+    variables, columns = [Variable("size", Kind.COUNT)], {"size": pd.Series(units.sizes)}
+    first = data.frame.iloc[units.first_records].reset_index(drop=True)
+
+    def add(name: str, values: Floats) -> None:
+        """Add the mean of values (n,), NaN where missing, over the records of each unit."""
+        present = ~np.isnan(values)
+        count = units.sum_by_unit(present.astype(np.float64))
+        total = units.sum_by_unit(np.where(present, values, 0.0))
+        mean = np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
+        variables.append(Variable(name, Kind.CONTINUOUS))
+        columns[name] = pd.Series(mean)
+
+    for name in names:
+        variable, values = data.schema[name], data.numbers(name)
+        variables.append(replace(variable, name=f"first {name}"))
+        columns[f"first {name}"] = first[name]
+        if variable.level == "unit":
+            continue
+        if name not in levels_of:
+            add(f"mean {name}", values)
+            continue
+        codes = {str(level): code for code, level in enumerate(data.column(name).cat.categories)}
+        # the share of one level follows from the others
+        for level in levels_of[name][1:]:
+            add(f"share {name} {level}", np.where(np.isnan(values), np.nan, values == codes.get(level, -1)))
+    schema = Schema(tuple(variables))
+    return Microdata(schema, pd.DataFrame(columns), data.origin, linked=data.linked)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PropensitySpec(Spec):
     """Classifier and the variables that it uses."""
@@ -333,6 +389,12 @@ class PropensitySpec(Spec):
         float, Param("share of the root's misclassified records that each split of the tree must save", ge=0, lt=1)
     ] = 1e-8
     permutations: Annotated[int, Param("permutations of the labels that give the tree's null", ge=2)] = 5
+    of: Annotated[
+        Literal["records", "units"],
+        Param(
+            "what is classified: records, or units of several records by their size, means, shares of levels and first record"
+        ),
+    ] = "records"
 
 
 def _draft_offer(case: Case) -> Offer | None:
@@ -408,10 +470,18 @@ def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpe
     """Measure ``pmse``, its null expectation, and their ratio; for a tree with the interval of the mean over
     permutations.
 
-    Raises NotComputable when no column varies over the two tables, or there are too many products.
+    Raises NotComputable when no column varies over the two tables, there are too many products, or the units that are
+    to be classified are not known.
     """
-    schema = confidential.schema
-    names = spec.variables or schema.non_identifiers
+    names = spec.variables or confidential.schema.non_identifiers
+    if spec.of == "units":
+        if confidential.units is None:
+            raise NotComputable(
+                'every record is a unit of its own; leave out of = "units", or give a variable the role "unit"'
+            )
+        levels_of = _levels_of_both(confidential, released, names)
+        confidential, released = (_table_of_units(data, names, levels_of) for data in (confidential, released))
+        names = confidential.schema.names
     stacked = {name: _stack_variable(confidential, released, name) for name in names}
     varying = {name: values for name, values in stacked.items() if _is_varying(values)}
     if not varying:

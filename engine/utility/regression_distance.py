@@ -8,7 +8,8 @@ With b_c and b_s the coefficients that a regression has on the confidential and 
 A deviation, and the distance of its model, are not computed where b_c is below ``near_zero`` of its standard errors, or
 where a coefficient cannot be estimated on one of the tables. The baseline of a distance is what two samples of one
 population give about their coefficients. Records that lack a value of one of the model's variables are left out, as
-analysts' programs do; the rows say how many.
+analysts' programs do; the rows say how many. Where units have several records the errors are those of units as
+clusters.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ..data.intervals import NON_NEGATIVE
 from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..design.estimation import EstimateOrReason, RegressionModel, check_models, left_out_remark
+from ..design.survey import sample_by_units, units_remark
 from ..errors import BadInput, NotComputable
 from ..methods.levers import FIDELITY
 from ..methods.outputs import Label, Output
@@ -56,8 +58,8 @@ def _model_estimates(
     """Yield the estimates of a model's distance and of the deviation of each coefficient."""
     target = model.response_column(confidential.schema, "")
     own, theirs = (
-        model.estimate_coefficients(confidential, confidential),
-        model.estimate_coefficients(confidential, released),
+        model.estimate_coefficients(confidential, data, sample=sample_by_units(confidential, data))
+        for data in (confidential, released)
     )
     found = {term: _relative_deviation(term, own[term], theirs[term], near_zero) for term in own}
     remark = _left_out_remark(confidential, released, model)
@@ -107,7 +109,7 @@ def _left_out_remark(confidential: Microdata, released: Microdata, model: Regres
         for table, data in (("confidential", confidential), ("released", released))
         if (words := left_out_remark(data, model.columns(confidential.schema)))
     ]
-    return "; ".join(said)
+    return "; ".join(filter(None, (*said, units_remark(confidential, released))))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

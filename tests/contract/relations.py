@@ -147,6 +147,7 @@ ONE = Expected(doubled=same, copy=equals(1), permuted=equals(1), noise=equals(1)
 
 TOGETHER = Expected(*[free("what all datasets and replicates together say; a single dataset has no such row")] * 8)
 WEIGHED = Expected(*[free("only tables with a survey weight have it: test_survey_weights")] * 8)
+OF_UNITS = Expected(*[free("only tables with units have it: tests/engine/utility/test_units.py")] * 8)
 ALONE = Expected(*[free("only the confidential data have it: releases have no row of it")] * 8)
 
 

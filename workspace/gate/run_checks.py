@@ -191,7 +191,9 @@ def _check_risk_above_confidential(case: ExaminedRelease) -> CheckResult:
 
     Only one that is certainly above counts: an exact value, or an estimate whose whole interval is.
     """
-    rows = [row for row in _average_rows(case) if row.family == "risk" and row.value is not None]
+    rows = [
+        row for row in _average_rows(case) if row.family == "risk" and row.value is not None and not row.is_of_one_size
+    ]
     own, exact = {row.series: row for row in rows if row.dataset == "confidential"}, exact_series(rows)
     resized = case.recipe.form.records not in (None, len(case.confidential))
     size = fill_sentence(sentences.OTHER_SIZE, records=case.plan.records) if resized else ""

@@ -47,7 +47,7 @@ MOST_RECORDS_EXAMINED = 200_000
 """Records of which the first are examined for hidden units."""
 UNIT_WORDS = frozenset(
     [
-        "household", "households", "hh", "hhid", "hhno", "hserial", "family", "famid", "person", "personid", "pid", "persnr", "patient",
+        "household", "households", "hh", "hhid", "hid", "hhno", "hserial", "family", "famid", "person", "personid", "pid", "persnr", "patient",
         "patientid", "firm", "company", "establishment", "enterprise", "case", "caseid", "respondent", "respid", "panel", "subject",
         "participant", "client", "customer", "user", "userid", "id", "idnr", "haushalt", "hhnr", "patnr", "menage", "ménage", "hogar",
     ]
@@ -151,18 +151,19 @@ def _examine_candidate(table: _CodedTable, name: str) -> UnitProposal | None:
         return None
     if units.sizes.max() > max(LARGEST_UNIT, LARGEST_UNIT_SHARE * n_records):
         return None
+    is_named = _is_named_as_unit(name)
+    follows = 1 + int((codes[1:] != codes[:-1]).sum()) <= CONTIGUOUS * n_units
+    # most columns of a table are neither, and nothing has to be compared
+    if not (is_named or (follows and n_records / n_units <= LARGEST_UNIT)):
+        return None
     others = [one for one in table.columns if one != name]
     shares = {one: _constant_share(units, table.columns[one]) for one in others}
     beyond = [
         one for one in others if shares[one] >= LEAST_CONSTANT and _is_constant_beyond_chance(units, table.columns[one])
     ]
     order = next((one for one in others if _rises_within_units(units, table.columns[one])), "")
-    is_named = _is_named_as_unit(name)
-    runs = 1 + int((codes[1:] != codes[:-1]).sum())
-    follows = runs <= CONTIGUOUS * n_units
     # Any column that a file is sorted by has some column that follows from it, as low weight does from weight.
-    by_values = follows and n_records / n_units <= LARGEST_UNIT and (len(beyond) > 1 or order)
-    if not (beyond or order) or not (is_named or by_values):
+    if not (order or len(beyond) > 1 or (is_named and beyond)):
         return None
     reasons = [
         "its name says so" if is_named else "",

@@ -274,10 +274,15 @@ def _parse_recipe(text: str) -> Recipe:
 
 
 @CONFIDENTIAL_TABLES.cached
-def _read_confidential_table(directory: Path, schema: str, sha256: str, dropped: tuple[int, int]) -> Microdata:
-    """Read a confidential table from the store or the cache; ``dropped`` is that of its task."""
+def _read_confidential_table(
+    directory: Path, schema: str, sha256: str, dropped: tuple[int, int], order: str
+) -> Microdata:
+    """Read a confidential table from the store or the cache; ``dropped`` is that of its task.
+
+    ``order`` names the variable by which the recipe orders the records of a unit, which a stored schema does not have.
+    """
     found = TableStore(directory).read_microdata(sha256, schema_from_json(schema), "confidential")
-    return replace(found, dropped=dropped[0], file_records=dropped[1])
+    return replace(found, dropped=dropped[0], file_records=dropped[1]).with_order(order)
 
 
 @RELEASED_TABLES.cached
@@ -292,17 +297,23 @@ def _read_fit(directory: Path, sha256: str) -> Fit:
     return Fit(TableStore(directory).read_arrays(sha256))
 
 
+def _table_of_task(tables: TableStore, task: TaskInput) -> tuple[Path, str, str, tuple[int, int], str]:
+    """Return what the confidential table of a task is read by."""
+    order = _parse_recipe(task.recipe).schema.order
+    return tables.directory, task.schema, task.table_sha256, task.dropped, order
+
+
 def _confidential_data(tables: TableStore, task: TaskInput) -> Microdata:
     """Return the confidential table of a task."""
-    return _read_confidential_table(tables.directory, task.schema, task.table_sha256, task.dropped)
+    return _read_confidential_table(*_table_of_task(tables, task))
 
 
 @CONFIDENTIAL_TABLES.cached
 def _read_weighted_table(
-    directory: Path, schema: str, sha256: str, dropped: tuple[int, int], weights_sha256: str
+    directory: Path, schema: str, sha256: str, dropped: tuple[int, int], order: str, weights_sha256: str
 ) -> Microdata:
     """Read a confidential table with weights of its records, from the store or the cache."""
-    return _read_confidential_table(directory, schema, sha256, dropped).with_weights(
+    return _read_confidential_table(directory, schema, sha256, dropped, order).with_weights(
         read_weights(TableStore(directory), weights_sha256)
     )
 
@@ -315,16 +326,16 @@ def _data_for_fit(tables: TableStore, task: TaskInput) -> Microdata:
         return _confidential_data(tables, task)
     if WEIGHTS not in task.tables:
         raise EngineError("the weights of the records are missing; run the recipe again")
-    return _read_weighted_table(tables.directory, task.schema, task.table_sha256, task.dropped, task.tables[WEIGHTS])
+    return _read_weighted_table(*_table_of_task(tables, task), task.tables[WEIGHTS])
 
 
 @CONFIDENTIAL_TABLES.cached
 def _read_table_with_controls(
-    directory: Path, schema: str, sha256: str, dropped: tuple[int, int], controls_sha256: str
+    directory: Path, schema: str, sha256: str, dropped: tuple[int, int], order: str, controls_sha256: str
 ) -> Microdata:
     """Read a confidential table with its control records, from the store or the cache."""
     return add_stored_controls(
-        TableStore(directory), controls_sha256, _read_confidential_table(directory, schema, sha256, dropped)
+        TableStore(directory), controls_sha256, _read_confidential_table(directory, schema, sha256, dropped, order)
     )
 
 
@@ -334,8 +345,7 @@ def _data_for_measure(tables: TableStore, task: TaskInput) -> Microdata:
     if method.measurement.controls:
         if CONTROLS not in task.tables:
             raise EngineError("the control records of the run are missing; run the recipe again")
-        table = tables.directory, task.schema, task.table_sha256, task.dropped
-        return _read_table_with_controls(*table, task.tables[CONTROLS])
+        return _read_table_with_controls(*_table_of_task(tables, task), task.tables[CONTROLS])
     return _data_for_fit(tables, task) if method.uses_weights else _confidential_data(tables, task)
 
 

@@ -15,7 +15,7 @@ from .words import limit_text, role_text
 
 Facts = list[tuple[str, str]]
 HEADLINE_KEYS = ("method", "target", "value")
-ROLES = ("quasi_identifier", "sensitive", "identifier", "weight")
+ROLES = ("quasi_identifier", "sensitive", "identifier", "unit", "weight")
 """Roles of variables that are listed first, in this order."""
 RELEASE = ("m", "seed", "records", "epsilon", "redraws", "unmet")
 DATA = ("where", "sample", "holdout")

@@ -37,9 +37,14 @@ def row_questions(row: Row) -> tuple[Question, ...]:
 
 
 def risk_averages(rows: Iterable[Row]) -> list[Row]:
-    """Return the release's averages of risks over its datasets."""
+    """Return the release's averages of risks over its datasets, without those of the units of one size."""
     return [
-        row for row in rows if row.draw is None and row.dataset != "confidential" and row.family in ("risk", "studies")
+        row
+        for row in rows
+        if row.draw is None
+        and row.dataset != "confidential"
+        and row.family in ("risk", "studies")
+        and not row.is_of_one_size
     ]
 
 

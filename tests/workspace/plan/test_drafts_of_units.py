@@ -11,6 +11,7 @@ from sfumato.engine.methods.privacy import PrivacyAccount
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.budget import privacy_accounts
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.recipe.thresholds import judge_thresholds
 from sfumato.workspace.ingest.files import find_source, read_file_microdata
 from sfumato.workspace.plan.drafting import DraftRequest
 from sfumato.workspace.service.draft_data import RoleAssignment, draft_file
@@ -40,6 +41,26 @@ def test_a_draft_for_households_runs_and_models_no_number_of_one(tmp_path: Path,
     data = read_file_microdata(find_source(recipe.data.file), recipe.data, recipe.schema, recipe.seed, key=PUBLIC)
     found = execute_run(recipe, data, key=PUBLIC)
     assert found.rows
+
+
+def test_limits_of_a_draft_hold_by_unit_too_and_the_draft_says_so(tmp_path: Path) -> None:
+    drafted = draft_file(household_file(tmp_path), {}, DraftRequest("anonymisation", k=3), ROLES)
+    assert "by unit too" in " ".join(drafted.toml.replace("\n#", "").split())
+    recipe = Recipe.from_toml(drafted.toml)
+    data = read_file_microdata(find_source(recipe.data.file), recipe.data, recipe.schema, recipe.seed, key=PUBLIC)
+    rows = execute_run(recipe, data, key=PUBLIC).rows
+    verdicts = [one for one in judge_thresholds(recipe.thresholds, rows) if one.value == "risk.anonymity.k"]
+    by = {((one.params or {}).get("by", "record"), (one.params or {}).get("counted", "")): one for one in verdicts}
+    assert by["record", ""].outcome == "met"
+    # households that nobody else is composed like
+    assert by["unit", ""].observed == 1
+    assert by["unit", ""].outcome == "not met"
+
+
+def test_a_draft_for_households_compares_their_units(tmp_path: Path) -> None:
+    for wanted, expected in ((DraftRequest(m=2), True), (DraftRequest("anonymisation", k=3), False)):
+        recipe = Recipe.from_toml(draft_file(household_file(tmp_path), {}, wanted, ROLES).toml)
+        assert ("utility.units" in [step.method.key for step in recipe.measures]) == expected
 
 
 def test_a_private_draft_for_households_bounds_the_records_of_one(tmp_path: Path) -> None:

@@ -1,0 +1,219 @@
+"""Matching of released and confidential units: households, patients, people over time.
+
+Confidential unit u matches released unit v if both have as many records and their compositions on the exact variables,
+the records' keys in any order, are equal. With windows the members of both are aligned: by place where the schema
+orders the records of a unit, else by the exact variables and then by the numbers in their order. Every number must then
+lie in the window of its member. Risks of members are not multiplied, since members are not independent.
+
+The key of a unit is the sum of its records' mixed keys (``sfumato.engine.adversary.cells.unit_keys``), so that any set
+of exact variables costs one pass over the records. Up to two windows of a unit are counted like those of records; more
+by pairs of units of equal composition, those that lie in the first window alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from ..adversary.cells import MISSING_KEY, Keys, mix_bits
+from ..data.arrays import Booleans, Floats, Integers
+from ..data.units import Units
+from ..matching.matching import BoxEdges, ExactKey, MatchResults, WindowKey, count_in_boxes
+from ..matching.strategies import MAX_EXHAUSTIVE, BestStrategy, MatchKey, MatchTargets, best_strategies
+
+PAIRS_AT_ONCE = 1 << 22
+BESIDE_ZERO = MISSING_KEY
+"""Added before mixing, since the mixed bits of 0 are 0, and a record with this key would not count."""
+
+
+@dataclass(frozen=True, eq=False)
+class _TableOfUnits:
+    """Records of one table, unit by unit.
+
+    units: the units
+    cells: mixed code of each exact variable, (n,) each
+    lower, upper: ends of the window of each variable with a window, or twice its released values, (n,) each
+    """
+
+    units: Units
+    cells: Mapping[str, Keys]
+    lower: Mapping[str, Floats]
+    upper: Mapping[str, Floats]
+
+    def row_keys(self, exact: Sequence[str]) -> Keys:
+        """Return the key of each record on some exact variables, (n,)."""
+        total = np.zeros(len(self.units.order), dtype=np.uint64)
+        for name in exact:
+            total += self.cells[name]
+        return total
+
+    def unit_keys(self, rows: Keys) -> Keys:
+        """Return the key of the multiset of each unit's row keys, (U,)."""
+        return np.asarray(np.add.reduceat(mix_bits(rows + BESIDE_ZERO), self.units.starts), dtype=np.uint64)
+
+    def sequence_keys(self, rows: Keys) -> Keys:
+        """Return the key of the sequence of each unit's row keys, (U,)."""
+        place = np.arange(len(rows)) - np.repeat(self.units.starts, self.units.sizes) + 1
+        return self.unit_keys(mix_bits(rows + BESIDE_ZERO) + place.astype(np.uint64) * BESIDE_ZERO)
+
+    def sorted_members(self, rows: Keys, windows: Sequence[str]) -> Integers:
+        """Return the records unit by unit, within a unit by row key, then by the numbers in their order, (n,)."""
+        unit = np.repeat(np.arange(len(self.units)), self.units.sizes)
+        return np.lexsort((*(self.lower[name] for name in reversed(windows)), rows, unit)).astype(np.int64)
+
+
+class UnitMatcher:
+    """Matcher of the units of two tables by any of some known variables."""
+
+    def __init__(
+        self, keys: Mapping[str, MatchKey], confidential: Units, released: Units, *, by_place: bool, own: Integers
+    ) -> None:
+        """Create the matcher from keys of records; ``own`` (U,) is the released unit of each unit, -1 for none.
+
+        by_place: whether members are aligned by their order within the unit
+        """
+        self.names, self.by_place, self.own = tuple(keys), by_place, own
+        self.windows = tuple(name for name, key in keys.items() if isinstance(key, WindowKey))
+        tables: list[tuple[dict[str, Keys], dict[str, Floats], dict[str, Floats]]] = [({}, {}, {}), ({}, {}, {})]
+        orders = confidential.order, released.order
+        for number, (name, key) in enumerate(keys.items()):
+            if isinstance(key, ExactKey):
+                for (cells, _, _), codes, order in zip(tables, key.equal_codes(), orders, strict=True):
+                    cells[name] = mix_bits(codes[order].astype(np.uint64) + np.uint64((number + 1) << 48))
+                continue
+            ends = (key.lower, key.upper), (key.released, key.released)
+            for (_, lower, upper), (low, high), order in zip(tables, ends, orders, strict=True):
+                lower[name], upper[name] = low[order], high[order]
+        self.ours = _TableOfUnits(confidential, *tables[0])
+        self.theirs = _TableOfUnits(released, *tables[1])
+
+    def is_kept(self, name: str) -> bool:
+        """Return whether each unit's own records have the same values of an exact variable, in the same order."""
+        return (
+            name not in self.windows
+            and np.array_equal(self.own, np.arange(len(self.theirs.units)))
+            and np.array_equal(self.ours.units.sizes, self.theirs.units.sizes)
+            and np.array_equal(self.ours.cells[name], self.theirs.cells[name])
+        )
+
+    def match(self, names: Collection[str], targets: Integers, *, count: bool = True) -> MatchResults:
+        """Return candidates and hits of some units (q,) that are matched by some of the variables, (q,) each.
+
+        Without ``count`` the candidates are 0, and the hits are found sooner.
+        """
+        exact = [name for name in self.names if name in names and name not in self.windows]
+        windows = [name for name in self.windows if name in names]
+        rows = [table.row_keys(exact) for table in (self.ours, self.theirs)]
+        by_place = self.by_place and bool(windows)
+        ours, theirs = (
+            table.sequence_keys(row) if by_place else table.unit_keys(row)
+            for table, row in zip((self.ours, self.theirs), rows, strict=True)
+        )
+        own = self.own[targets]
+        hit = own >= 0
+        hit[hit] = ours[targets[hit]] == theirs[own[hit]]
+        if not windows and not count:
+            return MatchResults(np.zeros(len(targets), dtype=np.int64), hit)
+        codes = pd.factorize(np.concatenate([ours[targets], theirs]))[0].astype(np.int64)
+        group, point_group = codes[: len(targets)], codes[len(targets) :]
+        if not windows:
+            counts = np.bincount(point_group, minlength=int(codes.max(initial=0)) + 1)
+            return MatchResults(counts[group].astype(np.int64), hit)
+        members = [
+            np.arange(len(row)) if by_place else table.sorted_members(row, windows)
+            for table, row in zip((self.ours, self.theirs), rows, strict=True)
+        ]
+        candidates = np.zeros(len(targets), dtype=np.int64)
+        sizes, point_sizes = self.ours.units.sizes[targets], self.theirs.units.sizes
+        for size in np.unique(sizes):
+            queries, points = np.flatnonzero(sizes == size), np.flatnonzero(point_sizes == size)
+            of_query = members[0][self.ours.units.starts[targets[queries]][:, None] + np.arange(size)]
+            of_point = members[1][self.theirs.units.starts[points][:, None] + np.arange(size)]
+            lower, upper, values = (
+                np.concatenate([ends[name][which] for name in windows], axis=1)
+                for ends, which in (
+                    (self.ours.lower, of_query),
+                    (self.ours.upper, of_query),
+                    (self.theirs.lower, of_point),
+                )
+            )
+            if count:
+                candidates[queries] = _count_in_windows(group[queries], lower, upper, point_group[points], values)
+            found = np.flatnonzero(hit[queries])
+            place = np.searchsorted(points, own[queries[found]])
+            inside = (lower[found] <= values[place]) & (values[place] <= upper[found])
+            hit[queries[found]] = inside.all(axis=1)
+        return MatchResults(candidates, hit)
+
+
+def _count_in_windows(group: Integers, lower: Floats, upper: Floats, point_group: Integers, values: Floats) -> Integers:
+    """Count the points (r, d) of each query's group that lie in all its windows (q, d), (q,)."""
+    if values.shape[1] <= 2:
+        edges = [BoxEdges.from_windows(*sides) for sides in zip(lower.T, upper.T, values.T, strict=True)]
+        return np.asarray(count_in_boxes(group, point_group, edges), dtype=np.int64)
+    counts = np.zeros(len(group), dtype=np.int64)
+    # The variable with most values has the most selective windows.
+    first = int(np.argmax([len(np.unique(column)) for column in values.T])) if len(values) else 0
+    distinct = np.unique(values[~np.isnan(values[:, first]), first])
+    width = len(distinct) + 1
+    point_keys = point_group * width + np.searchsorted(distinct, values[:, first])
+    order = np.argsort(point_keys, kind="stable")
+    ascending = point_keys[order]
+    start = np.searchsorted(ascending, group * width + np.searchsorted(distinct, lower[:, first], "left"))
+    stop = np.searchsorted(ascending, group * width + np.searchsorted(distinct, upper[:, first], "right"))
+    pairs = np.maximum(stop - start, 0)
+    ends = np.cumsum(pairs)
+    begin = 0
+    while begin < len(group):
+        before = int(ends[begin - 1]) if begin else 0
+        end = max(begin + 1, int(np.searchsorted(ends, before + PAIRS_AT_ONCE, "right")))
+        some = pairs[begin:end]
+        query = np.repeat(np.arange(begin, end), some)
+        point = order[start[query] + np.arange(len(query)) - np.repeat(np.cumsum(some) - some, some)]
+        # the first window too: a missing end holds nothing
+        for column in (first, *(one for one in range(values.shape[1]) if one != first)):
+            inside = (lower[query, column] <= values[point, column]) & (values[point, column] <= upper[query, column])
+            query, point = query[inside], point[inside]
+        counts[begin:end] = np.bincount(query - begin, minlength=end - begin)
+        begin = end
+    return counts
+
+
+class _UnitSubsetCounter:
+    """Counter of the candidates of some units for subsets of variables, in addition to those always used."""
+
+    def __init__(self, matcher: UnitMatcher, targets: MatchTargets, always: Sequence[str]) -> None:
+        """Match the units by each variable alone."""
+        self.matcher, self.targets, self.always = matcher, targets, always
+        # Units of equal composition on a set have equal compositions on each variable of it.
+        self.agreement: Mapping[str, Booleans] = {
+            # A kept variable needs no keys.
+            name: targets.own_released >= 0
+            if matcher.is_kept(name)
+            else matcher.match([name], targets.rows, count=False).hit
+            for name in matcher.names
+            if name not in always
+        }
+
+    def match_targets(self, chosen: Collection[str]) -> MatchResults:
+        """Return candidates and hits of the units with these variables too, (q,) each."""
+        return self.matcher.match([*self.always, *chosen], self.targets.rows)
+
+
+def find_best_unit_matches(
+    matcher: UnitMatcher, targets: Integers, most: int = MAX_EXHAUSTIVE
+) -> tuple[BestStrategy[MatchResults], BestStrategy[MatchResults]]:
+    """Return the strategies with the largest expected match risk and the largest true match rate of some units (q,).
+
+    Of more than ``most`` variables those on which every unit has its own values are always used.
+    """
+    sought = MatchTargets(targets, matcher.own[targets])
+    counter = _UnitSubsetCounter(matcher, sought, ())
+    if len(matcher.names) > most:
+        present = sought.own_released >= 0
+        always = [name for name, agrees in counter.agreement.items() if agrees[present].all()]
+        counter = _UnitSubsetCounter(matcher, sought, always)
+    return best_strategies(counter, matcher.names, counter.always)
