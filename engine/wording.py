@@ -30,16 +30,38 @@ def record_noun(records: int | None) -> str:
 def count_records(records: int) -> str:
     """Return a number of records in words: ``80 records``, or ``20,190 person-years`` where the count knows that they are no people."""
     noun = record_noun(records)
-    if noun == "people":
-        return count_noun(records, "record")
-    return f"{records:,} {singular_noun(noun) if records == 1 else noun}"
+    return count_noun(records, "record") if noun == "people" else count_of_noun(records, noun)
+
+
+def count_of_noun(number: int, noun: str) -> str:
+    """Return a number with a plural noun, which is in the singular for one: ``1 person``, ``12 people``."""
+    return f"{number:,} {singular_noun(noun) if number == 1 else noun}"
 
 
 def singular_noun(noun: str) -> str:
     """Return the singular of a plural noun of the texts: ``person``, ``class``, ``person-year``."""
-    return {"people": "person", "classes": "class", "guesses": "guess", "policies": "policy"}.get(
-        noun, noun.removesuffix("s")
-    )
+    irregular = {"people": "person", "classes": "class", "guesses": "guess"}
+    return irregular.get(noun) or (f"{noun[:-3]}y" if noun.endswith("ies") else noun.removesuffix("s"))
+
+
+WORDS_OF_NUMBERS = frozenset({"id", "ids", "identifier", "number", "no", "nr", "num", "code", "key", "of", "the"})
+"""Words of a column's name or title that say that it is a number and not what is numbered."""
+
+
+def unit_noun(label: str) -> str:
+    """Return the plural noun of what a column numbers, by its title or name: ``households`` for ``household_id``.
+
+    A label that is no noun of one or two words gives ``units``.
+    """
+    words = [word for word in label.lower().replace("_", " ").replace("-", " ").split() if word not in WORDS_OF_NUMBERS]
+    if not 1 <= len(words) <= 2 or not all(word.isalpha() and len(word) > 2 for word in words):
+        return "units"
+    noun = " ".join(words)
+    if noun == "person":
+        return "people"
+    if noun.endswith("s"):
+        return noun
+    return f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{noun}s"
 
 
 def join_names(names: Sequence[str]) -> str:

@@ -19,16 +19,21 @@ def roc_area(positives: Floats | Integers, negatives: Floats | Integers) -> floa
     return float((math.fsum(ranks) - len(positives) * (len(positives) + 1) / 2) / (len(positives) * len(negatives)))
 
 
-def de_long_variance(positives: Floats, negatives: Floats) -> float:
+def de_long_variance(positives: Floats, negatives: Floats, units: tuple[Integers, Integers] | None = None) -> float:
     """Return the variance of the AUC of two groups (m,) and (n,) with at least two scores each.
 
-    DeLong, DeLong & Clarke-Pearson (1988).
+    DeLong, DeLong & Clarke-Pearson (1988). Where ``units`` (m,) and (n,) number those whom several scores are of, sums
+    over these take the place of the scores' terms (Obuchowski 1997, Biometrics 53(2)).
     """
     found = 0.0
-    for some, against in ((positives, negatives), (negatives, positives)):
+    for at, (some, against) in enumerate(((positives, negatives), (negatives, positives))):
         held = np.sort(against)
         share = (np.searchsorted(held, some, "left") + np.searchsorted(held, some, "right")) / (2 * len(held))
-        found += float(np.var(share, ddof=1)) / len(some)
+        if units is None:
+            found += float(np.var(share, ddof=1)) / len(some)
+            continue
+        sums = np.bincount(np.unique(units[at], return_inverse=True)[1], weights=share - share.mean())
+        found += float(np.square(sums).sum()) * len(sums) / max(1, len(sums) - 1) / len(some) ** 2
     return found
 
 

@@ -29,8 +29,9 @@ import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.rows import distinct_codes
-from ..statistics.gower import UNIT, GowerDistance, Singles, SubsetGowerDistances
-from .cells import Keys, count_occurrences, mix_bits
+from ..data.units import Units
+from ..statistics.gower import AT_ONCE, UNIT, GowerDistance, Singles, SubsetGowerDistances
+from .cells import Keys, count_occurrences, mix_bits, unit_keys
 from .density import NeighbourDistances, log_density_ratio
 from .nearest_records import NearestRecords, smallest_of_each_row
 
@@ -137,6 +138,58 @@ class AttackerFamily:
             found[rows, k] = block.min(axis=1) * UNIT
         return found
 
+    @property
+    def names_of_units(self) -> tuple[str, ...]:
+        """Return the descriptions of the attackers of units: of ``score_units``, and of ``unit_log_ratios``."""
+        each = [f"{name}, {how}" for how in ("largest of the unit", "smallest of the unit", "sum over the unit") for name in self.names]  # fmt: skip
+        whole = [name for name in self.names if name.startswith("agreement in ")]
+        return (
+            *each,
+            *(name.replace("agreement in", "all records of the unit together by") for name in whole),
+            "nearest unit of the release, record by record",
+            "nearest unit of the release against the reference, record by record",
+        )
+
+    def unit_scores(
+        self,
+        gower: GowerDistance,
+        own: tuple[Floats, Units],
+        releases: Sequence[tuple[Floats, Units]],
+        reference: tuple[Floats, Units],
+    ) -> Floats:
+        """Score U units by the records that they have together, from all datasets together and from each, (1 + m, U, e + 2).
+
+        Each table is given as the positions of its records and its units. The scores are the log ratios of the shares of
+        units that have the same records, by each set of variables of exact agreement; and minus the distance of the
+        nearest unit of as many records, alone and against the reference.
+        """
+        apart = np.stack([aligned_unit_distances(gower, own, one) for one in releases])
+        apart = np.concatenate([apart.min(axis=0)[None], apart])
+        nearer = aligned_unit_distances(gower, own, reference) - apart
+        return np.concatenate(
+            [self._unit_log_ratios(own, releases, reference), -apart[:, :, None], nearer[:, :, None]], axis=2
+        )
+
+    def _unit_log_ratios(
+        self,
+        own: tuple[Floats, Units],
+        releases: Sequence[tuple[Floats, Units]],
+        reference: tuple[Floats, Units],
+    ) -> Floats:
+        """Return the log ratios of the shares of units that have the same records, (1 + m, U, e)."""
+        counts = np.empty((1 + len(releases), len(own[1]), len(self.agreement_sets)))
+        sides = [(_column_keys(places), units) for places, units in (own, reference, *releases)]
+        of_datasets = [len(units) for _, units in releases]
+        sizes = np.array([sum(of_datasets), *of_datasets])[:, None]
+        for k, chosen in enumerate(self.agreement_sets):
+            mine, others, *shown = (
+                unit_keys(keys[:, chosen].sum(axis=1, dtype=np.uint64), units) for keys, units in sides
+            )
+            each = np.stack([count_occurrences(mine, keys) for keys in shown])
+            here = (np.concatenate([each.sum(axis=0)[None], each]) + 0.5) / (sizes + 1)
+            counts[:, :, k] = np.log(here) - np.log((count_occurrences(mine, others) + 0.5) / (len(reference[1]) + 1))
+        return counts
+
     def _agreement_log_ratios(
         self, gower: GowerDistance, own: Floats, releases: Sequence[Floats], reference: Floats
     ) -> Floats:
@@ -157,6 +210,36 @@ def _column_keys(places: Floats) -> Keys:
     salt = mix_bits(np.arange(1, places.shape[1] + 1, dtype=np.uint64))
     # Adding 0.0 turns -0.0 into 0.0, whose bits differ.
     return mix_bits(mix_bits((places + 0.0).view(np.uint64)) ^ salt)
+
+
+def aligned_unit_distances(gower: GowerDistance, own: tuple[Floats, Units], table: tuple[Floats, Units]) -> Floats:
+    """Return the distance of each unit to the nearest of a table with as many records, (U,), as a mean over its records.
+
+    Records of two units are compared in the order of their levels and then of their numbers. Without a unit of as many
+    records the distance is the largest possible.
+    """
+    levelled = np.array([name in gower.levels for name in gower.names], dtype=np.bool_)
+    (mine, units), (theirs, others) = ((_align_records(places, of, levelled), of) for places, of in (own, table))
+    found = np.full(len(units), len(gower.names) * gower.unit_distance)
+    starts, other_starts = units.starts, others.starts
+    for size in np.unique(units.sizes):
+        asked, known = np.flatnonzero(units.sizes == size), np.flatnonzero(others.sizes == size)
+        if not len(known):
+            continue
+        step = max(1, AT_ONCE // len(known))
+        for first in range(0, len(asked), step):
+            some = asked[first : first + step]
+            total = np.zeros((len(some), len(known)))
+            for place in range(int(size)):
+                total += gower.pairwise_distances(mine[starts[some] + place], theirs[other_starts[known] + place])
+            found[some] = total.min(axis=1) / size
+    return found
+
+
+def _align_records(places: Floats, units: Units, levelled: Booleans) -> Floats:
+    """Return the records (n, d) unit by unit, those of a unit by their levels and then by their numbers."""
+    columns = np.concatenate([np.flatnonzero(levelled), np.flatnonzero(~levelled)])
+    return places[np.lexsort((*places[:, columns[::-1]].T, units.unit_of))]
 
 
 def kernel_bandwidth(distances: SubsetGowerDistances, reference: Singles) -> float:

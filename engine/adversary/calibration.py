@@ -9,6 +9,9 @@ selects its own attacker.
 are permuted within each half, and all steps are repeated, including the selection. The statistic is the smaller of the
 p-values of AUC and true positives; its p-value is the share of permutations, including the identity, with a statistic
 as small (Phipson & Smyth 2010).
+
+Where several records describe a unit, whole units are divided into halves and permuted. ``score_units`` makes scores of
+units from those of their records, so that each is a target itself.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..data.arrays import Booleans, Floats
+from ..data.arrays import Booleans, Floats, Integers
 from ..statistics.score_interval import Z_95
 from .areas import de_long_variance, roc_area
 from .power import POWER
@@ -50,8 +53,22 @@ class AttackEvaluation:
     selected_attackers: tuple[int, ...]
 
 
-def draw_first_half(member: Booleans, rng: np.random.Generator) -> Booleans:
-    """Draw a random half of the targets and of the controls, and return its mask, (q,)."""
+def score_units(scores: Floats, unit_of: Integers) -> Floats:
+    """Return scores of U units from those of their records (q, K), (U, 3 K), by ascending number of the unit (q,).
+
+    These are the largest, the smallest and the sum over the records: a unit may be known by its rarest record, or only
+    where all of its records are.
+    """
+    order = np.argsort(unit_of, kind="stable")
+    starts = np.flatnonzero(np.diff(unit_of[order], prepend=-1))
+    return np.concatenate([one.reduceat(scores[order], starts) for one in (np.maximum, np.minimum, np.add)], axis=1)
+
+
+def draw_first_half(member: Booleans, rng: np.random.Generator, unit_of: Integers | None = None) -> Booleans:
+    """Draw a random half of the targets and of the controls, or of their units (q,), and return its mask, (q,)."""
+    if unit_of is not None:
+        _, record, unit = np.unique(unit_of, return_index=True, return_inverse=True)
+        return draw_first_half(member[record], rng)[unit]
     first = np.zeros(len(member), dtype=np.bool_)
     for side in (True, False):
         rows = np.flatnonzero(member == side)
@@ -59,8 +76,10 @@ def draw_first_half(member: Booleans, rng: np.random.Generator) -> Booleans:
     return first
 
 
-def has_enough_people(member: Booleans) -> bool:
-    """Return whether each half has enough targets and controls to select and measure an attacker."""
+def has_enough_people(member: Booleans, unit_of: Integers | None = None) -> bool:
+    """Return whether each half has enough targets and controls, or units of these (q,), to select and measure an attacker."""
+    if unit_of is not None:
+        member = member[np.unique(unit_of, return_index=True)[1]]
     return int(min(member.sum(), (~member).sum())) // 2 >= FEWEST_OF_HALF
 
 
@@ -71,13 +90,17 @@ def evaluate_best_attacker(
     false_positives: float,
     rng: np.random.Generator,
     n_permutations: int = PERMUTATIONS,
+    unit_of: Integers | None = None,
 ) -> AttackEvaluation:
     """Evaluate the best of K attackers from scores (q, K) of people; ``member`` (q,) marks the targets.
 
-    ``first`` (q,) marks the first half of the people, ``n_permutations`` is the number of permutations of the labels.
+    ``first`` (q,) marks the first half of the people, ``n_permutations`` is the number of permutations of the labels,
+    ``unit_of`` (q,) are the units that are permuted whole, where several records describe one.
     """
     halves = [
-        _SplitHalfScores.from_scores(scores[some], member[some], false_positives, rng, n_permutations)
+        _SplitHalfScores.from_scores(
+            scores[some], member[some], false_positives, rng, n_permutations, None if unit_of is None else unit_of[some]
+        )
         for some in (first, ~first)
     ]
     areas = _mean_over_halves(halves[0].areas, halves[1].areas)
@@ -175,6 +198,7 @@ class _SplitHalfScores:
     areas: AUC of each attacker with true and permuted labels, (1 + P, K)
     true_positives: true positive rates with true and permuted labels, (1 + P, K)
     false_positives: share of controls allowed above the threshold
+    unit_of: unit of each record, (q,); None where each is one
     """
 
     ranks: Floats
@@ -182,10 +206,17 @@ class _SplitHalfScores:
     areas: Floats
     true_positives: Floats
     false_positives: float
+    unit_of: Integers | None = None
 
     @classmethod
     def from_scores(
-        cls, scores: Floats, member: Booleans, false_positives: float, rng: np.random.Generator, deals: int
+        cls,
+        scores: Floats,
+        member: Booleans,
+        false_positives: float,
+        rng: np.random.Generator,
+        deals: int,
+        unit_of: Integers | None = None,
     ) -> _SplitHalfScores:
         """Compute AUCs and true positive rates with the true and ``deals`` permuted labels."""
         from scipy.stats import rankdata
@@ -194,39 +225,48 @@ class _SplitHalfScores:
         c = q - n
         labels = np.empty((1 + deals, q), dtype=np.bool_)
         labels[0] = member
-        for row in labels[1:]:
-            row[:] = rng.permutation(member)
+        if unit_of is None:
+            for row in labels[1:]:
+                row[:] = rng.permutation(member)
+        else:
+            _, record, unit = np.unique(unit_of, return_index=True, return_inverse=True)
+            for row in labels[1:]:
+                row[:] = rng.permutation(member[record])[unit]
         ranks = rankdata(scores, axis=0)
-        # Mann-Whitney statistics of all labellings and attackers in one product.
-        areas = (labels.astype(np.float64) @ ranks - n * (n + 1) / 2) / (n * c)
-        allowed = max(1, int(false_positives * c * (1 + 1e-12)))
-        positives = np.stack([_count_true_positives(own, labels, allowed) for own in ranks.T], axis=1) / n
-        return cls(ranks, member, areas, positives, allowed / c)
+        # Mann-Whitney statistics of all labellings and attackers in one product. Units differ in their numbers of
+        # records, and labellings then in those of targets.
+        targets = n if unit_of is None else labels.sum(axis=1)[:, None]
+        areas = (labels.astype(np.float64) @ ranks - targets * (targets + 1) / 2) / (targets * (q - targets))
+        allowed = np.maximum(1, (false_positives * (q - labels.sum(axis=1)) * (1 + 1e-12)).astype(np.int64))
+        positives = np.stack([_count_true_positives(own, labels, allowed) for own in ranks.T], axis=1) / targets
+        return cls(ranks, member, areas, positives, int(allowed[0]) / c, unit_of)
 
     def area_variance(self, attacker: int) -> float:
         """Return DeLong's variance of the AUC of one attacker."""
         scores = self.ranks[:, attacker]
-        return de_long_variance(scores[self.member], scores[~self.member])
+        units = None if self.unit_of is None else (self.unit_of[self.member], self.unit_of[~self.member])
+        return de_long_variance(scores[self.member], scores[~self.member], units)
 
 
-def _count_true_positives(ranks: Floats, labels: Booleans, allowed: int) -> Floats:
-    """Count the targets above the highest threshold that ``allowed`` controls reach, for each labelling (P, q): (P,).
+def _count_true_positives(ranks: Floats, labels: Booleans, allowed: int | Integers) -> Floats:
+    """Count the targets above the highest threshold that ``allowed`` controls (P,) reach, for each labelling (P, q): (P,).
 
     Ties at the threshold are broken at random, and the expected number counts.
     """
+    allowed = np.broadcast_to(allowed, len(labels))
     order = np.argsort(-ranks, kind="stable")
     values = ranks[order]
     ends = np.flatnonzero(np.append(values[1:] != values[:-1], True))
-    looked_at, most = 0, 8 * (allowed + 1)
+    looked_at, most = 0, 8 * (int(allowed.max()) + 1)
     while looked_at < len(ends):  # until every labelling has more controls than are allowed
         looked_at = int(np.searchsorted(ends, most)) + 1
         targets = np.cumsum(labels[:, order[: ends[:looked_at][-1] + 1]], axis=1, dtype=np.int32)[:, ends[:looked_at]]
         controls = (ends[:looked_at] + 1).astype(np.int32) - targets
-        if controls[:, -1].min() > allowed:
+        if (controls[:, -1] > allowed).all():
             break
         most *= 4
     ends = ends[:looked_at]
-    fits = (controls <= allowed).sum(axis=1)
+    fits = (controls <= allowed[:, None]).sum(axis=1)
     padded = np.concatenate([np.zeros((len(labels), 1), dtype=np.int32), targets], axis=1)
     reached = np.concatenate([np.zeros((len(labels), 1), dtype=np.int32), controls], axis=1)
     at = np.arange(len(labels))

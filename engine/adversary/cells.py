@@ -139,6 +139,17 @@ def unit_keys(row_keys: Keys, units: Units) -> Keys:
     return np.asarray(units.sum_by_unit(mix_bits(row_keys + MISSING_KEY)), dtype=np.uint64)
 
 
+def break_ties_by_unit(row_keys: Keys, units: Units) -> Keys:
+    """Return keys (n,) that sort records as their row keys do, and equal rows by the records of their units.
+
+    Records that are equal, of units that are not, are not the same where whole units are compared: the order of the file
+    must not choose among them.
+    """
+    # 48 bits tell rows apart well enough to order them
+    low = np.uint64(0xFFFF)
+    return np.asarray((row_keys & ~low) | (unit_keys(row_keys, units)[units.unit_of] & low))
+
+
 def row_keys(cells: Cells, names: Sequence[str], records: int = 0) -> Keys:
     """Return the key of each record's row of these variables, (n,); zeros for ``records`` records without variables."""
     total: Keys | None = None
@@ -152,6 +163,18 @@ def row_keys(cells: Cells, names: Sequence[str], records: int = 0) -> Keys:
 def count_occurrences(rows: Keys, among: Keys) -> NDArray[np.int64]:
     """Count the occurrences of each of the rows (k,) among others (n,)."""
     return look_up_counts(*distinct_key_counts(among), rows)
+
+
+def count_sharing(rows: Keys, units: Units | None) -> NDArray[np.int64]:
+    """Count those who share each of the rows (n,): the records, or the units of which some record has the row.
+
+    Who is found in four rows of one household is found: these are no four people among whom somebody hides.
+    """
+    if units is None:
+        return count_occurrences(rows, rows)
+    # one mix within the other: rows may be small numbers, as those of units are
+    pairs = mix_bits(rows ^ mix_bits(units.unit_of.astype(np.uint64) + np.uint64(1)))
+    return count_occurrences(rows, rows[np.unique(pairs, return_index=True)[1]])
 
 
 def look_up_counts(distinct_keys: Keys, counts: NDArray[np.int64], rows: Keys) -> NDArray[np.int64]:

@@ -111,14 +111,19 @@ class _KeptValueClasses:
         return float(self.loss_probabilities[places[places >= 0]].sum()) / max(1, len(released))
 
 
-def count_members_with_released_row(rows: Keys, members: int, releases: Sequence[Keys]) -> ProbeCounts:
-    """Count the members and hold-out people whose row some dataset has; ``rows`` (N,) lists members first."""
+def count_members_with_released_row(
+    rows: Keys, members: int, releases: Sequence[Keys], unit_of: Integers | None = None
+) -> ProbeCounts:
+    """Count the members and hold-out people whose row some dataset has; ``rows`` (N,) lists members first.
+
+    Units with such a row are counted, numbered from 0, where ``unit_of`` (N,) is given.
+    """
     shown = np.zeros(len(rows), dtype=np.bool_)
     for one in releases:
         shown |= count_occurrences(rows, one) > 0
     # A model that overproduces common rows equals more rows than an independent sample, but of hold-out people as
     # often.
-    return count_probe(MembershipProbe("all people", "", np.flatnonzero(shown)), members, len(rows))
+    return count_probe(MembershipProbe("all people", "", np.flatnonzero(shown)), members, len(rows), unit_of=unit_of)
 
 
 def _shares_of_matching_rows(values: Keys, releases: Iterable[Keys]) -> tuple[list[float], Keys]:

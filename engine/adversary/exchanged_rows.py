@@ -4,6 +4,9 @@ A model that synthesises beside kept columns knows only the kept values of a rec
 with equal kept values are exchangeable, however close the model is: exchanging them within classes gives the exact null
 distribution of every statistic. A record with unique kept values cannot be tested, since its synthesised values may
 follow from the kept ones.
+
+Where several records describe a unit, what is drawn of one may follow from the kept values of the others. So whole
+units are exchanged, among those whose records have the same kept values.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
 from ..data.rows import distinct_codes
-from .cells import Keys
+from ..data.units import Units
+from .cells import Keys, unit_keys
 from .coded import CodedColumn
 from .membership_evidence import DRAWS_AT_ONCE, ROUNDING, SequentialPermutationTest, combine_probe_scores
 
@@ -47,7 +51,7 @@ class ComparedColumns:
 
 @dataclass(frozen=True, eq=False)
 class ExchangeEvidence:
-    """Result of exchanging rows within classes of equal kept values.
+    """Result of exchanging rows within classes of equal kept values; numbers are of units where whole units are exchanged.
 
     p: p-value of the agreement of rows with their own records
     n_people: number of tested records, which share their kept values with another one
@@ -81,7 +85,66 @@ class ExchangeEvidence:
         return min(1.0, self.excess / room) if room > 0 else 0.0
 
 
-def exchange_rows(columns: Sequence[CodedColumn], kept: Keys, rows: Keys, datasets: int) -> ExchangeEvidence | None:
+@dataclass(frozen=True, eq=False)
+class _ExchangedRecords:
+    """Records whose rows are exchanged, and how: k records of v units, units of a class one after another.
+
+    records: the records, unit by unit, (k,)
+    classes: class of each unit, ascending, (v,)
+    starts: place in ``records`` of the first record of each unit, (v,); None where every record is a unit
+    """
+
+    records: Integers
+    classes: Integers
+    starts: Integers | None = None
+
+    @classmethod
+    def from_keys(
+        cls, kept: Keys, rows: Keys, units: Units | None, columns: Sequence[CodedColumn], datasets: int
+    ) -> _ExchangedRecords:
+        """Find the records, or the whole units, that share their kept values with others."""
+        if units is None:
+            chosen = _shared_records(kept, rows, columns, datasets)
+            return cls(chosen, distinct_codes(kept[chosen]).codes.astype(np.int64))
+        keys = unit_keys(kept, units)
+        order = np.lexsort((unit_keys(rows, units), keys))
+        shared = order[distinct_codes(keys[order]).repeats > 1]
+        most = max(2, MOST_CELLS // max(1, len(columns) * datasets))
+        shared = shared[: max(2, int(np.searchsorted(np.cumsum(units.sizes[shared]), most, side="right")))]
+        # a class of which one unit is left has nobody to exchange with
+        shared = shared[distinct_codes(keys[shared]).repeats > 1]
+        # Members stand for each other in the order of their kept values, and within these of all values.
+        by_values = Units(units.unit_of, np.lexsort((rows, kept, units.unit_of)))
+        sizes = units.sizes[shared]
+        return cls(
+            by_values.records_of(shared),
+            distinct_codes(keys[shared]).codes.astype(np.int64),
+            np.cumsum(sizes) - sizes,
+        )
+
+    def exchange_at_random(self, rng: np.random.Generator) -> Integers:
+        """Return for each record the place of the record whose row it is given, (k,)."""
+        order = np.argsort(self.classes + rng.random(len(self.classes)), kind="stable")
+        if self.starts is None:
+            return order
+        # all units of a class have as many records
+        sizes = np.diff(np.append(self.starts, len(self.records)))
+        return np.arange(len(self.records)) + np.repeat(self.starts[order] - self.starts, sizes)
+
+    def sum_by_unit(self, values: Floats) -> Floats:
+        """Return the sums over the records of each unit, (v,)."""
+        return values if self.starts is None else np.add.reduceat(values, self.starts)
+
+    def records_of(self, shown: Flags) -> Integers:
+        """Return the records of the marked units, ascending."""
+        if self.starts is not None:
+            shown = np.repeat(shown, np.diff(np.append(self.starts, len(self.records))))
+        return np.sort(self.records[shown])
+
+
+def exchange_rows(
+    columns: Sequence[CodedColumn], kept: Keys, rows: Keys, datasets: int, units: Units | None = None
+) -> ExchangeEvidence | None:
     """Test whether rows agree more with their own records than exchanged rows do.
 
     Returns None if no two records share kept values.
@@ -94,15 +157,17 @@ def exchange_rows(columns: Sequence[CodedColumn], kept: Keys, rows: Keys, datase
         Key of each record with all its values, (n,), for an order independent of the file.
     datasets : int
         Number of datasets to use.
+    units : Units, optional
+        Units of the records, which are exchanged and counted whole.
     """
-    chosen = _shared_records(kept, rows, columns, datasets)
+    exchanged = _ExchangedRecords.from_keys(kept, rows, units, columns, datasets)
+    chosen, n_people = exchanged.records, len(exchanged.classes)
     if not len(chosen):
         return None
     parts = [ComparedColumns(one.name, (at,), d) for d in range(datasets) for at, one in enumerate(columns)]
     if len(columns) > 1:
         every = tuple(range(len(columns)))
         parts += [ComparedColumns(", ".join(one.name for one in columns), every, d) for d in range(datasets)]
-    classes = distinct_codes(kept[chosen]).codes.astype(np.int64)
     weights = [_agreement_surprisal(one)[chosen] for one in columns]
 
     def agreement_flags(order: Integers) -> list[list[Flags]]:
@@ -117,14 +182,14 @@ def exchange_rows(columns: Sequence[CodedColumn], kept: Keys, rows: Keys, datase
     rng = np.random.default_rng(int.from_bytes(hashlib.blake2b(content.tobytes(), digest_size=16).digest(), "big"))
 
     def exchanged_order() -> Integers:
-        return np.argsort(classes + rng.random(len(classes)), kind="stable")
+        return exchanged.exchange_at_random(rng)
 
     own = agreement_flags(np.arange(len(chosen)))
     pilot = [agreement_totals(agreement_flags(exchanged_order())) for _ in range(PILOT_DRAWS)]
     means, deviations = np.mean(pilot, axis=0), np.std(pilot, axis=0)
     useful = deviations > ROUNDING
     if not useful.any():
-        return ExchangeEvidence(1.0, len(chosen), parts[0].label, 0, 0.0, np.zeros(0, dtype=np.int64))
+        return ExchangeEvidence(1.0, n_people, parts[0].label, 0, 0.0, np.zeros(0, dtype=np.int64))
 
     def standardised_scores(values: Floats) -> Floats:
         return np.asarray(((values - means) / np.where(useful, deviations, 1.0))[..., useful])
@@ -141,12 +206,13 @@ def exchange_rows(columns: Sequence[CodedColumn], kept: Keys, rows: Keys, datase
     def is_shown(flags: Sequence[Sequence[Flags]]) -> Flags:
         # Of several columns a person counts whose row has more than half of the surprise of all their values.
         agreed = np.sum([weights[at] * flags[best.dataset][at] for at in best.columns], axis=0)
-        return np.asarray(agreed > np.sum([weights[at] for at in best.columns], axis=0) / 2)
+        whole = np.sum([weights[at] for at in best.columns], axis=0)
+        return np.asarray(exchanged.sum_by_unit(agreed) > exchanged.sum_by_unit(whole) / 2)
 
     shown = is_shown(own)
     by_chance = np.mean([is_shown(agreement_flags(exchanged_order())) for _ in range(PILOT_DRAWS)], axis=0)
-    records = np.sort(chosen[shown & (by_chance < 0.5)])
-    return ExchangeEvidence(test.p, len(chosen), best.label, int(shown.sum()), float(by_chance.sum()), records)
+    records = exchanged.records_of(shown & (by_chance < 0.5))
+    return ExchangeEvidence(test.p, n_people, best.label, int(shown.sum()), float(by_chance.sum()), records)
 
 
 def _shared_records(kept: Keys, rows: Keys, columns: Sequence[CodedColumn], datasets: int) -> Integers:

@@ -74,11 +74,17 @@ class RowCoincidenceTest:
     n_pairs: int = 0
 
 
-def compare_coincidences_with_pairs(what: str, kind: str, records: Integers, n_pairs: int) -> RowCoincidenceTest:
-    """Test coincidences (x,) against ``n_pairs`` rows that occur exactly twice in one of the tables."""
+def compare_coincidences_with_pairs(
+    what: str, kind: str, records: Integers, n_pairs: int, unit_of: Integers | None = None
+) -> RowCoincidenceTest:
+    """Test coincidences (x,) against ``n_pairs`` rows that occur exactly twice in one of the tables.
+
+    Of the records of a unit one counts, where ``unit_of`` (N,) numbers these.
+    """
     from scipy.stats import binom
 
-    found = len(records)
+    # Records of a household come together, by chance too: only its first is a toss of its own.
+    found = len(records) if unit_of is None else len(np.unique(unit_of[records]))
     p = float(binom.sf(found - 1, found + n_pairs, 0.5)) if found else 1.0
     least = 0.5 ** min(1000, found + n_pairs)
     return RowCoincidenceTest(
@@ -117,11 +123,11 @@ class SortedRows:
         return np.asarray(self.order[self.starts[self.counts == times]])
 
 
-def compare_whole_rows(what: str, own: Keys, released: Keys) -> RowCoincidenceTest:
+def compare_whole_rows(what: str, own: Keys, released: Keys, unit_of: Integers | None = None) -> RowCoincidenceTest:
     """Test the coincidences between all whole rows of the joint table (N,) and of a dataset (r,)."""
     ours, theirs = SortedRows.from_rows(own), SortedRows.from_rows(released)
     pairs = int((ours.counts == 2).sum()) + int((theirs.counts == 2).sum())
-    return compare_coincidences_with_pairs(what, WHOLE, _find_coincidences(ours, theirs), pairs)
+    return compare_coincidences_with_pairs(what, WHOLE, _find_coincidences(ours, theirs), pairs, unit_of)
 
 
 def _find_coincidences(ours: SortedRows, theirs: SortedRows) -> Integers:
@@ -131,7 +137,13 @@ def _find_coincidences(ours: SortedRows, theirs: SortedRows) -> Integers:
 
 
 def scan_rarest_rows(
-    what: str, kind: str, own: SortedRows, released: SortedRows, surprise: Floats, released_surprise: Floats
+    what: str,
+    kind: str,
+    own: SortedRows,
+    released: SortedRows,
+    surprise: Floats,
+    released_surprise: Floats,
+    unit_of: Integers | None = None,
 ) -> RowCoincidenceTest:
     """Test the coincidences between rows of the joint table (N,) and of a dataset (r,), the rarest rows first.
 
@@ -141,8 +153,13 @@ def scan_rarest_rows(
         The N rows of the joint table and the r rows of the dataset.
     surprise, released_surprise : Floats
         Surprisal of each row, which must be a function of its values, (N,) and (r,).
+    unit_of : array of int, optional
+        Unit of each record, (N,): of the coincidences of a unit the rarest counts.
     """
     alone = _find_coincidences(own, released)
+    if unit_of is not None:
+        alone = alone[np.argsort(-np.round(surprise[alone], 6), kind="stable")]
+        alone = alone[np.sort(np.unique(unit_of[alone], return_index=True)[1])]
     pairs = np.concatenate([surprise[own.rows_occurring(2)], released_surprise[released.rows_occurring(2)]])
     surprises = np.concatenate([surprise[alone], pairs])
     is_found = np.arange(len(surprises)) < len(alone)
@@ -198,10 +215,12 @@ def _binomial_tails() -> NDArray[np.float64]:
     return np.asarray(binom.sf(np.arange(n + 1)[None, :] - 1, np.arange(1, n + 1)[:, None], 0.5))
 
 
-def find_repeated_rows(what: str, own: SortedRows, released: SortedRows) -> list[RowCoincidenceTest]:
+def find_repeated_rows(
+    what: str, own: SortedRows, released: SortedRows, unit_of: Integers | None = None
+) -> list[RowCoincidenceTest]:
     """Test whether rows that a dataset repeats occur once in the joint table too often.
 
-    There is one test for each of ``REPEATS``.
+    There is one test for each of ``REPEATS``. Of the records of a unit one counts.
     """
     from scipy.stats import binom
 
@@ -214,7 +233,8 @@ def find_repeated_rows(what: str, own: SortedRows, released: SortedRows) -> list
         if not len(met):
             continue
         records = np.sort(own.order[own.starts[sorted_search(own.keys, met)]])
-        p = float(binom.sf(len(met) - 1, len(repeated), 1 / np.e))
+        n_met = len(met) if unit_of is None else len(np.unique(unit_of[records]))
+        p = float(binom.sf(n_met - 1, len(repeated), 1 / np.e))
         chance = f"{count_noun(len(repeated), 'row')} {agreeing_word(len(repeated), 'is', 'are')} repeated so, and rows that do not depend on the data meet exactly one person with probability .37 at most"
         tests.append(
             RowCoincidenceTest(
@@ -229,6 +249,7 @@ def find_whole_rows(
     columns: Sequence[JointColumn],
     coded: Sequence[CodedColumn],
     respelled: Mapping[str, Sequence[JointColumn]] | None = None,
+    unit_of: Integers | None = None,
 ) -> list[RowCoincidenceTest]:
     """Test rows in all columns: equal, repeated, nearly equal, and with other names or units.
 
@@ -238,6 +259,8 @@ def find_whole_rows(
         Their codes by value.
     respelled : mapping of str to sequences of JointColumn, optional
         The columns with names, units and positions restored to those of the data, by what was restored.
+    unit_of : array of int, optional
+        Unit of each record, (N,), where several records describe one.
     """
     names = tuple(one.name for one in columns)
     surprise = record_surprisal(coded)
@@ -249,18 +272,20 @@ def find_whole_rows(
     for at in range(len(columns[0].released)):
         theirs = released_row_surprisal(coded, at)
         released = SortedRows.from_rows(row_keys({one.name: one.released[at] for one in columns}, names))
-        tests.append(scan_rarest_rows("all columns", WHOLE, own, released, surprise, theirs))
-        tests += find_repeated_rows("all columns", own, released)
+        tests.append(scan_rarest_rows("all columns", WHOLE, own, released, surprise, theirs, unit_of))
+        tests += find_repeated_rows("all columns", own, released, unit_of)
         for how, (some, codes) in written.items():
             rows = SortedRows.from_rows(row_keys({one.name: one.released[at] for one in some}, names))
             tests.append(
-                scan_rarest_rows(f"all columns, {how}", NEAR, own, rows, surprise, released_row_surprisal(codes, at))
+                scan_rarest_rows(
+                    f"all columns, {how}", NEAR, own, rows, surprise, released_row_surprisal(codes, at), unit_of
+                )
             )
         if len(own.order) > MANY or all(one.rank_shares is None for one in coded):
             continue
         ours, made = (SortedRows.from_rows(row_keys(cells, names)) for cells in _binned_cells(columns, coded, at))
         what = "all columns, with numbers to a tenth of their distribution"
-        tests.append(scan_rarest_rows(what, NEAR, ours, made, surprise, theirs))
+        tests.append(scan_rarest_rows(what, NEAR, ours, made, surprise, theirs, unit_of))
     return tests
 
 

@@ -22,7 +22,8 @@ from ..data.microdata import Microdata
 from ..data.recoding import recode_data
 from ..data.recoding_rules import RecodeRule
 from ..data.schema import Kind
-from .cells import Keys, cell_keys, count_occurrences, distinct_key_counts, row_keys
+from ..data.units import Units
+from .cells import Keys, cell_keys, count_occurrences, count_sharing, distinct_key_counts, row_keys, unit_keys
 from .kept_column_limits import KeptColumnLimits
 
 DAYS = {7: "a week", 31: "a month", 91: "a quarter", 365: "a year", 1826: "5 years", 3652: "10 years", 7305: "20 years"}
@@ -47,16 +48,31 @@ _ChangeRank = tuple[float, int, float, str, int]
 class CombinationSizes:
     """Class sizes of the records by their combination of some columns.
 
-    sizes: number of records with the same combination, including the record, (n,)
+    sizes: number of records with the same combination, including the record, or of units, (n,)
     """
 
     sizes: Integers
 
     @classmethod
-    def from_cells(cls, cells: Mapping[str, Keys], names: Sequence[str], records: int) -> CombinationSizes:
-        """Count the combinations of the named columns; without columns all records form one class."""
-        rows = row_keys(cells, names, records)
-        return cls(count_occurrences(rows, rows))
+    def from_cells(
+        cls, cells: Mapping[str, Keys], names: Sequence[str], records: int, units: Units | None = None
+    ) -> CombinationSizes:
+        """Count the combinations of the named columns; without columns all records form one class.
+
+        Where several records describe a unit, units with a combination are counted.
+        """
+        return cls(count_sharing(row_keys(cells, names, records), units))
+
+    @classmethod
+    def from_cells_of_units(cls, cells: Mapping[str, Keys], names: Sequence[str], units: Units) -> CombinationSizes:
+        """Count combinations by which a record is found alone or with its unit, the smaller of both.
+
+        An intruder who knows the columns of all records of a unit, and sees which rows belong together, finds the units
+        that have the same records.
+        """
+        alone = cls.from_cells(cells, names, len(units.unit_of), units)
+        keys = unit_keys(row_keys(cells, names, len(units.unit_of)), units)
+        return cls(np.minimum(alone.sizes, count_occurrences(keys, keys)[units.unit_of]))
 
     def records_below(self, smallest_class: int) -> Integers:
         """Return the records in classes of fewer than ``smallest_class`` records."""

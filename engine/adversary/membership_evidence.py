@@ -51,6 +51,7 @@ class MembershipProbe:
     eligible: rows that it could find, including the hits, (e,); None if all rows count
     shows_copies: whether it finds every eligible person whose record is copied whole
     weight: weight among the probes; must not depend on the labels
+    whole_units: whether each row stands for all records of its unit, of which no other is listed
     """
 
     who: str
@@ -59,11 +60,12 @@ class MembershipProbe:
     eligible: Integers | None = None
     shows_copies: bool = False
     weight: float = 1.0
+    whole_units: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class ProbeCounts:
-    """Numbers of members and hold-out people that a probe finds and could find.
+    """Numbers of members and hold-out people that a probe finds and could find; of units where these are exchanged.
 
     who, what: whom it searches for and how, in words
     n_members: number of members found
@@ -71,7 +73,7 @@ class ProbeCounts:
     n_controls: number of hold-out people found
     n_eligible_controls: number of hold-out people that could be found
     score: standardised number of members among those found
-    records: rows of the members found, ascending, (n_members,)
+    records: rows of the members found, ascending, (n_members,) where no units are counted
     """
 
     who: str
@@ -160,7 +162,8 @@ def weigh_evidence(
     level : float
         Significance level, for the number of detectable people.
     units : array of int, optional
-        Unit of each record, (N,), if whole units were held out.
+        Unit of each record, (N,), if whole units were held out. Units are then permuted and counted in place of
+        records.
     rows : RowEvidence, optional
         Evidence without the labels, which weights the level.
 
@@ -250,15 +253,32 @@ def _log_ratio_sum(scores: Floats, weights: Floats | None = None) -> Floats:
 
 def _count_strongest(matrix: ProbeMatrix, at: int) -> ProbeCounts:
     """Count the people whom the probe at a position finds."""
-    return count_probe(matrix.looks[at], matrix.members, matrix.records, float(matrix.observed[at]))
+    return count_probe(matrix.looks[at], matrix.members, matrix.records, float(matrix.observed[at]), matrix.item_of)
 
 
-def count_probe(probe: MembershipProbe, members: int, records: int, score: float = 0.0) -> ProbeCounts:
-    """Count the members and hold-out people whom a probe finds."""
+def count_probe(
+    probe: MembershipProbe, members: int, records: int, score: float = 0.0, unit_of: Integers | None = None
+) -> ProbeCounts:
+    """Count the members and hold-out people whom a probe finds; units, numbered from 0, where these are given (N,)."""
     could = np.arange(records) if probe.eligible is None else probe.eligible
+    if unit_of is not None:
+        return _count_units(probe, could, members, unit_of, score)
     of_members, found = int((could < members).sum()), np.sort(probe.hits[probe.hits < members])
     controls = len(probe.hits) - len(found)
     return ProbeCounts(probe.who, probe.what, len(found), of_members, controls, len(could) - of_members, score, found)
+
+
+def _count_units(probe: MembershipProbe, could: Integers, members: int, unit_of: Integers, score: float) -> ProbeCounts:
+    """Count the units of members and of hold-out people of which a probe finds a record; ``could`` are the eligible rows."""
+    is_member = np.zeros(int(unit_of.max(initial=-1)) + 1, dtype=np.bool_)
+    is_member[unit_of[:members]] = True
+    found, eligible = (np.unique(unit_of[rows]) for rows in (probe.hits, could))
+    own = found[is_member[found]]
+    records = np.flatnonzero(np.isin(unit_of, own)) if probe.whole_units else np.sort(probe.hits[probe.hits < members])
+    of_members = int(is_member[eligible].sum())
+    return ProbeCounts(
+        probe.who, probe.what, len(own), of_members, len(found) - len(own), len(eligible) - of_members, score, records
+    )
 
 
 def _count_combined(looks: Sequence[MembershipProbe], matrix: ProbeMatrix) -> ProbeCounts:
@@ -267,7 +287,9 @@ def _count_combined(looks: Sequence[MembershipProbe], matrix: ProbeMatrix) -> Pr
     could = [look.eligible for look in looks]
     known = [one for one in could if one is not None]
     eligible = np.unique(np.concatenate(known)) if len(known) == len(could) else None
-    return count_probe(MembershipProbe(ALL_PEOPLE, "", hits, eligible), matrix.members, matrix.records)
+    whole = matrix.item_of is not None and all(look.whole_units for look in looks)
+    probe = MembershipProbe(ALL_PEOPLE, "", hits, eligible, whole_units=whole)
+    return count_probe(probe, matrix.members, matrix.records, unit_of=matrix.item_of)
 
 
 def _fewest_detectable(
@@ -277,9 +299,9 @@ def _fewest_detectable(
     kept = {_content_key(look): at for at, look in enumerate(matrix.looks)}
     different = {_content_key(_with_useful_eligible(look)): look for look in looks if look.shows_copies}
     chance = matrix.member_items / max(1, matrix.items)
-    found = np.array([len(look.hits) for look in different.values()], dtype=np.float64)
+    found = np.array([matrix.count_items(look.hits) for look in different.values()], dtype=np.float64)
     could = np.array(
-        [matrix.records if look.eligible is None else len(look.eligible) for look in different.values()],
+        [matrix.items if look.eligible is None else matrix.count_items(look.eligible) for look in different.values()],
         dtype=np.float64,
     )
     # A probe that found no one is not in the matrix; its score is that of the copies alone.
@@ -297,7 +319,7 @@ def _fewest_detectable(
     def statistics_with_copies(copied: int, members_among: Floats) -> Floats:
         """Return the statistics with ``copied`` copied people, of whom ``members_among`` (draws,) are members."""
         # A copy adds the member to each probe that shows copies and could find the member.
-        added = np.maximum(could - found, 0) / matrix.records
+        added = np.maximum(could - found, 0) / matrix.items
         total = np.maximum(found + copied * added, ROUNDING)
         beyond = (members_among - copied * chance)[:, None] * added
         scores = (noise * np.sqrt(found) * spread + beyond) / (np.sqrt(total) * spread)
@@ -306,8 +328,8 @@ def _fewest_detectable(
     def power_with_copies(copied: int) -> float:
         """Return the share of draws in which ``copied`` copied members are significant."""
         # Copies are found by many looks at once, so that permuted statistics vary more than those of an honest release.
-        by_chance = rng.hypergeometric(copied, matrix.records - copied, matrix.members, len(noise)).astype(np.float64)
-        critical = np.quantile(statistics_with_copies(copied, by_chance), 1 - level, method="higher")
+        by_chance = rng.hypergeometric(copied, matrix.items - copied, matrix.member_items, len(noise))
+        critical = np.quantile(statistics_with_copies(copied, by_chance.astype(np.float64)), 1 - level, method="higher")
         return float((statistics_with_copies(copied, np.full(len(noise), float(copied))) > critical).mean())
 
     if not different:
@@ -315,7 +337,7 @@ def _fewest_detectable(
     low, high = 0, 1
     while power_with_copies(high) < POWER:
         low, high = high, 2 * high
-        if high > matrix.members:
+        if high > matrix.member_items:
             return None
     while high - low > 1:
         middle = (low + high) // 2
@@ -342,6 +364,7 @@ class ProbeMatrix:
     weights: weight of an item of each group in each probe, (probes, groups)
     sizes: number of items in each group, which the same probes find, (groups,); the first group is found by none
     observed: scores of the probes under the true labels, (probes,)
+    item_of: item of each record, from 0, (N,), where items are units; None where they are records
     """
 
     def __init__(
@@ -353,6 +376,7 @@ class ProbeMatrix:
         # Labels that differ within a unit show that rows were held out one by one: then rows are what may be exchanged.
         if item_of is not None and np.isin(item_of[members:], item_of[:members]).any():
             item_of = None
+        self.item_of = item_of
         self.items = records if item_of is None else int(item_of.max()) + 1
         self.member_items = members if item_of is None else len(np.unique(item_of[:members]))
         looks = _in_canonical_order([_with_useful_eligible(one) for one in looks], records)
@@ -404,7 +428,8 @@ class ProbeMatrix:
         limited = [
             (at, len(look.eligible), len(look.hits))
             for at, look in enumerate(self.looks)
-            if look.eligible is not None and item_of is None
+            # Weights of several records of a unit add up, so that they are not those of so many equal items.
+            if look.eligible is not None and (item_of is None or look.whole_units)
         ]
         self._limited = np.array([at for at, _, _ in limited], dtype=np.int64)
         self._could, self._found = (np.array([one[part] for one in limited], dtype=np.float64) for part in (1, 2))
@@ -413,6 +438,10 @@ class ProbeMatrix:
         member_items = np.arange(self.members) if item_of is None else np.unique(item_of[: self.members])
         counts = np.bincount(group_of[member_items], minlength=len(self.sizes))
         self.observed = self.standardised_scores(counts[None, :])[0]
+
+    def count_items(self, records: Integers) -> int:
+        """Return the number of items of distinct records (k,)."""
+        return len(records) if self.item_of is None else len(np.unique(self.item_of[records]))
 
     def standardised_scores(self, counts: Integers) -> Floats:
         """Return the standardised scores of the probes, (draws, probes).

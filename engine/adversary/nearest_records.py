@@ -351,6 +351,7 @@ class LevelGroupSearch:
     ascending: first number of the sorted members, (m,)
     group: combination of levels of each record, (n,)
     edges: first and end position of each group among the members
+    unit_of: unit of each record, whose other records are not searched, (n,); None where each record is one
     """
 
     columns: Sequence[tuple[Floats, bool]]
@@ -359,10 +360,15 @@ class LevelGroupSearch:
     ascending: Floats
     group: Integers
     edges: Integers
+    unit_of: Integers | None = None
 
     @classmethod
     def from_columns(
-        cls, columns: Sequence[tuple[Floats, bool]], records: int, searched: int | None = None
+        cls,
+        columns: Sequence[tuple[Floats, bool]],
+        records: int,
+        searched: int | None = None,
+        unit_of: Integers | None = None,
     ) -> LevelGroupSearch:
         """Create the search among the first ``searched`` of ``records`` records, by default among all."""
         groups = distinct_rows((values for values, has_levels in columns if has_levels), records)
@@ -371,10 +377,10 @@ class LevelGroupSearch:
         members = sort_order(first[few])
         members = members[sort_order(group[members])]
         edges = np.append(0, np.cumsum(np.bincount(group[few], minlength=len(groups))))
-        return cls(columns, members, first, first[members], group, edges)
+        return cls(columns, members, first, first[members], group, edges, unit_of)
 
     def nearest_records(self, i: int) -> Integers:
-        """Return the members other than record ``i`` that are nearest to it, ascending."""
+        """Return the members other than record ``i``, and those of its unit, that are nearest to it, ascending."""
         start, end = self.edges[self.group[i]], self.edges[self.group[i] + 1]
         ascending = self.ascending[start:end]
         at = start + np.searchsorted(ascending, self.first[i])
@@ -391,7 +397,7 @@ class LevelGroupSearch:
         return np.asarray(some[distance == distance.min()])
 
     def _distances_from(self, i: int, others: Integers) -> NDArray[np.float32]:
-        """Return the distances of records (k,) from record ``i``, (k,), infinite for the record itself."""
+        """Return the distances of records (k,) from record ``i``, (k,), infinite for the record itself and its unit."""
         distance, gap = np.zeros(len(others), dtype=np.float32), np.empty(len(others))
         for values, has_levels in self.columns:
             # Missing numbers have a rank of their own, before all others.
@@ -399,4 +405,6 @@ class LevelGroupSearch:
                 values[i : i + 1], values[others], gap, has_levels=has_levels, most=1.0, may_be_missing=False
             )
         distance[others == i] = np.inf
+        if self.unit_of is not None:
+            distance[self.unit_of[others] == self.unit_of[i]] = np.inf
         return distance

@@ -15,7 +15,7 @@ import numpy as np
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..data.sorting import sort_order
-from .cells import Keys
+from .cells import Keys, break_ties_by_unit
 from .coded import midrank_shares
 from .nearest_records import LevelGroupSearch
 
@@ -48,19 +48,22 @@ def nearest_neighbour_pairs(
 ) -> NeighbourPairs:
     """Pair at most 500 records, of ``among`` if given, each with up to 5 nearest others.
 
-    The distance is 1 for each differing level plus the difference of rank shares for each number (Gower 1971).
+    The distance is 1 for each differing level plus the difference of rank shares for each number (Gower 1971). Where
+    several records describe a unit, a pair is of two units.
     """
-    order = sort_order(rows)
+    # A housemate is no other person: what both have in common is released of one for the other.
+    units = data.units
+    order = sort_order(rows if units is None else break_ties_by_unit(rows, units))
     # By row key, so that shuffling the table changes nothing.
     chosen = order if among is None else order[np.isin(order, among)]
     if len(chosen) > MOST_RECORDS:
         chosen = chosen[np.linspace(0, len(chosen) - 1, MOST_RECORDS).astype(np.int64)]
-    if len(data) < 2 or not len(chosen):
+    if len(data) < 2 or not len(chosen) or (units is not None and len(units) < 2):
         return NeighbourPairs(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0), 0)
     columns = [(_comparable_values(data, name)[order], data.schema[name].kind.has_levels) for name in names]
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
-    search = LevelGroupSearch.from_columns(columns, len(order))
+    search = LevelGroupSearch.from_columns(columns, len(order), unit_of=None if units is None else units.unit_of[order])
     own: list[Integers] = []
     other: list[Integers] = []
     weight: list[Floats] = []

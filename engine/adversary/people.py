@@ -121,7 +121,7 @@ def mark_cells(cells: Mapping[str, Keys], names: Sequence[str]) -> dict[str, Key
     }
 
 
-def _sum_cells(cells: Mapping[str, Keys], names: Sequence[str]) -> Keys:
+def sum_cells(cells: Mapping[str, Keys], names: Sequence[str]) -> Keys:
     """Return the row keys of the named columns, (n,)."""
     total = cells[names[0]].copy()
     for name in names[1:]:
@@ -153,6 +153,7 @@ def find_people_in_release(
     subsets: Sequence[ColumnSet],
     order: Integers,
     groups: Sequence[LevelGroup] = (),
+    unit_of: Integers | None = None,
 ) -> PeopleInRelease:
     """Find the unique people whose values occur in the datasets, for each set of columns.
 
@@ -166,25 +167,29 @@ def find_people_in_release(
         Records of the joint table, the rarest first, (N,).
     groups : sequence of LevelGroup
         Groups that are examined separately, in all columns.
+    unit_of : array of int, optional
+        Unit of each record, (N,), where several records describe one.
     """
     layers = rarity_strata(len(order))
     own = {name: cells[order] for name, cells in own.items()}  # records stand by rarity: a stratum is the first of them
 
     def compare_on(subset: ColumnSet) -> PeopleInRelease:
         """Return the probes and tests of one set of columns."""
-        rows = SortedRows.from_rows(_sum_cells(own, subset.names))
+        rows = SortedRows.from_rows(sum_cells(own, subset.names))
         lone, keys, pairs = rows.rows_occurring(1), rows.keys[rows.counts == 1], int((rows.counts == 2).sum())
         if not len(lone):
             return PeopleInRelease((), ())
         times, tests = list[Integers](), list[RowCoincidenceTest]()
         for cells in releases:
-            held, counts = distinct_key_counts(_sum_cells(cells, subset.names))
+            held, counts = distinct_key_counts(sum_cells(cells, subset.names))
             times.append(look_up_counts(held, counts, keys))
             # Whole rows are tested by themselves.
             if len(subset.names) < len(own):
                 found = order[lone[times[-1] == 1]]
                 tests.append(
-                    compare_coincidences_with_pairs(subset.label, SOME_COLUMNS, found, pairs + int((counts == 2).sum()))
+                    compare_coincidences_with_pairs(
+                        subset.label, SOME_COLUMNS, found, pairs + int((counts == 2).sum()), unit_of
+                    )
                 )
         looks = _column_set_probes(subset.label, layers, lone, times, order)
         if len(subset.names) == len(own):

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal
 
 from ..errors import BadInput, near_miss_hint
+from ..wording import unit_noun
 from .conditions import RecordConstraint
 from .date_forms import DateForm, is_program_format
 from .declaration import Param, Section, declared_params, field_texts, join_place
@@ -360,6 +361,11 @@ class Schema:
     def unit(self) -> str | None:
         """Return the name of the variable that numbers the units; None where every record is a unit."""
         return next(iter(self.names_by_role(Role.UNIT)), None)
+
+    @property
+    def unit_noun(self) -> str:
+        """Return what the units are, in the plural, by the title or the name of the variable that numbers them."""
+        return "" if self.unit is None else unit_noun(self[self.unit].title or self.unit)
 
     @property
     def unit_level(self) -> tuple[str, ...]:

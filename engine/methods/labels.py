@@ -245,6 +245,8 @@ def _setting_text(name: str, value: object, row: LabelledNumber | None = None) -
         return f"with {format_setting(value)}"
     if name in ("level", "condition"):
         return f"{'value' if name == 'level' else 'given'} {format_setting(value)}"
+    if name == "of" and value == "units":
+        return "whole units"
     if name == "of" and row is not None:
         return f"of {measure_name(f'{_method_key(row)}.{value}')}"
     return f"{_key_as_words(name, capital=False)} {format_setting(value)}"

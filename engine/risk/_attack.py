@@ -28,9 +28,9 @@ from typing import Any
 
 import numpy as np
 
-from ..adversary.permuted import exact_p_value
+from ..adversary.permuted import UnitsOfBoth, exact_p_value
 from ..adversary.power import detectable_excess, detectable_excess_from_error
-from ..data.arrays import Floats
+from ..data.arrays import Floats, Integers
 from ..data.intervals import AT_MOST_ONE, NON_NEGATIVE, SHARE, Range
 from ..data.provenance import ReleaseProvenance
 from ..methods.drafting import OURS, Case, OfferedLimit
@@ -257,11 +257,24 @@ class SuccessRate:
     successes: number of right guesses, a sum of probabilities if ties are broken at random
     guesses: number of guesses
     scale: factor of the share if only one in ``scale`` successes can be observed
+    design_effect: factor of the variance where guesses about records of one unit go together, at least 1
     """
 
     successes: float
     guesses: int
     scale: float = 1.0
+    design_effect: float = 1.0
+
+    @classmethod
+    def from_chances(cls, chances: Floats, unit_of: Integers | None = None) -> SuccessRate:
+        """Create it from the probability of a right guess about each record, (n,), with their units where there are any."""
+        effect = 1.0 if unit_of is None else design_effect(chances, unit_of)
+        return cls(float(np.sum(chances)), len(chances), design_effect=effect)
+
+    @property
+    def independent_guesses(self) -> float:
+        """Return the number of independent guesses that would be as sure."""
+        return self.guesses / self.design_effect
 
     @property
     def value(self) -> float:
@@ -271,8 +284,22 @@ class SuccessRate:
     @property
     def interval(self) -> tuple[float, float]:
         """Return Wilson's 95 % interval of the success rate (Brown, Cai & DasGupta 2001)."""
-        low, high = score_interval(self.successes / self.guesses, self.guesses)
+        low, high = score_interval(self.successes / self.guesses, self.independent_guesses)
         return min(self.value, max(0.0, self.scale * low)), max(self.value, min(1.0, self.scale * high))
+
+
+def design_effect(values: Floats, unit_of: Integers) -> float:
+    """Return the variance of the mean of values (n,) in units (n,) relative to that of independent values, at least 1.
+
+    Without any variation the records of a unit count as one.
+    """
+    n, units = len(values), np.unique(unit_of, return_inverse=True)[1]
+    if not n:
+        return 1.0
+    apart = values - values.mean()
+    alone = float(np.square(apart).sum())
+    together = float(np.square(np.bincount(units, weights=apart)).sum())
+    return max(1.0, together / alone) if alone > 1e-12 else n / (int(units.max()) + 1)
 
 
 def residual_risk(attack: float, control: float) -> float:
@@ -286,7 +313,7 @@ def residual_interval(attack: SuccessRate, control: SuccessRate) -> tuple[float,
     (p_low, p_high), (q_low, q_high) = (tuple(1 - end for end in reversed(rate.interval)) for rate in (attack, control))
     # A scaled rate's interval can reach 1, which would leave the ratio without a limit: one failure more than all
     # guesses is the least that is taken.
-    q_low = min(q, max(q_low, 1 / (control.guesses + 1)))
+    q_low = min(q, max(q_low, 1 / (control.independent_guesses + 1)))
     # Limits of the ratio 1 - R = (1 - a) / (1 - c) from Wilson limits of both rates (MOVER: Donner & Zou 2012,
     # Statistical Methods in Medical Research 21(4), eq. 9).
     under = (p * q) ** 2 - p_low * q_high * (2 * p - p_low) * (2 * q - q_high)
@@ -313,10 +340,12 @@ class AddedSuccess:
     reach: tuple[float, float] | None = None
 
     @classmethod
-    def from_differences(cls, own: Floats, others: Floats, rng: np.random.Generator) -> AddedSuccess | None:
+    def from_differences(
+        cls, own: Floats, others: Floats, rng: np.random.Generator, units: UnitsOfBoth | None = None
+    ) -> AddedSuccess | None:
         """Create it from the change in each member's, (n,), and each control's, (c,), probability of a right guess.
 
-        Returns None without members or controls.
+        Returns None without members or controls. The spread is that of whole units where these are given.
         """
         if not len(own) or not len(others):
             return None
@@ -326,7 +355,10 @@ class AddedSuccess:
             (float(np.sum(np.sort((one - mean) ** 2))) + 1) / len(one) ** 2
             for one, mean in zip((own, others), means, strict=True)
         ]
-        return cls(means[0], means[1], math.sqrt(sum(variances)), exact_p_value(own, others, rng))
+        if units is not None:
+            sides = ((own, units.own), (others, units.others))
+            variances = [one * design_effect(*side) for one, side in zip(variances, sides, strict=True)]
+        return cls(means[0], means[1], math.sqrt(sum(variances)), exact_p_value(own, others, rng, units=units))
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,7 +422,7 @@ class AttackResult:
             why = reason or (NO_GUESS if not self.attack.guesses or not self.control.guesses else NOTHING_LEFT)
             return Estimate.not_computed("detectable_excess", why, target, **params)
         value = (
-            detectable_excess(self.control.value, self.attack.guesses, self.control.guesses)
+            detectable_excess(self.control.value, self.attack.independent_guesses, self.control.independent_guesses)
             # Dependent guesses bring limits, whose width gives the standard error.
             if self.limits is None
             else detectable_excess_from_error((self.limits[1] - self.limits[0]) / (2 * Z_95))

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..adversary.cells import cell_keys, row_keys
+from ..adversary.cells import cell_keys, row_keys, unit_keys
+from ..adversary.permuted import UnitsOfBoth
 from ..data.arrays import Booleans, Integers
 from ..data.microdata import Microdata
 
@@ -21,11 +22,54 @@ def order_by_values(data: Microdata, names: Iterable[str]) -> Integers:
     return np.asarray(np.lexsort([data.numbers(name) for name in keys]), dtype=np.int64)
 
 
+def number_units(data: Microdata) -> Integers | None:
+    """Return the number of each record's unit, (n,), in an order of the units' values; None where each record is one.
+
+    Neither the order of records nor the numbers of units in the file change it, but for units with equal values.
+    """
+    units = data.units
+    if units is None:
+        return None
+    names = data.schema.non_identifiers
+    order = np.argsort(unit_keys(row_keys(cell_keys(data, names), names, len(data)), units), kind="stable")
+    number = np.empty(len(units), dtype=np.int64)
+    number[order] = np.arange(len(units))
+    return np.asarray(number[units.unit_of])
+
+
+def units_of_both(data: Microdata, own: Integers, controls: Microdata, others: Integers) -> UnitsOfBoth | None:
+    """Return the units of some rows of the data and of some of the controls, as ``exact_p_value`` takes them.
+
+    None where each record is a unit, and where records of one are on both sides.
+    """
+    numbers = number_units(data), number_units(controls)
+    if numbers[0] is None and numbers[1] is None:
+        return None
+    name = data.schema.unit
+    assert name is not None
+    if set(data.frame[name].dropna().astype(str)) & set(controls.frame[name].dropna().astype(str)):
+        return None
+    of_data, of_controls = (
+        np.arange(len(table)) if number is None else number
+        for table, number in zip((data, controls), numbers, strict=True)
+    )
+    return UnitsOfBoth(of_data[own], of_controls[others])
+
+
 def draw_rows(data: Microdata, most: int, rng: np.random.Generator) -> Integers:
-    """Draw the rows of at most ``most`` random records, in the order of the records' values."""
+    """Draw the rows of at most ``most`` random records, in the order of the records' values.
+
+    Where several records describe a unit, all or none of it are drawn, at least one unit.
+    """
     order = order_by_values(data, data.schema.names)
     if len(order) <= most:
         return np.asarray(order, dtype=np.int64)
+    unit_of = number_units(data)
+    if unit_of is not None:
+        sizes = np.bincount(unit_of)
+        drawn = rng.permutation(len(sizes))
+        taken = max(1, int(np.searchsorted(np.cumsum(sizes[drawn]), most, side="right")))
+        return np.asarray(order[np.isin(unit_of[order], drawn[:taken])], dtype=np.int64)
     return np.asarray(order[np.sort(rng.choice(len(order), most, replace=False))], dtype=np.int64)
 
 
@@ -43,12 +87,26 @@ def independent_stream(rng: np.random.Generator, number: int = 0) -> np.random.G
 
 
 def draw_half_by_values(data: Microdata, rng: np.random.Generator) -> Booleans:
-    """Draw a random half of the records and return its mask, (n,), whatever the order of records and columns."""
+    """Draw a random half of the records and return its mask, (n,), whatever the order of records and columns.
+
+    Where several records describe a unit, it is a half of the units.
+    """
+    unit_of = number_units(data)
+    if unit_of is not None:
+        return np.asarray(draw_half(int(unit_of.max()) + 1, rng)[unit_of])
     names = data.schema.names
     order = np.argsort(row_keys(cell_keys(data, names), names), kind="stable")
     inside = np.zeros(len(data), dtype=np.bool_)
     inside[order] = draw_half(len(data), rng)
     return inside
+
+
+def draw_half_of_units(number: int, unit_of: Integers | None, rng: np.random.Generator) -> Booleans:
+    """Draw a random half of ``number`` items, or of their units (number,) where given, and return its mask."""
+    if unit_of is None:
+        return draw_half(number, rng)
+    units, place = np.unique(unit_of, return_inverse=True)
+    return np.asarray(draw_half(len(units), rng)[place])
 
 
 def draw_half(number: int, rng: np.random.Generator) -> Booleans:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..adversary.permuted import exact_p_value
+from ..adversary.permuted import UnitsOfBoth, exact_p_value
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import Microdata
 from ..data.rows import distinct_rows
@@ -32,7 +32,7 @@ from ._attack import (
     residual_output,
     residual_risk,
 )
-from ._attacked_records import draw_half
+from ._attacked_records import draw_half_of_units
 
 MAX_STRATEGIES = 16
 """Largest number of strategies that are tried."""
@@ -146,7 +146,9 @@ class CrossFittedChances:
     first_half: tuple[Booleans, Booleans]
 
 
-def cross_fit_strategies(own: Floats, controls: Floats, rng: np.random.Generator) -> CrossFittedChances:
+def cross_fit_strategies(
+    own: Floats, controls: Floats, rng: np.random.Generator, units: UnitsOfBoth | None = None
+) -> CrossFittedChances:
     """Return each person's probability of a right guess with the strategy that is best on the other half.
 
     Of equally good strategies the first is chosen. The first is also used if a group has fewer than two members.
@@ -155,11 +157,20 @@ def cross_fit_strategies(own: Floats, controls: Floats, rng: np.random.Generator
         own: probability of a right guess about each person by strategy, (s, q).
         controls: the same for control records, (s, c).
         rng: divides both into halves.
+        units: units of both, which stay whole.
     """
     if len(own) == 1 or min(own.shape[1], controls.shape[1]) < 2:
         everybody = np.ones(own.shape[1], dtype=np.bool_), np.ones(controls.shape[1], dtype=np.bool_)
         return CrossFittedChances(own[0], controls[0], (0, 0), everybody)
-    parts = [draw_half(values.shape[1], rng) for values in (own, controls)]
+    of_both = (None, None) if units is None else (units.own, units.others)
+    parts = [
+        draw_half_of_units(values.shape[1], unit_of, rng)
+        for values, unit_of in zip((own, controls), of_both, strict=True)
+    ]
+    # A side of one unit has an empty half.
+    if not all(0 < one.sum() < len(one) for one in parts):
+        everybody = np.ones(own.shape[1], dtype=np.bool_), np.ones(controls.shape[1], dtype=np.bool_)
+        return CrossFittedChances(own[0], controls[0], (0, 0), everybody)
     chosen = tuple(
         _best_strategy_index(own[:, inside[0]], controls[:, inside[1]]) for inside in (parts, [~one for one in parts])
     )
@@ -194,6 +205,7 @@ def largest_excess_estimates(
     without: tuple[Floats, Floats],
     target: str = "",
     params: Mapping[str, Any],
+    units: UnitsOfBoth | None = None,
 ) -> tuple[Estimate, Estimate]:
     """Return the estimates of ``largest_excess_outputs``.
 
@@ -206,25 +218,27 @@ def largest_excess_estimates(
         without: probabilities for people (q,) and controls (c,) without the release, with all known variables.
         target: guessed variable; empty for none.
         params: parameters of the estimates.
+        units: units of both, where several records describe one.
     """
-    best = cross_fit_strategies(own, controls, rng)
+    best = cross_fit_strategies(own, controls, rng, units)
+    of_own, of_controls = (None, None) if units is None else (units.own, units.others)
     result = AttackResult(
-        SuccessRate(float(np.sum(best.own)), len(best.own)),
+        SuccessRate.from_chances(best.own, of_own),
         None,
-        SuccessRate(float(np.sum(best.controls)), len(best.controls)),
-        p_value=exact_p_value(best.own, best.controls, rng),
+        SuccessRate.from_chances(best.controls, of_controls),
+        p_value=exact_p_value(best.own, best.controls, rng, units=units),
     )
     tried = f" ({len(own)} of {n_strategies:,} choices are tried)" if len(own) < n_strategies else ""
     excess = result.excess_estimate(target, _strategies_text(strategies, best) + tried, dict(params))
     # the strategy of which the release adds most may be another one than that of the largest excess
     stream = rng.spawn(1)[0]
-    gained = cross_fit_strategies(own - without[0], controls - without[1], stream)
+    gained = cross_fit_strategies(own - without[0], controls - without[1], stream, units)
     met = _chances_by_half(own, controls, gained.first_half, gained.chosen)
     added = AttackResult(
-        SuccessRate(float(np.sum(met[0])), len(met[0])),
+        SuccessRate.from_chances(met[0], of_own),
         None,
-        SuccessRate(float(np.sum(met[1])), len(met[1])),
-        added_success=AddedSuccess.from_differences(gained.own, gained.controls, stream),
+        SuccessRate.from_chances(met[1], of_controls),
+        added_success=AddedSuccess.from_differences(gained.own, gained.controls, stream, units),
     ).added_risk_estimate(target, _strategies_text(strategies, gained) + tried, dict(params))
     return replace(excess, measure=LARGEST_EXCESS), replace(added, measure=LARGEST_ADDED)
 

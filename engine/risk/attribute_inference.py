@@ -26,7 +26,7 @@ from typing import Annotated, Protocol, Self
 import numpy as np
 
 from ..adversary.nearest_records import NearestRecords
-from ..adversary.permuted import exact_p_value
+from ..adversary.permuted import UnitsOfBoth, exact_p_value
 from ..adversary.targets import BOTH_TARGET_KINDS, TargetKind, TargetKinds, VulnerableTargets, draw_vulnerable_rows
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.intervals import SHARE
@@ -54,8 +54,9 @@ from ._attack import (
     added_risk_limit,
     attack_outputs,
     combine_attacks,
+    design_effect,
 )
-from ._attacked_records import draw_half_by_values, draw_rows, independent_stream, select_rows
+from ._attacked_records import draw_half_by_values, draw_rows, independent_stream, select_rows, units_of_both
 from ._best_strategy import (
     is_every_subset_tried,
     kept_variables,
@@ -340,6 +341,7 @@ class _VariableAttack:
     strategies: sets of known variables that were tried, the full set first
     by_strategy: probabilities of a right guess at people, (s, q), and at controls, (s, c), with each strategy
     without_release: probabilities of a right guess without the release, (q,) and (c,)
+    units: units of both, where several records describe one
     """
 
     rows: Integers
@@ -350,6 +352,7 @@ class _VariableAttack:
     strategies: tuple[IntruderStrategy, ...]
     by_strategy: tuple[Floats, Floats]
     without_release: tuple[Floats, Floats]
+    units: UnitsOfBoth | None = None
 
     def estimates(
         self, name: str, share: float | None, remarks: list[str], params: Mapping[str, str], rng: np.random.Generator
@@ -361,8 +364,9 @@ class _VariableAttack:
         yield from largest_excess_estimates(
             *self.by_strategy, self.strategies, rng.spawn(1)[0],
             n_strategies=len(self.strategies), without=self.without_release, target=name, params=params,
+            units=self.units,
         )  # fmt: skip
-        learned = _success_rate(self.from_controls, every[0])
+        learned = _success_rate(self.from_controls, every[0], None if self.units is None else self.units.own)
         yield Estimate("from_controls", learned.value, name, *learned.interval, reason=words, params=params)
         if share is None:
             return
@@ -372,14 +376,22 @@ class _VariableAttack:
     def _result_of(self, own: Booleans, others: Booleans, rng: np.random.Generator) -> AttackResult:
         """Return the attack result for marked people, (q,), and controls, (c,)."""
         right, of_controls = self.training.right, self.control.right
-        rates = (_success_rate(right, own), _success_rate(self.constant, own), _success_rate(of_controls, others))
+        of_own, of_others = (None, None) if self.units is None else (self.units.own, self.units.others)
+        units = None if self.units is None else self.units.select(own, others)
+        rates = (
+            _success_rate(right, own, of_own),
+            _success_rate(self.constant, own, of_own),
+            _success_rate(of_controls, others, of_others),
+        )
         added = right - self.without_release[0], of_controls - self.without_release[1]
-        gain = AddedSuccess.from_differences(added[0][own], added[1][others], independent_stream(rng))
-        return AttackResult(*rates, p_value=exact_p_value(right[own], of_controls[others], rng), added_success=gain)
+        gain = AddedSuccess.from_differences(added[0][own], added[1][others], independent_stream(rng), units)
+        p_value = exact_p_value(right[own], of_controls[others], rng, units=units)
+        return AttackResult(*rates, p_value=p_value, added_success=gain)
 
 
-def _success_rate(right: Floats, chosen: Booleans) -> SuccessRate:
-    return SuccessRate(math.fsum(right[chosen]), int(np.count_nonzero(chosen)))
+def _success_rate(right: Floats, chosen: Booleans, unit_of: Integers | None) -> SuccessRate:
+    effect = 1.0 if unit_of is None else design_effect(right[chosen], unit_of[chosen])
+    return SuccessRate(math.fsum(right[chosen]), int(np.count_nonzero(chosen)), design_effect=effect)
 
 
 @dataclass(frozen=True, eq=False)
@@ -393,6 +405,7 @@ class _AttackTables:
     halves: the controls, divided at random into two tables
     of_half: half from which each training and each control record is guessed without the release; it does not contain
         the record
+    units: units of the attacked records, where several records describe one
     places: cached positions of the records in all known variables, by pair of tables
     nearest_records: cached nearest records, by pair of tables and set of known variables
     """
@@ -403,6 +416,7 @@ class _AttackTables:
     released: Microdata
     halves: tuple[Microdata, Microdata]
     of_half: tuple[Integers, Integers]
+    units: UnitsOfBoth | None
     places: dict[str, tuple[GowerDistance, Floats, Floats]] = field(default_factory=dict)
     nearest_records: dict[tuple[str, tuple[str, ...]], NearestRecords] = field(default_factory=dict)
 
@@ -420,7 +434,8 @@ class _AttackTables:
         first, members = draw_half_by_values(controls, rng), select_rows(data, own)
         halves = (select_rows(controls, np.flatnonzero(first)), select_rows(controls, np.flatnonzero(~first)))
         of_half = (draw_half_by_values(members, rng).astype(np.int64), first[others].astype(np.int64))
-        return cls(members, select_rows(controls, others), controls, released, halves, of_half)
+        units = units_of_both(data, own, controls, others)
+        return cls(members, select_rows(controls, others), controls, released, halves, of_half, units)
 
     def attack_variable(
         self, name: str, spec: AttributeInferenceSpec, strategies: tuple[IntruderStrategy, ...]
@@ -458,7 +473,7 @@ class _AttackTables:
 
         subsets = [choice.used for choice in strategies]  # all that is known first
         rows, by_training = guess_from("training", self.released, self.training, subsets)
-        by_control = guess_from("control", self.released, self.control, subsets)[1]
+        control_rows, by_control = guess_from("control", self.released, self.control, subsets)
         training, control = by_training[0], by_control[0]
         for found, whose in ((training, "record"), (control, "control record")):
             if not len(found.right):
@@ -492,8 +507,9 @@ class _AttackTables:
         except NotComputable:  # a half of few controls has no value of the variable
             without_release = np.zeros(len(rows)), np.zeros(len(control.right))
         return _VariableAttack(
-            rows, training, control, constant, without, strategies, (by_choice[0], by_choice[1]), without_release
-        )
+            rows, training, control, constant, without, strategies, (by_choice[0], by_choice[1]), without_release,
+            None if self.units is None else UnitsOfBoth(self.units.own[rows], self.units.others[control_rows]),
+        )  # fmt: skip
 
     def missing_value_remarks(self, name: str) -> Iterator[str]:
         """Yield for each table the number of records that lack the guessed number, in words."""

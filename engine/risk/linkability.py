@@ -51,7 +51,7 @@ from ._attack import (
     combine_attacks,
     limits_for_all_variables,
 )
-from ._attacked_records import draw_half_by_values, draw_rows, independent_stream, select_rows
+from ._attacked_records import draw_half_by_values, draw_rows, independent_stream, select_rows, units_of_both
 from ._best_strategy import kept_variables, largest_excess_estimates, largest_excess_outputs, subsets_to_try
 
 MAX_LINKED_BY_CHANCE = 0.01
@@ -370,7 +370,9 @@ def linkability(confidential: Microdata, released: Microdata, spec: LinkabilityS
             )
             for nearest in near
         ]
-        rates = [SuccessRate(float(np.sum(of_group[0])), of_group.shape[1]) for of_group in chances]
+        units = units_of_both(confidential, own, controls, others)
+        of_groups = (None, None) if units is None else (units.own, units.others)
+        rates = [SuccessRate.from_chances(of[0], unit_of) for of, unit_of in zip(chances, of_groups, strict=True)]
         side = independent_stream(rng)
         first = draw_half_by_values(controls, side)
         of_half = draw_half_by_values(select_rows(confidential, own), side), first[others]
@@ -381,8 +383,8 @@ def linkability(confidential: Microdata, released: Microdata, spec: LinkabilityS
         by_chance = SuccessRate(len(own) * _chance_link(k, len(released)), len(own))
         words = f"{count_noun(len(own), 'record')} and {len(others):,} controls are attacked"
         chance = rng.spawn(1)[0]
-        p_value = exact_p_value(chances[0][0], chances[1][0], chance)
-        gain = AddedSuccess.from_differences(chances[0][0] - without[0], chances[1][0] - without[1], side)
+        p_value = exact_p_value(chances[0][0], chances[1][0], chance, units=units)
+        gain = AddedSuccess.from_differences(chances[0][0] - without[0], chances[1][0] - without[1], side, units)
         result = AttackResult(rates[0], by_chance, rates[1], p_value=p_value, added_success=gain)
         found += result.estimates(reason=words, **params)
         strategies = [choices.strategies[at] for at in tried]
@@ -391,6 +393,6 @@ def linkability(confidential: Microdata, released: Microdata, spec: LinkabilityS
         stream = chance.spawn(1)[0]
         found += largest_excess_estimates(
             chances[0], chances[1], strategies, stream,
-            n_strategies=possible, without=(without[0], without[1]), params=params,
+            n_strategies=possible, without=(without[0], without[1]), params=params, units=units,
         )  # fmt: skip
     return Measure(tuple(found))

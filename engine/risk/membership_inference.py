@@ -14,6 +14,10 @@ people, records of the data and scored controls have the same distribution of sc
 reference alone; if it differs from 1/2, the controls differ from the data, and the attack says less than it seems to.
 The m datasets are scored jointly, as one release of m times as many records, and each alone. Values that are released
 unchanged are used too unless ``known`` leaves them out.
+
+Where several records describe a unit (a household, a person over waves), whole units are attacked, are the reference, and
+are permuted. Rows with ``of = "units"`` are of the same attack on units: their scores are the largest, the smallest and
+the sum of those of their records, and, where the release numbers units, how many of its units have the same records.
 """
 
 from __future__ import annotations
@@ -34,8 +38,10 @@ from ..adversary.calibration import (
     draw_first_half,
     evaluate_best_attacker,
     has_enough_people,
+    score_units,
 )
 from ..adversary.density import NeighbourDistances
+from ..adversary.permuted import UnitsOfBoth
 from ..adversary.power import detectable_family_area
 from ..adversary.targets import BOTH_TARGET_KINDS, TargetKinds, VulnerableTargets, draw_vulnerable_rows
 from ..data.arrays import Booleans, Floats, Integers
@@ -43,6 +49,7 @@ from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.rows import distinct_rows
 from ..data.schema import Schema
+from ..data.units import Units
 from ..errors import BadInput, NotComputable
 from ..methods.drafting import OURS, Case, DeclinedOffer, Offer, OfferedLimit, drafts
 from ..methods.intruder import Known
@@ -62,16 +69,21 @@ from ._attack import (
     AttackResult,
     SuccessRate,
     attack_outputs,
+    design_effect,
     limits_for_all_variables,
     planned_sizes,
 )
-from ._attacked_records import draw_rows, independent_stream, select_rows
+from ._attacked_records import draw_rows, independent_stream, number_units, select_rows, units_of_both
 
 REFERENCE_SHARE, FALSE_POSITIVES = 0.5, 0.01
 """Share of the controls in the reference, and default false positive rate among the scored ones."""
 MIN_SCORED_CONTROLS = 2 * FEWEST_OF_HALF
 """Fewest scored controls of which one may be taken for a record of the data; the family of attackers needs as many."""
 NO_LEAK = 0.5
+FAMILY_PREFIXES = {"random": "", "vulnerable": "vulnerable_"}
+"""Beginnings of the keys under which scores are stored, by kind of target."""
+OF_UNITS = {"of": "units"}
+"""Parameter of rows about whole units."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,24 +95,43 @@ class FamilyScores:
     score: scores from all datasets together and from each, (1 + m, q, K); (0, q, 0) if no control is left as a
         reference
     score_without_release: scores without the release, (q, K)
+    unit: number of each record's unit, (q,); None where each record is one
+    unit_score: scores of the units by the records that these have together, (1 + m, q, E), equal for records of a unit;
+        None where no dataset numbers units
     """
 
     number: Integers
     is_member: Booleans
     score: Floats
     score_without_release: Floats
+    unit: Integers | None = None
+    unit_score: Floats | None = None
 
     @classmethod
     def join_blocks(cls, parts: Sequence[FamilyScores]) -> FamilyScores:
         """Concatenate the scores of all blocks, sorted by number."""
         number = np.concatenate([part.number for part in parts])
         order = np.argsort(number)
+        units = [part.unit for part in parts if part.unit is not None]
+        of_units = [part.unit_score for part in parts if part.unit_score is not None]
         return cls(
             number[order],
             np.concatenate([part.is_member for part in parts])[order],
             np.concatenate([part.score for part in parts], axis=1)[:, order],
             np.concatenate([part.score_without_release for part in parts])[order],
+            np.concatenate(units)[order] if units else None,
+            np.concatenate(of_units, axis=1)[:, order] if of_units else None,
         )
+
+    def by_unit(self) -> FamilyScores:
+        """Return the scores of the units of the records, by ascending number of the unit."""
+        assert self.unit is not None
+        number, record = np.unique(self.unit, return_index=True)
+        scores = np.stack([score_units(one, self.unit) for one in self.score]) if len(self.score) else self.score
+        if len(scores) and self.unit_score is not None:
+            scores = np.concatenate([scores, self.unit_score[:, record]], axis=2)
+        without = score_units(self.score_without_release, self.unit)
+        return FamilyScores(number, self.is_member[record], scores, without)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +147,7 @@ class MembershipBlock:
         or the most vulnerable records and equally vulnerable controls ("vulnerable")
     drawn_halves: random halves of the variables that attackers of the family use, from ``draw_variable_halves``
     seed: seed of the random numbers of the joint evaluation of all blocks
+    unit: number of each record's unit, (q,); None where each record is one
     """
 
     number: Integers
@@ -126,6 +158,7 @@ class MembershipBlock:
     family_scores: Mapping[str, FamilyScores]
     drawn_halves: Booleans
     seed: int
+    unit: Integers | None = None
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all fields as arrays by the keys under which they are stored."""
@@ -145,15 +178,29 @@ class MembershipBlock:
                 "vulnerable_family": vulnerable.score,
                 "vulnerable_unreleased": vulnerable.score_without_release,
             }
+        if self.unit is not None:
+            arrays["unit"] = self.unit
+        for kind, prefix in FAMILY_PREFIXES.items():
+            found = self.family_scores.get(kind)
+            if found is not None and found.unit is not None:
+                arrays[f"{prefix}family_unit"] = found.unit
+            if found is not None and found.unit_score is not None:
+                arrays[f"{prefix}unit_score"] = found.unit_score
         return {**arrays, "halves": self.drawn_halves, "seed": np.asarray(self.seed)}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Create the block from stored arrays."""
-        keys = ("which", "training", "family", "unreleased")
         family_scores = {
-            kind: FamilyScores(*(arrays[f"{prefix}{key}"] for key in keys))
-            for kind, prefix in (("random", ""), ("vulnerable", "vulnerable_"))
+            kind: FamilyScores(
+                number=arrays[f"{prefix}which"],
+                is_member=arrays[f"{prefix}training"],
+                score=arrays[f"{prefix}family"],
+                score_without_release=arrays[f"{prefix}unreleased"],
+                unit=arrays.get(f"{prefix}family_unit"),
+                unit_score=arrays.get(f"{prefix}unit_score"),
+            )
+            for kind, prefix in FAMILY_PREFIXES.items()
             if f"{prefix}family" in arrays
         }
         return cls(
@@ -165,6 +212,7 @@ class MembershipBlock:
             family_scores=family_scores,
             drawn_halves=arrays["halves"],
             seed=int(arrays["seed"]),
+            unit=arrays.get("unit"),
         )
 
 
@@ -176,12 +224,14 @@ class _MembershipScores:
     is_member: whether the record is in the data, (q,)
     score: density scores from all datasets together and from each, (1 + m, q, 2)
     score_without_release: scores without the release, (q,)
+    unit: number of each record's unit, (q,); None where each record is one
     """
 
     row: Integers
     is_member: Booleans
     score: Floats
     score_without_release: Floats
+    unit: Integers | None
 
     @classmethod
     def from_blocks(cls, blocks: Sequence[MembershipBlock]) -> _MembershipScores:
@@ -191,7 +241,15 @@ class _MembershipScores:
             np.concatenate([block.is_member for block in blocks]),
             np.concatenate([block.score for block in blocks], axis=1),
             np.concatenate([block.score_without_release for block in blocks]),
+            None
+            if blocks[0].unit is None
+            else np.concatenate([block.unit for block in blocks if block.unit is not None]),
         )
+
+    @property
+    def units_of_both(self) -> UnitsOfBoth | None:
+        """Return the units of records and of controls; None where each record is one."""
+        return None if self.unit is None else UnitsOfBoth(self.unit[self.is_member], self.unit[~self.is_member])
 
     def score_ranks(self, dataset: int) -> Integers:
         """Return the ranks of the scores, equal for ties, (q,): from all datasets (0) or from one of them."""
@@ -234,12 +292,15 @@ def gather_blocks(
         if kind not in spec.people:
             continue
         people = FamilyScores.join_blocks([block.family_scores[kind] for block in blocks])
-        params = {} if kind == "random" else {"people": kind}
-        first = draw_first_half(people.is_member, rng)
-        base = area_without_release(people.score_without_release, people.is_member, first)
-        for at, estimates in enumerate(found):
-            scores = people.score[at : at + 1]
-            estimates.extend(_family_estimates(family, scores, people.is_member, first, spec, params, rng, base))
+        params: dict[str, str] = {} if kind == "random" else {"people": kind}
+        sides = [(people, family.names, params)]
+        if people.unit is not None:
+            sides.append((people.by_unit(), family.names_of_units, {**params, **OF_UNITS}))
+        for scored_people, names, settings in sides:
+            first = draw_first_half(scored_people.is_member, rng, scored_people.unit)
+            base = area_without_release(scored_people.score_without_release, scored_people.is_member, first)
+            for at, estimates in enumerate(found):
+                estimates.extend(_family_estimates(names, scored_people, at, first, spec, settings, rng, base))
     whole, *alone = (Measure(tuple(estimates)) for estimates in found)
     above = np.full(len(confidential), np.nan)
     controls, own = np.sort(ranks[0][~scored.is_member]), ranks[0][scored.is_member]
@@ -256,23 +317,37 @@ class _AttackedBlock:
     row: row of the record in the data or among the controls, (q,)
     is_member: whether the record is in the data, (q,)
     places: positions in the known variables, (q, d)
+    unit: number of each record's unit, (q,); None where each record is one
     """
 
     number: Integers
     row: Integers
     is_member: Booleans
     places: Floats
+    unit: Integers | None
 
 
 @dataclass(frozen=True, eq=False)
 class _MembershipAttack:
-    """Data and controls, with the positions of the released and reference records in the known variables."""
+    """Data and controls, with the positions of the released and reference records in the known variables.
+
+    data, controls: both tables
+    gower: distance in the known variables
+    released: positions of the records of each dataset, (r, d) each
+    reference: positions of the reference records, (c, d)
+    reference_rows: rows of these among the controls, (c,)
+    units: units of all records of the data and of all controls; None where each record is one
+    released_units: units of each dataset; None where its records are not numbered by unit
+    """
 
     data: Microdata
     controls: Microdata
     gower: GowerDistance
     released: tuple[Floats, ...]
     reference: Floats
+    reference_rows: Integers
+    units: UnitsOfBoth | None
+    released_units: tuple[Units | None, ...]
 
     @classmethod
     def from_tables(
@@ -283,7 +358,9 @@ class _MembershipAttack:
         outside = select_rows(data.controls, reference)
         # The intruder does not have the data, so distances are scaled by the release and the reference alone.
         gower = GowerDistance.from_tables([*releases, outside], sorted(spec.known))
-        return cls(data, data.controls, gower, tuple(map(gower.record_places, releases)), gower.record_places(outside))
+        places, units = tuple(map(gower.record_places, releases)), _joint_units(data)
+        of_releases = tuple(None if units is None else one.units for one in releases)
+        return cls(data, data.controls, gower, places, gower.record_places(outside), reference, units, of_releases)
 
     def attacked_block(self, own: Integers, controls: Integers, block: int, blocks: int) -> _AttackedBlock:
         """Return one block of the given records and controls, records first."""
@@ -295,7 +372,41 @@ class _MembershipAttack:
         # ``places`` lists the records of the data first.
         order = np.argsort(~training, kind="stable")
         which = np.arange(len(own) + len(controls))[mine]
-        return _AttackedBlock(which[order], rows[order], training[order], places)
+        rows, training = rows[order], training[order]
+        unit = None
+        if self.units is not None:
+            unit = np.concatenate([self.units.own[rows[training]], self.units.others[rows[~training]]])
+        return _AttackedBlock(which[order], rows, training, places, unit)
+
+    def score_whole_units(self, block: _AttackedBlock, reference: Integers, drawn_halves: Booleans) -> Floats | None:
+        """Score the units of a block by the records that they have together, (1 + m, q, E).
+
+        ``reference`` are rows of the controls. None where no dataset numbers units.
+        """
+        shown = [
+            (places, units)
+            for places, units in zip(self.released, self.released_units, strict=True)
+            if units is not None
+        ]
+        if self.units is None or len(shown) < len(self.released):
+            return None
+        family, found = self.attacker_family(drawn_halves), list[Floats]()
+        others = Units.from_codes(self.units.others[reference])
+        aside = self.gower.record_places(select_rows(self.controls, reference)), others
+        for table, unit_of, rows in (
+            (self.data, self.units.own, block.row[block.is_member]),
+            (self.controls, self.units.others, block.row[~block.is_member]),
+        ):
+            asked = np.unique(unit_of[rows])
+            whole = np.flatnonzero(np.isin(unit_of, asked))
+            units = Units.from_codes(unit_of[whole])
+            own = self.gower.record_places(select_rows(table, whole)), units
+            scores = family.unit_scores(self.gower, own, shown, aside)
+            # units are numbered by first appearance among the records
+            place = np.searchsorted(asked, unit_of[rows])
+            by_number = np.argsort(unit_of[whole][units.first_records])
+            found.append(scores[:, by_number[place]])
+        return np.concatenate(found, axis=1)
 
     def attacker_family(self, drawn_halves: Booleans) -> AttackerFamily:
         """Return the family of attackers on the known variables."""
@@ -311,9 +422,12 @@ class _MembershipAttack:
         own, others = draw_vulnerable_rows(self.data, self.controls, spec.vulnerable, spec.records, rng)
         side = self.attacked_block(own, others, block, spec.blocks)
         left = np.setdiff1d(np.arange(len(self.controls)), others)
+        if self.units is not None:
+            # no housemate of a scored control is in the reference
+            left = left[~np.isin(self.units.others[left], self.units.others[others])]
         if not len(left):
             unscored = np.zeros((0, len(side.row), 0))
-            return FamilyScores(side.number, side.is_member, unscored, np.zeros((len(side.row), 0)))
+            return FamilyScores(side.number, side.is_member, unscored, np.zeros((len(side.row), 0)), side.unit)
         reference = self.gower.record_places(select_rows(self.controls, left))
         inside = [
             NeighbourDistances.from_places(self.gower, side.places, places, spec.neighbours) for places in self.released
@@ -323,7 +437,8 @@ class _MembershipAttack:
         family = self.attacker_family(drawn_halves)
         scores = family.membership_scores(self.gower, side.places, self.released, reference, density)
         without = family.scores_without_release(self.gower, side.places, reference)
-        return FamilyScores(side.number, side.is_member, scores, without)
+        of_units = self.score_whole_units(side, left, drawn_halves)
+        return FamilyScores(side.number, side.is_member, scores, without, side.unit, of_units)
 
 
 def _attacker_family(schema: Schema, names: Sequence[str], drawn_halves: Booleans) -> AttackerFamily:
@@ -339,9 +454,33 @@ def _divide_controls(
     if len(controls) < 2:
         raise NotComputable("there is one control record; the reference and what is scored need one each")
     order = draw_rows(controls, len(controls), rng)
+    unit_of = number_units(controls)
+    if unit_of is not None:
+        return _divide_units(order, unit_of, spec, rng)
     shuffled = order[rng.permutation(len(order))]
     size = _reference_size(len(order), spec.reference)
     return shuffled[:size], shuffled[size : size + spec.records]
+
+
+def _divide_units(
+    order: Integers, unit_of: Integers, spec: MembershipInferenceSpec, rng: np.random.Generator
+) -> tuple[Integers, Integers]:
+    """Return the rows of the reference and of the scored controls, each of whole units."""
+    sizes = np.bincount(unit_of)
+    if len(sizes) < 2:
+        raise NotComputable("all control records are of one unit; the reference and what is scored need one each")
+    shuffled = rng.permutation(len(sizes))
+    size = _reference_size(len(sizes), spec.reference)
+    scored = shuffled[size:]
+    scored = scored[: max(1, int(np.searchsorted(np.cumsum(sizes[scored]), spec.records, side="right")))]
+    return order[np.isin(unit_of[order], shuffled[:size])], order[np.isin(unit_of[order], scored)]
+
+
+def _joint_units(data: Microdata) -> UnitsOfBoth | None:
+    """Return the units of all records of the data and of all controls, numbered one after the other."""
+    assert data.controls is not None
+    found = units_of_both(data, np.arange(len(data)), data.controls, np.arange(len(data.controls)))
+    return None if found is None else UnitsOfBoth(found.own, found.others + int(found.own.max(initial=-1)) + 1)
 
 
 def _reference_size(controls: int, share: float) -> int:
@@ -357,7 +496,12 @@ def _attack_estimates(
     without = scored.score_without_release[scored.is_member], scored.score_without_release[~scored.is_member]
     value = roc_area(own, others)
     words = f"{count_noun(len(own), 'record')} and {len(others):,} controls are scored"
-    yield Estimate("auc", value, "", *area_interval(value, len(own), len(others)), roc_area(*without), reason=words)
+    units = scored.units_of_both
+    # As if the records of a unit said nothing beyond its first: limits are never too narrow.
+    sizes = (len(own), len(others)) if units is None else (len(np.unique(units.own)), len(np.unique(units.others)))
+    yield Estimate("auc", value, "", *area_interval(value, *sizes), roc_area(*without), reason=words)
+    if scored.unit is not None:
+        yield _area_of_units(ranks, scored.score_without_release, scored.unit, scored.is_member)
     if (allowed := _allowed_false_positives(spec.false_positives, len(others))) < 1:
         needed = math.ceil(1 / spec.false_positives - 1e-9)
         lacking = f"{spec.false_positives:.3g} false positives need {needed:,} scored controls or more, and there are {len(others):,}: "
@@ -379,11 +523,30 @@ def _attack_estimates(
         (of_release >= limits[0]).astype(np.float64) - (of_reference >= limits[1])
         for of_release, of_reference in zip((own, others), without, strict=True)
     ]
-    gain = AddedSuccess.from_differences(added[0], added[1], independent_stream(rng))
+    gain = AddedSuccess.from_differences(added[0], added[1], independent_stream(rng), units)
+    effects = [
+        1.0 if units is None else design_effect((values >= limit).astype(np.float64), units.own)
+        for values, limit in zip((own, without[0]), limits, strict=True)
+    ]
     result = AttackResult(
-        SuccessRate(told, len(own)), SuccessRate(by_chance, len(own)), controls, exact=False, added_success=gain
+        SuccessRate(told, len(own), design_effect=effects[0]),
+        SuccessRate(by_chance, len(own), design_effect=effects[1]),
+        controls,
+        exact=False,
+        added_success=gain,
     )
     yield from result.estimates(reason=words)
+
+
+def _area_of_units(ranks: Integers, without: Floats, unit_of: Integers, is_member: Booleans) -> Estimate:
+    """Return the AUC of units that are scored by the record that scores highest."""
+    record = np.unique(unit_of, return_index=True)[1]
+    member, count = is_member[record], len(record)
+    largest = [score_units(one[:, None].astype(np.float64), unit_of)[:count, 0] for one in (ranks, without)]
+    areas = [roc_area(one[member], one[~member]) for one in largest]
+    sizes = int(member.sum()), int((~member).sum())
+    words = f"{count_noun(sizes[0], 'unit')} and {sizes[1]:,} of controls are scored"
+    return Estimate("auc", areas[0], "", *area_interval(areas[0], *sizes), areas[1], reason=words, params=OF_UNITS)
 
 
 def _allowed_false_positives(share: float, controls: int) -> int:
@@ -410,23 +573,25 @@ def _score_limit(others: Integers | Floats, allowed: int) -> float:
 
 
 def _family_estimates(
-    family: AttackerFamily,
-    scores: Floats,
-    training: Booleans,
+    names: Sequence[str],
+    scored: FamilyScores,
+    dataset: int,
     first: Booleans,
     spec: MembershipInferenceSpec,
     params: Mapping[str, Any],
     rng: np.random.Generator,
     without: float,
 ) -> Iterator[Estimate]:
-    """Yield the estimates of the best attacker of the family.
+    """Yield the estimates of the best attacker of the family, whose ``names`` these are.
 
-    ``scores`` has the shape (1, q, K), or (0, q, K) if there is no reference.
+    ``dataset`` is 0 for all datasets together, else the number of one.
     """
+    scores, training, unit_of = scored.score[dataset : dataset + 1], scored.is_member, scored.unit
     people, controls = int(training.sum()), int((~training).sum())
-    if not len(scores) or not has_enough_people(training):
+    what = "unit" if params.get("of") == "units" else "record"
+    if not len(scores) or not has_enough_people(training, unit_of):
         reason = (
-            f"{count_noun(people, 'record')} and {controls:,} controls are too few to choose an attacker on half of them and judge it on the other: "
+            f"{count_noun(people, what)} and {controls:,} controls are too few to choose an attacker on half of them and judge it on the other: "
             f"each half needs {FEWEST_OF_HALF} of both"
             if len(scores)
             else "every control is as vulnerable as the targets: none is left as a reference"
@@ -434,12 +599,14 @@ def _family_estimates(
         for output in FAMILY_OUTPUTS:
             yield Estimate.not_computed(output.name, reason, **params)
         return
-    found = evaluate_best_attacker(scores[0], training, first, spec.false_positives, rng)
-    chosen = " and ".join(dict.fromkeys(family.names[k] for k in found.selected_attackers))
-    words = f"{count_noun(people, 'record')} and {controls:,} controls; chosen: {chosen}"
+    found = evaluate_best_attacker(scores[0], training, first, spec.false_positives, rng, unit_of=unit_of)
+    chosen = " and ".join(dict.fromkeys(names[k] for k in found.selected_attackers))
+    words = f"{count_noun(people, what)} and {controls:,} controls; chosen: {chosen}"
     yield Estimate("family_auc", found.area, "", found.lower, found.upper, without, reason=words, params=params)
     positives = found.true_positives
-    rate = SuccessRate(positives * people, people)
+    # records of a unit are found together, so that they are taken for one at most
+    effect = 1.0 if unit_of is None else people / len(np.unique(unit_of[training]))
+    rate = SuccessRate(positives * people, people, design_effect=effect)
     yield Estimate(
         "family_tpr", positives, "", *rate.interval, found.false_positives,
         reason=f"at {found.false_positives:.3g} false positives; {words}", params=params,
@@ -655,7 +822,8 @@ def membership_inference(
         family = attack.attacker_family(drawn_halves)
         scores = family.membership_scores(attack.gower, sides.places, attack.released, attack.reference, score)
         without = family.scores_without_release(attack.gower, sides.places, attack.reference)
-        family_scores["random"] = FamilyScores(sides.number, sides.is_member, scores, without)
+        of_units = attack.score_whole_units(sides, reference, drawn_halves)
+        family_scores["random"] = FamilyScores(sides.number, sides.is_member, scores, without, sides.unit, of_units)
     if "vulnerable" in spec.people:
         family_scores["vulnerable"] = attack.score_vulnerable(spec, block, drawn_halves, run.rng)
     return MembershipBlock(
@@ -667,4 +835,5 @@ def membership_inference(
         family_scores=family_scores,
         drawn_halves=drawn_halves,
         seed=int(seed),
+        unit=sides.unit,
     )

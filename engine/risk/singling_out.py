@@ -33,7 +33,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ..adversary.permuted import randomised_p_value
+from ..adversary.permuted import UnitsOfBoth, randomised_p_value
 from ..adversary.targets import (
     BOTH_TARGET_KINDS,
     TargetKinds,
@@ -44,7 +44,7 @@ from ..adversary.targets import (
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..data.rows import distinct_rows
-from ..data.schema import Kind, Schema
+from ..data.schema import Kind, Schema, Variable
 from ..errors import BadInput, NotComputable
 from ..methods.drafting import Case, DeclinedOffer, Offer, drafts
 from ..methods.levers import IDENTITY
@@ -63,8 +63,10 @@ from ._attack import (
     residual_interval,
     residual_risk,
 )
-from ._attacked_records import independent_stream, select_rows
+from ._attacked_records import independent_stream, select_rows, units_of_both
 
+PLACE = "place of the record"
+"""Name of a column that no file has, since it is only added for sorting."""
 EQUAL, AT_MOST, AT_LEAST, MISSING = range(4)
 CELLS = 4_000_000
 """Largest number of predicates times records evaluated together."""
@@ -200,9 +202,32 @@ def tables_as_floats(tables: Sequence[Microdata], names: Sequence[str]) -> list[
             codes = table.numbers(name)
             here = levels.get_indexer(pd.Index(table.column(name).cat.categories)).astype(np.float64)
             own.append(np.where(np.isnan(codes), np.nan, here[np.nan_to_num(codes).astype(np.intp)]))
-    found = [np.column_stack(own) for own in columns]
     # Sorted by value, so that random draws do not depend on the order of the file.
-    return [table[np.lexsort(table.T[::-1])] for table in found]
+    return [table[_order_by_value(table)] for table in map(np.column_stack, columns)]
+
+
+def _order_by_value(table: Floats) -> Integers:
+    """Return the rows of a table (n, d) in the order of their values."""
+    return np.lexsort(table.T[::-1])
+
+
+def _units_in_order_of_values(data: Microdata, controls: Microdata, names: Sequence[str]) -> UnitsOfBoth | None:
+    """Return the units of the records as ``tables_as_floats`` sorts both tables; None where each record is one."""
+    units = units_of_both(data, np.arange(len(data)), controls, np.arange(len(controls)))
+    if units is None:
+        return None
+    # a column of the places, which sorts last, so that it says where each record went
+    placed = [
+        replace(
+            table,
+            schema=Schema((*(table.schema[name] for name in names), Variable(PLACE, Kind.COUNT))),
+            frame=table.frame[list(names)].assign(**{PLACE: np.arange(len(table))}),
+            controls=None,
+        )
+        for table in (data, controls)
+    ]
+    order = [table[:, -1].astype(np.int64) for table in tables_as_floats(placed, [*names, PLACE])]
+    return UnitsOfBoth(units.own[order[0]], units.others[order[1]])
 
 
 def univariate_predicates(
@@ -325,6 +350,8 @@ class _PredicateCounts:
     people_counts: number of people each predicate holds for, (P,)
     control_counts: number of controls, (P,)
     predicate_records: indicator of predicates that hold for few records, by record, (P, r)
+    unit_of: number of the unit of each of these records, from 0, (r,); None where each record is one
+    n_units: numbers of units of people and of controls
     """
 
     n_people: int
@@ -332,9 +359,13 @@ class _PredicateCounts:
     people_counts: Integers
     control_counts: Integers
     predicate_records: csr_array
+    unit_of: Integers | None = None
+    n_units: tuple[int, int] = (0, 0)
 
     @classmethod
-    def from_predicates(cls, predicates: PredicateSet, people: Floats, controls: Floats) -> _PredicateCounts:
+    def from_predicates(
+        cls, predicates: PredicateSet, people: Floats, controls: Floats, units: UnitsOfBoth | None = None
+    ) -> _PredicateCounts:
         """Count the people and the controls each predicate holds for."""
         n, others = len(people), len(controls)
         most = MAX_MATCHED_RECORDS * max(1, -(-others // n))
@@ -348,7 +379,12 @@ class _PredicateCounts:
         pairs = csr_array(
             (np.ones(len(at), dtype=np.int32), (which[few[which]], place)), shape=(len(predicates), len(records))
         )
-        return cls(n, others, of_people, of_controls, pairs)
+        if units is None:
+            return cls(n, others, of_people, of_controls, pairs)
+        of_all = np.concatenate([units.own, units.others + units.own.max() + 1])
+        of_matched = np.unique(of_all[records], return_inverse=True)[1].astype(np.int64)
+        n_units = len(np.unique(units.own)), len(np.unique(units.others))
+        return cls(n, others, of_people, of_controls, pairs, of_matched, n_units)
 
     def attack_result(
         self, some: NDArray[np.bool_], by_chance: NDArray[np.bool_], rng: np.random.Generator, without: _PredicateCounts
@@ -407,7 +443,11 @@ class _PredicateCounts:
         return min(1.0, scale * terms / int(some.sum()))
 
     def _permuted_risks(self, some: NDArray[np.bool_], rng: np.random.Generator) -> Floats:
-        """Return the residual risk under random relabelling of people and controls, (PERMUTATION_COUNT,)."""
+        """Return the residual risk under random relabelling of people and controls, (PERMUTATION_COUNT,).
+
+        Units are relabelled whole. Numbers of people and controls are then those observed, from which the permuted ones
+        differ by the few records of a unit.
+        """
         pairs, records = self.predicate_records[np.flatnonzero(some)], self.predicate_records.shape[1]
         held, total, scale = (
             np.asarray(pairs.sum(axis=1)).ravel(),
@@ -416,21 +456,26 @@ class _PredicateCounts:
         )
         found = np.zeros(PERMUTATION_COUNT)
         step = max(1, 4_000_000 // max(1, records, total))
+        items, of_people, of_others = records, self.n_people, self.n_controls
+        if self.unit_of is not None:
+            items, (of_people, of_others) = int(self.unit_of.max(initial=-1)) + 1, self.n_units
         among = (
             # Only the matched records matter; how many of these are controls is hypergeometric.
-            rng.hypergeometric(self.n_controls, self.n_people, records, PERMUTATION_COUNT)
-            if records
+            rng.hypergeometric(of_others, of_people, items, PERMUTATION_COUNT)
+            if items
             else np.zeros(PERMUTATION_COUNT, dtype=np.int64)
         )
         for start in range(0, PERMUTATION_COUNT, step):
             here = among[start : start + step]
-            order = np.argsort(rng.random((len(here), records)), axis=1)
+            order = np.argsort(rng.random((len(here), items)), axis=1)
             control = np.zeros(order.shape, dtype=np.int32)
-            np.put_along_axis(control, order, np.arange(records) < here[:, None], axis=1)
-            of_controls = pairs @ control.T
-            of_people = held[:, None] - of_controls
-            success = (of_people == 1).sum(axis=0) / total
-            beside = np.minimum(1.0, scale * self._control_terms(of_people, of_controls).sum(axis=0) / total)
+            np.put_along_axis(control, order, np.arange(items) < here[:, None], axis=1)
+            if self.unit_of is not None:
+                control = control[:, self.unit_of]
+            matched_controls = pairs @ control.T
+            matched_people = held[:, None] - matched_controls
+            success = (matched_people == 1).sum(axis=0) / total
+            beside = np.minimum(1.0, scale * self._control_terms(matched_people, matched_controls).sum(axis=0) / total)
             left = np.maximum(1 - beside, 1 / total)
             found[start : start + step] = np.where(beside < 1, (success - beside) / left, 0.0)
         return found
@@ -521,6 +566,7 @@ def singling_out(confidential: Microdata, released: Microdata, spec: SinglingOut
         )
     remark = "" if len(names) == len(spec.variables) else f"only of {', '.join(names)}: the others are generalised"
     people, others, shown = tables_as_floats((confidential, controls, released), names)
+    units = _units_in_order_of_values(confidential, controls, names)
     kinds = [confidential.schema[name].kind for name in names]
     ordered = np.array([kind in (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE) for kind in kinds])
     whole = np.array([kind in (Kind.COUNT, Kind.DATE) for kind in kinds])
@@ -537,10 +583,10 @@ def singling_out(confidential: Microdata, released: Microdata, spec: SinglingOut
     for (kind, predicates), rng in zip(made.items(), rngs[2:], strict=False):
         if "random" not in spec.people:
             continue
-        tried = _PredicateCounts.from_predicates(predicates, people, others)
+        tried = _PredicateCounts.from_predicates(predicates, people, others, units)
         base = random_predicates(predicates, others, whole, levels, rng)
         by_chance = base.is_singling_out(people)
-        without = _PredicateCounts.from_predicates(base, people, others)
+        without = _PredicateCounts.from_predicates(base, people, others, units)
         every = np.ones(len(predicates), dtype=np.bool_)
         why = remark or _dominating_variable_remark(predicates, names) if kind == "univariate" else remark
         found += tried.attack_result(every, by_chance, rng, without).estimates(
@@ -559,7 +605,7 @@ def singling_out(confidential: Microdata, released: Microdata, spec: SinglingOut
             shown, ordered, spec.clauses, spec.most, TRIES_PER_PREDICATE * spec.most, rng, among
         )
         base = random_predicates(predicates, others, whole, levels, rng)
-        tried, without = (_PredicateCounts.from_predicates(one, people, others) for one in (predicates, base))
+        tried, without = (_PredicateCounts.from_predicates(one, people, others, units) for one in (predicates, base))
         every = np.ones(len(predicates), dtype=np.bool_)
         result = tried.attack_result(every, base.is_singling_out(people), rng, without)
         found += result.estimates(

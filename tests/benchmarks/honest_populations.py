@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from sfumato.engine.adversary.agreement import find_reproduced_people
-from sfumato.engine.adversary.cells import cell_keys, comparable_numbers
+from sfumato.engine.adversary.cells import break_ties_by_unit, cell_keys, comparable_numbers
 from sfumato.engine.adversary.coded import (
     JointColumn,
     code_by_value,
@@ -26,9 +26,11 @@ from sfumato.engine.adversary.membership_evidence import MembershipProbe
 from sfumato.engine.adversary.people import find_people_in_release, list_column_sets, list_level_groups, mark_cells
 from sfumato.engine.adversary.renamed import code_by_cooccurrence
 from sfumato.engine.adversary.single_values import merge_probes, probe_extreme_values, probe_unique_values
+from sfumato.engine.adversary.unit_probes import list_unit_column_sets, probe_units
 from sfumato.engine.data.arrays import Integers
 from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.data.schema import Kind, Schema, Variable
+from sfumato.engine.data.units import Units
 
 Rng = np.random.Generator
 Frame = pd.DataFrame
@@ -181,9 +183,17 @@ def schema_of(frame: Frame) -> Schema:
 
 
 def all_looks(
-    joint: Frame, members: int, datasets: Sequence[Frame]
+    joint: Frame,
+    members: int,
+    datasets: Sequence[Frame],
+    units: Integers | None = None,
+    released_units: Sequence[Integers] | None = None,
 ) -> tuple[list[MembershipProbe], RowEvidence | None]:
-    """Return the looks of the gate at datasets of a joint table, members first, and what rows alone say."""
+    """Return the looks of the gate at datasets of a joint table, members first, and what rows alone say.
+
+    ``units`` are the numbers of the units of the joint table, ``released_units`` those of each dataset, where it has
+    such numbers.
+    """
     schema = schema_of(joint)
     names, numbers = schema.names, [one.name for one in schema if not one.kind.has_levels]
     own = conform_to_schema(joint.reset_index(drop=True), schema)
@@ -206,10 +216,12 @@ def all_looks(
     rows = np.zeros(len(joint), dtype=np.uint64)
     for keys in marks.values():
         rows += keys
+    if units is not None:
+        rows = break_ties_by_unit(rows, Units.from_codes(units))
     order = order_rarest_first(log_value_shares(coded), rows)
     released = [mark_cells({one.name: one.released[at] for one in columns}, names) for at in range(len(datasets))]
     subsets = list_column_sets(names, numbers, names[:2], names[2:], len(joint))
-    found = find_people_in_release(marks, released, subsets, order, list_level_groups(columns))
+    found = find_people_in_release(marks, released, subsets, order, list_level_groups(columns), units)
     alone = [probe_unique_values(one.name, one.own, one.released) for one in columns if one.numbers is not None]
     ends = [
         probe_extreme_values(one.name, one.own, one.numbers, members, one.released, SMALLEST_CELL, ())
@@ -223,4 +235,10 @@ def all_looks(
     ]
     looks += [*alone, *ends]
     looks += [merge_probes(some, "several") for some in (alone, ends) if len(some) > 1]
-    return looks, strongest_row_evidence([*find_whole_rows(columns, coded), *found.row_tests])
+    if units is not None:
+        of_datasets = [None] * len(datasets) if released_units is None else list(map(Units.from_codes, released_units))
+        sets = list_unit_column_sets(names, numbers, names[:2], ())
+        looks += probe_units(
+            marks, Units.from_codes(units), list(zip(released, of_datasets, strict=True)), sets, rows, order
+        )
+    return looks, strongest_row_evidence([*find_whole_rows(columns, coded, unit_of=units), *found.row_tests])

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from sfumato.engine.errors import EngineError
 from sfumato.engine.methods.audience import Audience
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.wording import RecordCount
+from sfumato.engine.wording import RecordCount, count_of_noun
 
 from ..errors import WorkspaceError
 from ..policy.policy import Policy, read_policy_of_workspace
@@ -39,7 +39,7 @@ class ReleaseAnswer:
     sentence: what decides, in people where people are counted
     not_covered: what was not examined; empty where everything was
     people: the largest number of people that a finding of the deciding state is about; None where none counts people
-    records: confidential records of the run, with what they are
+    records: confidential records of the run, or their units where several describe one, with what they are
     error: why the gate could not examine the release; empty where it could
     """
 
@@ -97,7 +97,8 @@ def answer_for_run(workspace: Workspace, run_id: int | str) -> ReleaseAnswer | N
 
 def answer_from_examination(examination: Examination, recipe: Recipe, policy: Policy, records: int) -> ReleaseAnswer:
     """Return the answer that an examination with its waivers gives; ``records`` is the number of confidential records."""
-    count = RecordCount(records, recipe.data.rows)
+    count = RecordCount(records, recipe.data.rows) if examination.units is None else examination.units
+    described = "" if examination.units is None else count_of_noun(records, recipe.data.rows or "records")
     audience = policy.effective_audience(recipe.form.audience)
     left = {one.check for one in examination.unwaived_findings}
     blocking = [one for one in examination.lead_findings if one.check in left]
@@ -110,13 +111,13 @@ def answer_from_examination(examination: Examination, recipe: Recipe, policy: Po
     unchecked = [one for one in examination.findings if one.status == "not checked" and one.applies]
     not_covered = _not_covered_text(unchecked)
     if blocking:
-        sentence, people = _worst_finding_text(blocking, count)
+        sentence, people = _worst_finding_text(blocking, count, described)
         others = len(blocking) - 1
         more = fill_sentence(sentences.OTHERS_BLOCK, others=others) if others else ""
         return ReleaseAnswer("no", audience, f"{sentence}{more}", not_covered, people, count)
     waived = _waived_text(examination)
     if open_findings or unchecked:
-        sentence, people = _worst_finding_text(open_findings, count) if open_findings else ("", None)
+        sentence, people = _worst_finding_text(open_findings, count, described) if open_findings else ("", None)
         needs = _open_findings_text(open_findings, unchecked)
         text = " ".join(filter(None, (waived or sentences.NOTHING_BLOCKS, needs, sentence)))
         return ReleaseAnswer("to be judged", audience, text, not_covered, people, count)
@@ -147,23 +148,35 @@ def _open_findings_text(open_findings: Sequence[Finding], unchecked: Sequence[Fi
     return " ".join(parts)
 
 
-def _worst_finding_text(findings: Sequence[Finding], records: RecordCount) -> tuple[str, int | None]:
-    """Return a sentence on the finding about most people, and their number; None where no finding counts people."""
+def _worst_finding_text(
+    findings: Sequence[Finding], records: RecordCount, described: str = ""
+) -> tuple[str, int | None]:
+    """Return a sentence on the finding about most people, and their number; None where no finding counts people.
+
+    ``described`` says how many records describe them, where these are units.
+    """
     worst = max(findings, key=lambda one: (one.people or 0, bool(one.headline)))
     if not worst.people:
         title = f"{worst.title[:1].upper()}{worst.title[1:]}"
         return fill_sentence(sentences.FINDING_WITH_TITLE, title=title, message=worst.message), None
-    count = (
-        fill_sentence(
+    count = ""
+    if records and described:
+        count = fill_sentence(
+            sentences.UNITS_OF_ALL,
+            people=worst.people,
+            records=records,
+            noun=records.noun,
+            described=described,
+            share=worst.people / records,
+        )
+    elif records:
+        count = fill_sentence(
             sentences.PEOPLE_OF_ALL,
             people=worst.people,
             records=records,
             noun=records.noun,
             share=worst.people / records,
         )
-        if records
-        else ""
-    )
     if worst.headline:
         return fill_sentence(sentences.PEOPLE_AND_CLAUSE, people=count, clause=worst.headline), worst.people
     # Titles of checks that count people begin with the noun: "people whose records stand in the release".

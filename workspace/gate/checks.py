@@ -19,12 +19,13 @@ from sfumato.engine.adversary.same_people import PeopleOverlap, is_enumerated
 from sfumato.engine.data.arrays import Integers
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Role
+from sfumato.engine.data.units import Units
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.release_form import AnonymisationSpec
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.statistics.comparing import is_above, is_below
-from sfumato.engine.wording import singular_noun
+from sfumato.engine.wording import count_of_noun
 
 from ..errors import DamagedTable, StrangeFile
 from ..policy.policy import Policy
@@ -141,6 +142,7 @@ class GateCheck:
     smallest_cell_limit: which limit, if left out, is the policy's smallest cell
     is_note: whether it has no limits, passes, and tells a reader what to know
     intruder: who learns what it finds: an intruder who looks for people, the holder of all other records, or none
+    counts_units: whether its people are units where several records describe one
     """
 
     key: str
@@ -157,6 +159,7 @@ class GateCheck:
     smallest_cell_limit: Literal["", "warn", "block"] = ""
     is_note: bool = False
     intruder: Intruder = "motivated"
+    counts_units: bool = False
 
     def limits_under_policy(self, policy: Policy) -> tuple[float | None, float | None]:
         """Return the limits at which the check warns and blocks under a policy; None for never."""
@@ -263,12 +266,48 @@ class ExaminedRelease:
 
     @property
     def record_noun(self) -> str:
-        """Return the plural noun of the records: people unless the recipe names something else."""
-        return self.recipe.data.rows or "people"
+        """Return the plural noun of the records: people unless the recipe names something else.
+
+        Where several records describe a unit they are no people unless the recipe says so.
+        """
+        return self.recipe.data.rows or ("people" if self.units is None else "records")
+
+    @property
+    def unit_noun(self) -> str:
+        """Return the plural noun of those who are protected: of the units, or of the records where each is one."""
+        return self.record_noun if self.units is None else self.exact_records.schema.unit_noun
 
     def count_text(self, records: int) -> str:
         """Format a number of confidential records: ``1 person``, ``12 people``, ``3 person-years``."""
-        return f"{records:,} {singular_noun(self.record_noun) if records == 1 else self.record_noun}"
+        return count_of_noun(records, self.record_noun)
+
+    def protected_text(self, records: Integers) -> str:
+        """Format whom some confidential records are of: ``12 people``, or ``12 households (31 records)``."""
+        if self.units is None:
+            return self.count_text(len(records))
+        found = np.unique(self.units.unit_of[records])
+        return f"{count_of_noun(len(found), self.unit_noun)} ({self.count_text(len(records))})"
+
+    @cached_property
+    def joint_units(self) -> Units | None:
+        """Return the units of the confidential and then of the hold-out records; None where each record is one.
+
+        None too where records were held out one by one, so that a unit is on both sides.
+        """
+        parts = [one for one in (self.exact_records, self.controls) if one is not None]
+        name = parts[0].schema.unit
+        if name is None or all(one.units is None for one in parts):
+            return None
+        # by text, since codes of levels may differ between the tables
+        values = pd.concat([one.frame[name].astype(object) for one in parts], ignore_index=True)
+        found = Units.from_codes(pd.factorize(values)[0])
+        n = len(parts[0])
+        return None if np.isin(found.unit_of[n:], found.unit_of[:n]).any() else found
+
+    @property
+    def units(self) -> Units | None:
+        """Return the units of the confidential records; None where each record is one."""
+        return None if self.recipe.schema.unit is None else self.exact_records.units
 
     @cached_property
     def quasi_identifiers(self) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from sfumato.engine.data.arrays import Integers
 from sfumato.engine.errors import BadInput, NotComputable, near_miss_hint
+from sfumato.engine.wording import RecordCount
 
 from ..audit import user
 from ..errors import NotReleased
@@ -171,6 +172,7 @@ class Examination:
     approval: who approved the release, where the policy requires a second person
     charge: what the release is charged to its populations
     ledger_end: last row of the audit log that the gate read of the ledger
+    units: number of the units of the confidential data, with what they are; None where each record is one
     """
 
     run_id: int
@@ -180,6 +182,7 @@ class Examination:
     approval: Approval | None = None
     charge: LedgerCharge | None = None
     ledger_end: int = 0
+    units: RecordCount | None = None
 
     @property
     def status(self) -> Status:
@@ -291,7 +294,8 @@ def _evaluate_checks(workspace: Workspace, plan: ReleasePlan, policy: Policy) ->
         if not case.recipe.makes_release:
             found = tuple(replace(one, advice=advice_for_files(one.check, one.advice)) for one in found)
         ledger = ledger_of_release(case)
-        return Examination(plan.run.id, policy.sha256, found, charge=ledger.own, ledger_end=ledger.end)
+        units = None if case.units is None else RecordCount(len(case.units), case.unit_noun)
+        return Examination(plan.run.id, policy.sha256, found, charge=ledger.own, ledger_end=ledger.end, units=units)
     finally:
         case.close()
 
@@ -309,8 +313,13 @@ def _evaluate_check(check: GateCheck, case: ExaminedRelease) -> tuple[Finding, S
         return sighting
 
     finding = make_finding(check, case.policy, look)
-    if case.record_noun != "people" and "people" in finding.unit:
-        finding = replace(finding, unit=finding.unit.replace("people", case.record_noun, 1))
+    if case.units is not None and not check.counts_units and records and finding.people is not None:
+        # People are units: of several records of one, one person is found. Beyond the records it may be any of the rest.
+        of_records = len(np.unique(case.units.unit_of[np.asarray(records, dtype=np.int64)]))
+        finding = replace(finding, people=min(finding.people, of_records))
+    noun = case.unit_noun if check.counts_units else case.record_noun
+    if noun != "people" and "people" in finding.unit:
+        finding = replace(finding, unit=finding.unit.replace("people", noun, 1))
     return finding, records
 
 

@@ -12,6 +12,7 @@ from sfumato.engine.adversary.agreement import find_reproduced_people
 from sfumato.engine.adversary.cells import (
     Keys,
     align_with_originals,
+    break_ties_by_unit,
     cell_keys,
     comparable_numbers,
     number_keys,
@@ -44,8 +45,10 @@ from sfumato.engine.adversary.people import (
 from sfumato.engine.adversary.renamed import code_by_cooccurrence, has_other_names, restore_level_names
 from sfumato.engine.adversary.respelled import undo_column_exchange, undo_rescaling
 from sfumato.engine.adversary.single_values import merge_probes, probe_extreme_values, probe_unique_values
+from sfumato.engine.adversary.unit_probes import list_unit_column_sets, probe_units
 from sfumato.engine.data.arrays import Floats, Integers, map_on_threads
 from sfumato.engine.data.schema import Kind, Role
+from sfumato.engine.data.units import Units
 
 from . import sentences
 from .checks import ExaminedRelease, PooledDatasets
@@ -66,6 +69,34 @@ class JointTable:
     def n_records(self) -> int:
         """Return the number of members and hold-out records."""
         return self.members + (0 if self.case.controls is None else len(self.case.controls))
+
+    @property
+    def unit_of(self) -> Integers | None:
+        """Return the unit of each record, (n_records,); None where each record is one."""
+        return None if self.case.joint_units is None else self.case.joint_units.unit_of
+
+    @cached_property
+    def n_protected_members(self) -> int:
+        """Return the number of those who are protected in the data: of units, or of records where each is one."""
+        return self.members if self.unit_of is None else len(np.unique(self.unit_of[: self.members]))
+
+    @property
+    def n_protected(self) -> int:
+        """Return the same number with the hold-out."""
+        return self.n_records if self.case.joint_units is None else len(self.case.joint_units)
+
+    @property
+    def noun(self) -> str:
+        """Return the plural noun of those who are protected."""
+        return self.case.record_noun if self.unit_of is None else self.case.unit_noun
+
+    def released_units(self) -> list[Units | None]:
+        """Return the units of each dataset, as its records are numbered; None where they have no number of a unit."""
+        name, found = self.case.confidential.schema.unit, list[Units | None]()
+        for release, place in self.pool.datasets[: self.n_datasets_used]:
+            is_numbered = name is not None and name in release.schema.names
+            found.append(self.case.read_dataset(release, place, name).units if is_numbered else None)
+        return found
 
     def cells_of_column(self, name: str) -> Keys:
         """Return the confidential cells of a column, (n_records,)."""
@@ -143,9 +174,15 @@ class JointTable:
         return total
 
     @cached_property
+    def ordering_keys(self) -> Keys:
+        """Return keys by which records are ordered, (n_records,); those of equal rows of alike units alone are equal."""
+        units = self.case.joint_units
+        return self.row_keys if units is None else break_ties_by_unit(self.row_keys, units)
+
+    @cached_property
     def rarity_order(self) -> Integers:
         """Return the records from the rarest to the most common combination of values, (n_records,)."""
-        return order_rarest_first(log_value_shares(self.coded_columns), self.row_keys)
+        return order_rarest_first(log_value_shares(self.coded_columns), self.ordering_keys)
 
     @property
     def released_keys(self) -> list[dict[str, Keys]]:
@@ -169,7 +206,12 @@ class JointTable:
     def people_in_release(self) -> PeopleInRelease:
         """Return which people are found in the datasets, and which of them repeatedly."""
         return find_people_in_release(
-            self.joint_keys, self.released_keys, self.column_sets, self.rarity_order, list_level_groups(self.columns)
+            self.joint_keys,
+            self.released_keys,
+            self.column_sets,
+            self.rarity_order,
+            list_level_groups(self.columns),
+            self.unit_of,
         )
 
     @cached_property
@@ -188,17 +230,35 @@ class JointTable:
         near = "stand in the release with nearly their own values, nearer to them {how} than another person would be"
         looks = list(self.people_in_release.probes)
         looks += find_reproduced_people(
-            self.coded_columns, self.rarity_order, self.row_keys, near.format(how="by value")
+            self.coded_columns, self.rarity_order, self.ordering_keys, near.format(how="by value")
         )
         looks += find_reproduced_people(
-            self.renamed_columns, self.rarity_order, self.row_keys, near.format(how="by ranks and renamed levels")
+            self.renamed_columns, self.rarity_order, self.ordering_keys, near.format(how="by ranks and renamed levels")
         )
         return [
             *looks,
             *self.people_in_rewritten_columns.probes,
             *self._looks_for_moved_people(),
             *self.single_value_looks,
+            *self.unit_looks(self.names),
         ]
+
+    def unit_looks(self, names: Sequence[str], *, only_whole: bool = False) -> list[MembershipProbe]:
+        """Return the membership probes for whole units by some columns; none where each record is one.
+
+        ``only_whole``: all units by all of these columns, and no others.
+        """
+        units, schema = self.case.joint_units, self.case.confidential.schema
+        if units is None:
+            return []
+        numbers = [n for n in names if self.is_number(n)]
+        keys = [n for n in names if schema[n].role is Role.QUASI_IDENTIFIER]
+        subsets = list_unit_column_sets(names, numbers, keys, schema.unit_level)
+        releases = list(zip(self.released_keys, self.released_units(), strict=True))
+        if only_whole:
+            found = probe_units(self.joint_keys, units, releases, subsets[:1], self.row_keys, self.rarity_order)
+            return [one for one in found if one.who.startswith("all ")]
+        return probe_units(self.joint_keys, units, releases, subsets, self.row_keys, self.rarity_order)
 
     @cached_property
     def looks_beside_kept_columns(self) -> list[MembershipProbe]:
@@ -207,13 +267,19 @@ class JointTable:
         """
         schema = self.case.confidential.schema
         sensitive = [name for name in self.names if schema[name].role is Role.SENSITIVE]
-        if len(sensitive) < 2:
+        if not sensitive or (len(sensitive) < 2 and self.case.joint_units is None):
             return self.single_value_looks
         # No whole rows: what is found by them follows from the kept columns too.
         whole = [ColumnSet(tuple(sensitive), "all sensitive columns")]
         everybody = f"all {self.n_records:,} people"
+        if len(sensitive) < 2:
+            return [*self.single_value_looks, *self.unit_looks(sensitive, only_whole=True)]
         found = find_people_in_release(self.joint_keys, self.released_keys, whole, self.rarity_order).probes
-        return [*self.single_value_looks, *(one for one in found if one.who == everybody)]
+        return [
+            *self.single_value_looks,
+            *(one for one in found if one.who == everybody),
+            *self.unit_looks(sensitive, only_whole=True),
+        ]
 
     @cached_property
     def single_value_looks(self) -> list[MembershipProbe]:
@@ -263,7 +329,9 @@ class JointTable:
                 mark_cells({one.name: one.released[at] for one in columns}, self.names)
                 for at in range(self.n_datasets_used)
             ]
-            found = find_people_in_release(self.joint_keys, released, self.column_sets, self.rarity_order)
+            found = find_people_in_release(
+                self.joint_keys, released, self.column_sets, self.rarity_order, unit_of=self.unit_of
+            )
             looks += [replace(one, what=f"{one.what}, {how}", shows_copies=False) for one in found.probes]
             rows += [replace(one, what=f"{one.what}, {how}") for one in found.row_tests]
         return PeopleInRelease(tuple(looks), tuple(rows))
@@ -271,7 +339,7 @@ class JointTable:
     @cached_property
     def whole_row_tests(self) -> list[RowCoincidenceTest]:
         """Return tests of whole rows, which do not use who is a member."""
-        return find_whole_rows(self.columns, self.coded_columns, self.rewritten_columns)
+        return find_whole_rows(self.columns, self.coded_columns, self.rewritten_columns, self.unit_of)
 
     @cached_property
     def strongest_row_evidence(self) -> RowEvidence | None:

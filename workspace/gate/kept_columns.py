@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from sfumato.engine.adversary.cells import cell_keys
 from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
 from sfumato.engine.adversary.kept_columns import (
@@ -56,7 +58,8 @@ class KeptColumns:
     limits: limits of the audience
     names: the columns that count for the audience
     other_names: kept columns that this audience is not taken to know
-    sizes: records that share each record's combination of ``names``
+    sizes: records that share each record's combination of ``names``, or units that share that of its unit, the fewer
+    is_by_unit: whether it is seen which rows are of one unit
     """
 
     case: ExaminedRelease
@@ -65,6 +68,7 @@ class KeptColumns:
     names: tuple[str, ...]
     other_names: tuple[str, ...]
     sizes: CombinationSizes
+    is_by_unit: bool = False
 
     @classmethod
     def from_release(cls, case: ExaminedRelease) -> KeptColumns:
@@ -75,17 +79,24 @@ class KeptColumns:
         kept = _kept_columns_without_weights(case.recipe)
         quasi = case.quasi_identifiers
         names: Sequence[str]
+        is_by_unit = _shows_units(case)
         if case.is_synthetic:
             names = columns_known_to_audience(case.recipe, audience)
-            sizes = CombinationSizes.from_cells(case.confidential_cells, names, len(case.confidential))
+            sizes = _combination_sizes(case, names, is_by_unit=is_by_unit)
         else:
             # An anonymised table keeps its sensitive columns on purpose; its quasi-identifiers count as they are released.
             facts = [name for name in kept if name not in quasi and schema[name].role is not Role.SENSITIVE]
             names = [*quasi, *(facts if audience == "public" else ())]
             released = case.released_datasets[0]
-            sizes = CombinationSizes.from_cells(cell_keys(released, names), names, len(released))
+            cells, units = cell_keys(released, names), released.units
+            sizes = (
+                CombinationSizes.from_cells_of_units(cells, names, units)
+                if units is not None and is_by_unit
+                else CombinationSizes.from_cells(cells, names, len(released), units)
+            )
         others = tuple(n for n in case.plan.kept if n not in names and schema[n].role is not Role.SENSITIVE)
-        return cls(case, audience, case.policy.audience_limits(audience), tuple(names), others, sizes)
+        limits = case.policy.audience_limits(audience)
+        return cls(case, audience, limits, tuple(names), others, sizes, is_by_unit)
 
     @cached_property
     def deciding_limits(self) -> KeptColumnLimits:
@@ -120,10 +131,7 @@ class KeptColumns:
         """Return how many people the limits leave unprotected from somebody who knows all kept columns."""
         if not self.other_names or not self.case.is_synthetic:
             return 0
-        case = self.case
-        sizes = CombinationSizes.from_cells(
-            case.confidential_cells, (*self.names, *self.other_names), len(case.confidential)
-        )
+        sizes = _combination_sizes(self.case, (*self.names, *self.other_names), is_by_unit=self.is_by_unit)
         return self.deciding_limits.count_unprotected(sizes)
 
     @property
@@ -135,9 +143,12 @@ class KeptColumns:
 
     @cached_property
     def single_changes(self) -> list[KeptColumnChange]:
-        """Return the single changes of a column, the most protective first; none for very large tables."""
+        """Return the single changes of a column, the most protective first; none for very large tables.
+
+        None for units of several records: a change that protects a row does not protect the household that it is of.
+        """
         case = self.case
-        if not case.is_synthetic or len(case.confidential) > MOST_FOR_LEVERS:
+        if not case.is_synthetic or case.units is not None or len(case.confidential) > MOST_FOR_LEVERS:
             return []
         return list_column_changes(case.confidential, self.names, self.deciding_limits)
 
@@ -145,13 +156,32 @@ class KeptColumns:
     def combined_changes_text(self) -> str:
         """Describe the changes that together protect everybody, with the people left unprotected after each."""
         case = self.case
-        if not case.is_synthetic or len(case.confidential) > MOST_FOR_LEVERS:
+        if not case.is_synthetic or case.units is not None or len(case.confidential) > MOST_FOR_LEVERS:
             return ""
         plan = plan_protection(case.confidential, self.names, self.deciding_limits)
         return "; then ".join(
             fill_sentence(sentences.CHANGE_IN_TURN, change=lever.description, left=lever.n_unprotected)
             for lever in plan.changes
         )
+
+
+def _combination_sizes(case: ExaminedRelease, names: Sequence[str], *, is_by_unit: bool) -> CombinationSizes:
+    """Count the combinations of some columns of the confidential records, with those of their units if these are seen."""
+    if is_by_unit and case.units is not None and names:
+        return CombinationSizes.from_cells_of_units(case.confidential_cells, names, case.units)
+    return CombinationSizes.from_cells(case.confidential_cells, names, len(case.confidential), case.units)
+
+
+def _shows_units(case: ExaminedRelease) -> bool:
+    """Return whether a release shows which rows are of one unit: by its number, or by rows that stand together."""
+    units = case.units
+    if units is None:
+        return False
+    if case.confidential.schema.unit in (*case.plan.kept, *case.plan.replaced):
+        return True
+    # rows in the order of a file in which the records of each unit follow each other
+    together = np.count_nonzero(np.diff(units.unit_of)) == len(units) - 1
+    return bool(together) and case.release.linked and not case.release.shuffled and bool(case.plan.kept)
 
 
 def kept_columns_of_release(case: ExaminedRelease) -> KeptColumns:

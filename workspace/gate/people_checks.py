@@ -117,6 +117,8 @@ def _check_kept_keys(case: ExaminedRelease) -> CheckResult:
             if fraction is None
             else fill_sentence(sentences.KEPT_IN_POPULATION, found=kept.sizes.population_reidentifications(fraction)),
         )
+    if kept.names and kept.is_by_unit:
+        message += fill_sentence(sentences.ROWS_OF_UNITS, units=case.unit_noun)
     if kept.is_blocking:
         message += _changes_text(kept)
     elif kept.n_found_by_all:
@@ -280,7 +282,7 @@ def _check_membership_evidence(case: ExaminedRelease) -> CheckResult:
 
 def _weigh_pool_evidence(joint: JointTable, pools: int) -> CheckResult:
     """Return the result of all looks and row tests of one pool of datasets."""
-    case, noun = joint.case, joint.case.record_noun
+    case, noun = joint.case, joint.noun
     is_whole = not _kept_variables(case)
     if case.controls is None:
         # A design may give each combination of some columns one row, in the data and in the release: without a hold-out only whole rows count.
@@ -292,21 +294,21 @@ def _weigh_pool_evidence(joint: JointTable, pools: int) -> CheckResult:
     looks = joint.looks if is_whole else joint.looks_beside_kept_columns
     # Bonferroni over the pools that worst_over_pools looks at.
     level = (EVIDENCE_LEVEL if is_whole else BESIDE_KEPT_LEVEL) / pools
-    evidence = weigh_evidence(looks, joint.members, joint.n_records, level, rows=rows)
+    evidence = weigh_evidence(looks, joint.members, joint.n_records, level, joint.unit_of, rows)
     detectable = [evidence.fewest_detectable]
     if pairs := [one.n_pairs for one in joint.whole_row_tests if is_whole and one.kind == WHOLE]:
-        detectable.append(fewest_detectable_copies(min(pairs), joint.members, joint.n_records, level))
+        detectable.append(fewest_detectable_copies(min(pairs), joint.n_protected_members, joint.n_protected, level))
     about = fill_sentence(
         sentences.LOOKS,
         objecting=evidence.n_objecting,
         looks=evidence.n_probes,
         honest=fill_sentence(sentences.HONEST_RELEASES, p=evidence.p),
-        power=power_text(detectable, joint.members, noun),
+        power=power_text(detectable, joint.n_protected_members, noun),
         size=joint.size_text,
     )
     notable = rows if rows is not None and rows.is_notable else None
     candidates = [one for one in (evidence.strongest_counts, evidence.combined_counts) if one is not None]
-    strong = [one for one in candidates if is_strong(one, joint.members, follows_from_kept=not is_whole)]
+    strong = [one for one in candidates if is_strong(one, joint.n_protected_members, follows_from_kept=not is_whole)]
     # A look that convinces by itself names itself; rows speak where it takes both.
     is_by_labels = bool(strong) and evidence.p_by_labels <= level * OTHER_WEIGHT
     is_by_rows = notable is not None and _members_beyond_chance(joint, notable) >= FEWEST
@@ -331,40 +333,55 @@ def _weigh_pool_evidence(joint: JointTable, pools: int) -> CheckResult:
     message = fill_sentence(sentences.EVIDENCE, counts=look_counts_text(shown, noun), together=together, about=about)
     return CheckResult(
         message, float(shown.n_members), shown.expected_members, shown.excess_members, record_numbers(shown.records),
-        "block" if strong else "warn", at_least="warn",
+        "block" if strong else "warn", at_least="warn", people=_protected_people(joint, shown.n_members),
     )  # fmt: skip
+
+
+def _protected_people(joint: JointTable, count: int) -> int | None:
+    """Return a number of those who are protected, for a finding; None where that is its number of records."""
+    return None if joint.unit_of is None else count
 
 
 def _members_beyond_chance(joint: JointTable, rows: RowEvidence) -> float:
     """Return how many more members than chance the row test finds."""
-    found = int((rows.test.records < joint.members).sum())
+    found, _ = _count_found(joint, rows)
     return found - _members_by_chance(joint, rows)
+
+
+def _count_found(joint: JointTable, rows: RowEvidence) -> tuple[int, int]:
+    """Return how many of the data, and of the hold-out, the row test finds: units where there are any."""
+    records = rows.test.records
+    own, controls = records[records < joint.members], records[records >= joint.members]
+    if joint.unit_of is None:
+        return len(own), len(controls)
+    return len(np.unique(joint.unit_of[own])), len(np.unique(joint.unit_of[controls]))
 
 
 def _members_by_chance(joint: JointTable, rows: RowEvidence) -> float:
     """Return how many members chance would put among the rows found: their share of all people."""
-    return min(float(len(rows.test.records)), rows.test.expected) * joint.members / joint.n_records
+    found = sum(_count_found(joint, rows))
+    return min(float(found), rows.test.expected) * joint.n_protected_members / joint.n_protected
 
 
 def _result_of_rows(joint: JointTable, rows: RowEvidence, beside: str, status: Status) -> CheckResult:
     """Return the result for rows that are released more often than independent draws would repeat them."""
     case, one = joint.case, rows.test
     records = one.records[one.records < joint.members]
-    controls = len(one.records) - len(records)
+    members, controls = _count_found(joint, rows)
     holdout = (
         fill_sentence(
             sentences.ROWS_OF_CONTROLS,
             controls=_count_or_none(controls),
-            eligible=joint.n_records - joint.members,
-            noun=case.record_noun,
+            eligible=joint.n_protected - joint.n_protected_members,
+            noun=joint.noun,
         )
         if case.controls is not None
         else ""
     )
     message = fill_sentence(
         sentences.ROWS_FOUND,
-        people=case.count_text(len(records)),
-        members=joint.members,
+        people=case.protected_text(records) if joint.unit_of is not None else case.count_text(len(records)),
+        members=joint.n_protected_members,
         columns=one.what,
         found=len(records),
         holdout=holdout,
@@ -372,9 +389,11 @@ def _result_of_rows(joint: JointTable, rows: RowEvidence, beside: str, status: S
         p=rows.p,
         beside=beside,
     )
-    expected = min(float(len(records)), _members_by_chance(joint, rows))
-    beyond = len(records) - expected
-    return CheckResult(message, float(len(records)), expected, beyond, record_numbers(records), status, at_least="warn")
+    expected = min(float(members), _members_by_chance(joint, rows))
+    return CheckResult(
+        message, float(members), expected, members - expected, record_numbers(records), status, at_least="warn",
+        people=_protected_people(joint, members),
+    )  # fmt: skip
 
 
 def _check_own_values(case: ExaminedRelease) -> CheckResult:
@@ -398,13 +417,13 @@ def _check_own_values(case: ExaminedRelease) -> CheckResult:
         """Return the result for one pool of datasets."""
         joint = _joint_table(case, pool)
         rows = classes + joint.row_keys[: joint.members]
-        evidence = exchange_rows(joint.coded_columns, classes, rows, joint.n_datasets_used)
+        evidence = exchange_rows(joint.coded_columns, classes, rows, joint.n_datasets_used, case.units)
         if evidence is None:
-            raise NotComputable(fill_sentence(sentences.NOBODY_SHARES, noun=case.record_noun, names=known))
+            raise NotComputable(fill_sentence(sentences.NOBODY_SHARES, noun=case.unit_noun, names=known))
         message = fill_sentence(
             sentences.OWN_VALUES,
             people=evidence.n_people,
-            noun=case.record_noun,
+            noun=case.unit_noun,
             found=evidence.n_found,
             columns=evidence.columns_label,
             expected=evidence.n_expected,
@@ -417,6 +436,7 @@ def _check_own_values(case: ExaminedRelease) -> CheckResult:
         return CheckResult(
             message, float(evidence.n_found), evidence.n_expected, evidence.excess, record_numbers(evidence.records),
             "block" if is_own_row_strong(evidence) else weakest, at_least=weakest,
+            people=None if case.units is None else evidence.n_found,
         )  # fmt: skip
 
     # No earlier release is pooled: the exchange of rows is within one release.
@@ -759,12 +779,13 @@ PEOPLE_CHECKS = (
         "larger leaves (minbucket of [[synthesis]]), smoothing = true for numbers, a model instead of donors, or a smaller m under [release]",
         _check_membership_evidence,
         "identical matches against a hold-out: Platzer & Reutterer (2021); agreement weights: Fellegi & Sunter (1969); permutation test: Fisher (1935), Besag & Clifford (1991)",
+        counts_units=True,
     ),
     GateCheck(
         "own_values", "records whose own row says what is drawn", "people beyond those of the same kept values", 0, FEWEST - 1,
         "a drawn value that the record's own row has more often than rows of the same kept values is remembered, not inferred from what is kept",
         "larger leaves (minbucket of [[synthesis]]), smoothing = true for numbers, or a model instead of donors", _check_own_values,
-        "permutation test: Fisher (1935), Besag & Clifford (1991)",
+        "permutation test: Fisher (1935), Besag & Clifford (1991)", counts_units=True,
     ),
     GateCheck(
         "unanimous_classes", "classes in which everybody has the same sensitive value", "excess (0 as for similar people, 1 for all)", 0.05, 0.2,

@@ -10,7 +10,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from sfumato.engine.adversary.cells import cell_keys, comparable_numbers, count_occurrences, find_positions, row_keys
+from sfumato.engine.adversary.cells import (
+    cell_keys,
+    comparable_numbers,
+    count_occurrences,
+    count_sharing,
+    find_positions,
+    row_keys,
+)
 from sfumato.engine.adversary.copies import count_members_with_released_row, measure_equal_records
 from sfumato.engine.adversary.disguise import DisguisedColumn, find_disguise
 from sfumato.engine.adversary.evidence import COPY_LEVEL
@@ -26,7 +33,7 @@ from sfumato.engine.data.recoding import recode_data
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.matching.radius import Radius
-from sfumato.engine.partition.equivalence_classes import class_sizes, equivalence_classes
+from sfumato.engine.partition.equivalence_classes import equivalence_classes
 
 from ..visible_text import is_formula
 from . import sentences
@@ -123,7 +130,8 @@ def _limit_by_holdout(
     if case.controls is None:
         whole = [row_keys(cells, names) for cells in pool.cells_by_dataset]
         own = row_keys(case.confidential_cells, names)
-        found = [compare_whole_rows("", own, one) for one in whole]
+        unit_of = None if case.units is None else case.units.unit_of
+        found = [compare_whole_rows("", own, one, unit_of) for one in whole]
         # A copy of the whole table scores as a copy, however many people share their values.
         is_copy = result.value == 1.0 and result.baseline == 0.0
         # Bonferroni over the datasets.
@@ -132,7 +140,10 @@ def _limit_by_holdout(
     controls = cell_keys(case.controls, names)
     rows = np.concatenate([row_keys(case.confidential_cells, names), row_keys(controls, names)])
     shown = count_members_with_released_row(
-        rows, len(case.confidential), [row_keys(cells, names) for cells in pool.cells_by_dataset]
+        rows,
+        len(case.confidential),
+        [row_keys(cells, names) for cells in pool.cells_by_dataset],
+        None if case.joint_units is None else case.joint_units.unit_of,
     )
     if shown.holdout_p <= COPY_LEVEL:
         return result
@@ -143,7 +154,7 @@ def _limit_by_holdout(
         eligible_controls=shown.n_eligible_controls,
         members=shown.n_members,
         eligible_members=shown.n_eligible_members,
-        noun=case.record_noun,
+        noun=case.record_noun if case.joint_units is None else case.unit_noun,
     )
     return replace(result, message=message, at_most="warn")
 
@@ -369,7 +380,7 @@ def _check_kept_weight(case: ExaminedRelease) -> CheckResult:
     if not weights:
         return CheckResult(sentences.NO_KEPT_WEIGHT, 0)
     rows = row_keys(case.confidential_cells, weights, len(case.confidential))
-    sizes = count_occurrences(rows, rows)
+    sizes = count_sharing(rows, case.units)
     few = np.flatnonzero(sizes < case.policy.smallest_cell)
     message = fill_sentence(
         sentences.KEPT_WEIGHT,
@@ -390,7 +401,7 @@ def _check_identifying_columns(case: ExaminedRelease) -> CheckResult:
     def check_variable(name: str) -> CheckResult:
         """Return the share of people who have a unique value of a variable."""
         rows = case.confidential_cells[name]
-        alone = count_occurrences(rows, rows) == 1
+        alone = count_sharing(rows, case.units) == 1
         message = fill_sentence(
             sentences.IDENTIFYING_COLUMN,
             name=name,
@@ -425,9 +436,9 @@ def _check_small_classes(case: ExaminedRelease) -> CheckResult:
         raise NotComputable(sentences.NO_QUASI_IDENTIFIER)
     released = case.released_datasets[0]
     classes = equivalence_classes([released.frame[name] for name in keys], len(released))
-    sizes = class_sizes(classes)
+    sizes = count_sharing(classes.astype(np.uint64), released.units)
     smallest = int(sizes.min())
-    few = np.flatnonzero(sizes[classes] < case.policy.smallest_cell)
+    few = np.flatnonzero(sizes < case.policy.smallest_cell)
     records = released.linked_records[few] if released.linked else few[:0]
     least = kept_columns_of_release(case).limits.smallest_class
     audience = kept_columns_of_release(case).audience

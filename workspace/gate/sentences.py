@@ -111,6 +111,7 @@ CHECKS_NOT_MADE = "{number:count check} could not be made."
 NOT_COVERED = "Not examined: {titles:list}."
 FINDING_WITH_TITLE = "{title}: {message}."
 PEOPLE_OF_ALL = "{people:,} of {records:,} {noun} ({share:percent})"
+UNITS_OF_ALL = "{people:,} of {records:,} {noun} ({described}, {share:percent})"
 PEOPLE_AND_CLAUSE = "{people} {clause}."
 PEOPLE_AND_TITLE = "{people}: {title}."
 
@@ -181,6 +182,7 @@ UNCOUNTED_RUNS = "; the releases of the runs {runs:commas} join too, and their c
 FOUND_BY_JOINED = "can be found by {columns:list} once tables are joined by the surrogate key"
 
 # People.
+ROWS_OF_UNITS = "; rows of one unit are seen to belong together, so that {units} count whose records together are those of few others"
 CLASSES_ARE_CHECKED = "small_classes looks at the quasi-identifiers of an anonymised table"
 NO_KEPT_COLUMN = "no column is released unchanged"
 NO_KEPT_COLUMN_COUNTS = "no column that counts for this audience ({audience}) is released unchanged"

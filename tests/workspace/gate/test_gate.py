@@ -303,7 +303,7 @@ def test_of_three_records_without_a_hold_out_only_a_copy_of_all_blocks(
 ) -> None:
     """So few rows may be drawn again by chance; a copy of rows that no two people share is one however few they are."""
     cells = {"region": np.array([1, 2, 3], dtype=np.uint64)}
-    case: Any = SimpleNamespace(controls=None, confidential_cells=cells)
+    case: Any = SimpleNamespace(controls=None, confidential_cells=cells, units=None)
     pool: Any = SimpleNamespace(cells_by_dataset=[cells])
     result = CheckResult("said", value, baseline, 0.5)
     limited = _limit_by_holdout(case, pool, ("region",), result)

@@ -43,7 +43,7 @@ def test_what_a_pass_could_have_seen_is_said_in_people_and_as_a_share() -> None:
 
 def test_chance_puts_as_many_members_among_the_rows_found_as_a_draw_of_rows_has_on_average() -> None:
     """Of 7 people 5 are members; of rows that independent draws would repeat there are no more than are found."""
-    table = SimpleNamespace(members=5, n_records=7)
+    table = SimpleNamespace(members=5, n_records=7, unit_of=None, n_protected_members=5, n_protected=7)
     for found in (1, 3, 6):
         drawn = np.mean([sum(one < 5 for one in some) for some in combinations(range(7), found)])
         for expected in (found, 10.0):
@@ -79,7 +79,8 @@ def test_a_finding_is_strong_by_people_and_by_what_being_a_member_explains() -> 
 def test_a_case_counts_its_records_by_their_noun() -> None:
     def count(rows: str, number: int) -> str:
         case = ExaminedRelease.__new__(ExaminedRelease)
-        case.plan = SimpleNamespace(run=SimpleNamespace(recipe=SimpleNamespace(data=SimpleNamespace(rows=rows))))  # type: ignore[assignment]
+        recipe = SimpleNamespace(data=SimpleNamespace(rows=rows), schema=SimpleNamespace(unit=None))
+        case.plan = SimpleNamespace(run=SimpleNamespace(recipe=recipe))  # type: ignore[assignment]
         return case.count_text(number)
 
     assert [count("", number) for number in (1, 1200)] == ["1 person", "1,200 people"]

@@ -1,0 +1,147 @@
+"""Probes for whole units, such as households, whose records are together in a release.
+
+Sums and maxima of what a release shows of single records do not find a household that it copies: each of its people may
+be like many others. What is rare is who lives together. So a unit counts that is alone with the multiset of its records
+in some columns, and is found
+
+    by composition   where a unit of the release has the same multiset of records, if released records are numbered by
+                     units
+    by its records   where a dataset has all of its records, as often as the unit has them, if they are not
+
+All units are looked at together, and by their number of records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ..data.arrays import Booleans, Integers
+from ..data.units import Units
+from ..wording import count_noun
+from .cells import Keys, count_occurrences, mix_bits, unit_keys
+from .membership_evidence import MembershipProbe
+from .people import ColumnSet, rarity_strata, sum_cells
+
+LARGEST_SIZE = 4
+"""Number of records from which on units are looked at together."""
+
+
+def list_unit_column_sets(
+    names: Sequence[str], numbers: Sequence[str], keys: Sequence[str], unit_level: Sequence[str]
+) -> list[ColumnSet]:
+    """List the sets of columns on which units are compared, each once.
+
+    These are all columns, those that are no numbers, all but one, the quasi-identifiers, and those of the units.
+    """
+    # With an exact amount every unit is alone: the sets without numbers decide.
+    found = [ColumnSet(tuple(names), f"all {len(names)} columns")]
+    found.append(ColumnSet(tuple(n for n in names if n not in numbers), "all columns that are no numbers"))
+    if len(names) > 2:
+        found += [ColumnSet(tuple(n for n in names if n != out), f"all columns but {out}") for out in names]
+    found.append(ColumnSet(tuple(keys), "all quasi-identifiers"))
+    found.append(
+        ColumnSet(tuple(n for n in names if n in unit_level), "the columns of units, and the number of records")
+    )
+    once: dict[frozenset[str], ColumnSet] = {}
+    for one in found:
+        if one.names:
+            once.setdefault(frozenset(one.names), one)
+    return list(once.values())
+
+
+def probe_units(
+    own: Mapping[str, Keys],
+    units: Units,
+    releases: Sequence[tuple[Mapping[str, Keys], Units | None]],
+    subsets: Sequence[ColumnSet],
+    rows: Keys,
+    order: Integers,
+) -> list[MembershipProbe]:
+    """Return the probes of whole units for each set of columns.
+
+    Parameters ---------- own : mapping of str to keys
+        Marked cells of the joint table, (N,) each.
+    units : Units
+        The U units of the joint table, members and hold-out people numbered together.
+    releases : sequence of pairs of a mapping of str to keys and Units
+        Marked cells of each dataset, (r,) each, and its units; None where its records have no number of a unit.
+    subsets : sequence of ColumnSet
+        The sets of columns, the first of which has all of them.
+    rows : keys
+        Key of each record of the joint table, (N,).
+    order : array of int
+        Records of the joint table, the rarest first, (N,).
+    """
+    stands_for_unit, strata = representative_records(rows, units), _unit_strata(units)
+    by_rarity = _rarity_strata_of_units(units, order)
+    looks = list[MembershipProbe]()
+    for at, subset in enumerate(subsets):
+        whole = sum_cells(own, subset.names)
+        keys = unit_keys(whole, units)
+        is_alone = count_occurrences(keys, keys) == 1
+        by_composition = by_records = np.zeros(len(units), dtype=np.bool_)
+        for cells, released_units in releases:
+            released = sum_cells(cells, subset.names)
+            if released_units is None:
+                by_records = by_records | _has_all_records(whole, units, released)
+            else:
+                by_composition = by_composition | (count_occurrences(keys, unit_keys(released, released_units)) > 0)
+        # a set of one or two columns in a rare stratum says little that the whole does not
+        layers = [*strata, *by_rarity] if at < 2 else strata
+        for is_found, how in (
+            (by_composition, "make up a unit of the release"),
+            (by_records, "stand in the release with all of their records"),
+        ):
+            looks += [
+                MembershipProbe(
+                    who,
+                    f"who are alone with their records in {subset.label} {how}",
+                    stands_for_unit[some & is_alone & is_found],
+                    stands_for_unit[some & is_alone],
+                    shows_copies=True,
+                    whole_units=True,
+                )
+                for who, some in layers
+                if is_found.any()
+            ]
+    return looks
+
+
+def representative_records(rows: Keys, units: Units) -> Integers:
+    """Return one record of each unit, (U,): that with the smallest key, so that the order of records does not matter."""
+    order = np.lexsort((rows, units.unit_of))
+    return np.asarray(order[np.cumsum(units.sizes) - units.sizes])
+
+
+def _unit_strata(units: Units) -> list[tuple[str, Booleans]]:
+    """Return all units, and those of each number of records, with labels and masks, (U,) each."""
+    strata = [(f"all {len(units):,} people", np.ones(len(units), dtype=np.bool_))]
+    # A unit of one record is a record: what rows show of it hides what is shown of the others.
+    strata.append((f"the people of {count_noun(2, 'record')} or more", units.sizes > 1))
+    for size in range(1, LARGEST_SIZE + 1):
+        is_last = size == LARGEST_SIZE
+        some = units.sizes >= size if is_last else units.sizes == size
+        strata.append((f"the people of {count_noun(size, 'record')}{' or more' if is_last else ''}", some))
+    return [(who, some) for who, some in strata if some.any()]
+
+
+def _rarity_strata_of_units(units: Units, order: Integers) -> list[tuple[str, Booleans]]:
+    """Return the units with the rarest records, by stratum, with labels and masks, (U,) each."""
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    by_rarity = np.argsort(-units.largest_by_unit(-rank), kind="stable")
+    found = list[tuple[str, Booleans]]()
+    for who, size in rarity_strata(len(units))[:-1]:
+        some = np.zeros(len(units), dtype=np.bool_)
+        some[by_rarity[:size]] = True
+        found.append((who, some))
+    return found
+
+
+def _has_all_records(rows: Keys, units: Units, released: Keys) -> Booleans:
+    """Return whether a dataset has all records of each unit, as often as the unit has them, (U,)."""
+    mixed = mix_bits(rows ^ mix_bits(units.unit_of.astype(np.uint64) + np.uint64(1)))
+    lacks = count_occurrences(rows, released) < count_occurrences(mixed, mixed)
+    return np.asarray(units.sum_by_unit(lacks.astype(np.int64)) == 0)
