@@ -51,7 +51,7 @@ def case(
     )
     return SimpleNamespace(
         recipe=recipe, plan=plan, policy=Policy(), confidential=own, released_datasets=(other,), is_synthetic=True,
-        confidential_cells=cell_keys(own, names), release=None, record_noun="people", earlier_releases=lambda fits: [], pool_releases=lambda *releases: together,
+        confidential_cells=cell_keys(own, names), release=None, record_noun="people", units=None, joint_units=None, unit_noun="people", earlier_releases=lambda fits: [], pool_releases=lambda *releases: together,
         nearest_record_pairs=lambda kept, drawn: nearest_neighbour_pairs(own, kept, row_keys(cell_keys(own, names), (*kept, *drawn))),
     )  # fmt: skip
 
