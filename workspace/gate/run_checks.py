@@ -150,7 +150,8 @@ def _check_units_unclear(case: ExaminedRelease) -> CheckResult:
     """Look for units of several records that the recipe does not declare."""
     data = case.exact_records
     unit = case.recipe.schema.unit
-    if unit is not None:
+    # a column of which no value repeats numbers records
+    if unit is not None and case.units is not None:
         n_units = case.confidential.n_units
         return CheckResult(fill_sentence(sentences.UNITS_DECLARED, unit=unit, units=n_units, records=len(data)), 0)
     frame = pd.DataFrame({name: data.column(name) for name in data.schema.names}, copy=False)
