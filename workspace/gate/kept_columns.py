@@ -32,6 +32,8 @@ MOST_NAMED = 5
 """Columns that a sentence names; of more it names these and counts the rest."""
 MOST_FOR_LEVERS = 1_000_000
 """Records up to which the effect of each change is computed."""
+SEEN_TOGETHER = 0.5
+"""Share of the records beyond the first of their unit that follow one of it, from which rows show who lives together."""
 NO_LIMITS = KeptColumnLimits()
 
 
@@ -179,8 +181,9 @@ def _shows_units(case: ExaminedRelease) -> bool:
         return False
     if case.confidential.schema.unit in (*case.plan.kept, *case.plan.replaced):
         return True
-    # rows in the order of a file in which the records of each unit follow each other
-    together = np.count_nonzero(np.diff(units.unit_of)) == len(units) - 1
+    # rows in the order of a file in which records of a unit follow each other; some that do not hide no other unit
+    followers = np.count_nonzero(np.diff(units.unit_of) == 0)
+    together = followers >= SEEN_TOGETHER * (len(units.unit_of) - len(units))
     return bool(together) and case.release.linked and not case.release.shuffled and bool(case.plan.kept)
 
 

@@ -157,6 +157,12 @@ def test_kept_columns_of_a_household_are_judged_together_where_its_rows_stand_to
     assert found.value == pytest.approx(np.mean(fewest < 11))
     assert found.people == data["household"][fewest < 11].nunique()
     assert "rows of one unit are seen to belong together" in found.message
+    # One person who stands apart hides no other household.
+    someone = int(np.flatnonzero(data["household"].duplicated(keep=False))[0])
+    apart = np.append(np.delete(np.arange(len(data)), someone), someone)
+    moved = [frame.iloc[apart].reset_index(drop=True) for frame in (data, released)]
+    seen = {one.check: one for one in examine(moved[0], controls, moved[1], kept=kept)[1].findings}["kept_keys"]
+    assert seen.value == pytest.approx(found.value)
     # The control: in random order it is not seen who lives together.
     order = np.random.default_rng(10).permutation(len(data))
     mixed = [frame.iloc[order].reset_index(drop=True) for frame in (data, released)]
