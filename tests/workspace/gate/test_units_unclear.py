@@ -102,3 +102,12 @@ def test_a_number_of_records_declared_as_unit_does_not_hide_the_units(workspace:
     # the control: of people with a record each, nothing is suspected
     alone = finding_on_units(workspace, tmp_path, make_panel(600, 1), {}, person={"kind": "count", "role": "unit"})
     assert alone.status == "pass"
+
+
+def test_records_without_a_number_of_the_unit_are_warned_of(workspace: Workspace, tmp_path: Path) -> None:
+    panel = make_panel()
+    frame = panel.assign(person=panel["person"].where(panel["person"] > 9))
+    unit = {"kind": "count", "role": "unit"}
+    found = finding_on_units(workspace, tmp_path, frame, {"missing": "keep"}, person=unit)
+    assert found.status == "warn"
+    assert "40 records have no number" in found.message
