@@ -138,6 +138,8 @@ def is_enumeration(numbers: Floats) -> bool:
 def is_enumerated(data: Microdata, name: str) -> bool:
     """Return whether a column numbers its records by whole numbers, days, or texts such as ``P001``."""
     column = data.frame[name]
+    if data.schema[name].runs_of:
+        return True  # numbers of runs begin at 1 in every file
     if not isinstance(column.dtype, pd.CategoricalDtype):
         return is_enumeration(data.numbers(name))
     if len(column) != column.nunique():  # most columns with levels end here, before a text is looked at

@@ -31,6 +31,10 @@ UNIT_NOT_BOUNDED = NoAccount(
     "several records may be of one protected unit, and nothing bounds how many of them are counted (unit and person_records of the step)"
 )
 """The account of a step that protects records, in a recipe whose records come in units."""
+FIGURES_OF_RECORDS = UncoveredUse(
+    "the noise of paid public figures hides one record, and a protected unit may have several (public_figures)",
+    "the noise of the public figures hides one record, and one person may have several",
+)
 AS_MANY = UncoveredUse(
     "as many records are released as there are (give a number, [release] records)",
     "how many records are released was not fixed beforehand",
@@ -91,6 +95,11 @@ def privacy_accounts(
     learned = [one.name for one in recipe.schema.constraints if one.source == "data"]
     if learned:
         reasons.append(UncoveredUse(f"constraints were learned from the data ({', '.join(learned)})", LEARNED))
+    if recipe.form.public_figures == "paid" and (
+        recipe.schema.unit is not None
+        or any(step.spec.units or getattr(step.spec, "person_records", 1) > 1 for step in kept)
+    ):
+        reasons.append(FIGURES_OF_RECORDS)
     found: list[tuple[RecipeStep, PrivacyAccount | NoAccount]] = []
     figures = recipe.form.public_figures_epsilon or 0.0
     for step in kept:

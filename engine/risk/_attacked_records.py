@@ -47,7 +47,8 @@ def units_of_both(data: Microdata, own: Integers, controls: Microdata, others: I
         return None
     name = data.schema.unit
     assert name is not None
-    if set(data.frame[name].dropna().astype(str)) & set(controls.frame[name].dropna().astype(str)):
+    # as values: 7 is 7.0 where another unit of the table has no number
+    if set(data.frame[name].dropna()) & set(controls.frame[name].dropna()):
         return None
     of_data, of_controls = (
         np.arange(len(table)) if number is None else number

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.adversary.cells import Keys, cell_keys, count_occurrences, mix_bits, row_keys
+from sfumato.engine.adversary.cells import Keys, cell_keys, count_sharing, mix_bits, row_keys
 from sfumato.engine.adversary.kept_columns import CombinationSizes
 from sfumato.engine.data.arrays import Integers
 from sfumato.engine.data.schema import Role
@@ -30,7 +30,8 @@ class JoinedReleases:
     names: columns that count, those of this release first
     joined_runs: runs whose columns are counted
     uncounted_runs: runs that join, whose columns or keys cannot be counted
-    sizes: records that look alike by these columns and by the rows that have a key in common with them
+    sizes: records, or units where several describe one, that look alike by these columns and by the rows that have a key in
+        common with them
     has_groups: whether several rows have one key
     """
 
@@ -70,7 +71,8 @@ def join_releases(case: ExaminedRelease) -> JoinedReleases:
     # whoever has all keys knows the rows of a record's home and those of its school
     together = np.add.reduce([rows, *(_keys_of_groups(rows, one) for one in groups.values())])
     has_groups = any(len(np.unique(one)) < len(one) for one in groups.values())
-    sizes = CombinationSizes(count_occurrences(together, together))
+    # the rows of one household are no people among whom it hides
+    sizes = CombinationSizes(count_sharing(together, released.units))
     return JoinedReleases(tuple(shown), tuple(joined), tuple(uncounted), sizes, has_groups)
 
 

@@ -32,6 +32,12 @@ MOST_NAMED = 5
 """Columns that a sentence names; of more it names these and counts the rest."""
 MOST_FOR_LEVERS = 1_000_000
 """Records up to which the effect of each change is computed."""
+SEEN_TOGETHER = 0.5
+"""Share of the records beyond the first of their unit that follow one of it, all as many rows later, from which rows show
+who lives together.
+"""
+FEWEST_STEPS = 20
+"""Such records of which as many may be as far apart by chance."""
 NO_LIMITS = KeptColumnLimits()
 
 
@@ -179,8 +185,13 @@ def _shows_units(case: ExaminedRelease) -> bool:
         return False
     if case.confidential.schema.unit in (*case.plan.kept, *case.plan.replaced):
         return True
-    # rows in the order of a file in which the records of each unit follow each other
-    together = np.count_nonzero(np.diff(units.unit_of)) == len(units) - 1
+    # rows in the order of a file in which records of a unit follow each other, or are one wave apart; some that do not
+    # hide no other unit
+    places = np.argsort(units.unit_of, kind="stable")
+    steps = np.diff(places)[np.diff(units.unit_of[places]) == 0]
+    by_step = np.bincount(steps)
+    followers = by_step[1] if len(steps) < FEWEST_STEPS else by_step.max()
+    together = followers >= SEEN_TOGETHER * len(steps)
     return bool(together) and case.release.linked and not case.release.shuffled and bool(case.plan.kept)
 
 

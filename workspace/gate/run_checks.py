@@ -150,9 +150,14 @@ def _check_units_unclear(case: ExaminedRelease) -> CheckResult:
     """Look for units of several records that the recipe does not declare."""
     data = case.exact_records
     unit = case.recipe.schema.unit
-    if unit is not None:
+    # a column of which no value repeats numbers records
+    if unit is not None and case.units is not None:
         n_units = case.confidential.n_units
-        return CheckResult(fill_sentence(sentences.UNITS_DECLARED, unit=unit, units=n_units, records=len(data)), 0)
+        message = fill_sentence(sentences.UNITS_DECLARED, unit=unit, units=n_units, records=len(data))
+        if lacking := int(data.missing_mask(unit).sum()):
+            # who lives with them is not known, so that people of one household may be on both sides of a hold-out
+            return CheckResult(message + fill_sentence(sentences.UNITS_WITHOUT_NUMBER, records=lacking), 1)
+        return CheckResult(message, 0)
     frame = pd.DataFrame({name: data.column(name) for name in data.schema.names}, copy=False)
     whole = [v.name for v in data.schema if v.kind in (Kind.CATEGORICAL, Kind.COUNT)]
     if (proposal := propose_unit(frame, whole)) is not None:

@@ -304,6 +304,7 @@ FILE_NOT_COUNTED = (
     "an older version did not count the people of the file that the sample was drawn from; run the recipe again"
 )
 UNITS_DECLARED = "{unit} numbers {units:,} units of {records:,} records, which are sampled, held out and judged whole"
+UNITS_WITHOUT_NUMBER = "; {records:,} records have no number, and each of them counts as a unit of its own"
 UNITS_SUSPECTED = (
     "{name} has {units:,} values of {records:.1f} records each and may number households or people over time ({reason}); the recipe counts "
     "each record as a person"

@@ -109,7 +109,12 @@ def draw_screening_records(members: Microdata, sha256: str, data: DataSource, se
     if members.controls is None:
         return few
     share = len(members.controls) / (len(members) + len(members.controls))
-    if few.units is not None and len(few.units) > 1:
+    if few.units is not None:
+        if len(few.units) < 2:
+            raise BadInput(
+                "data.screen",
+                "all records drawn to look at are of one unit, so that none can be held out; ask for more",
+            )
         flags = choose_share_of_units(few.units, share, streams.generator("screen", "holdout", "units"))
         training, controls = (_conform_subset(few, members.schema, some, data) for some in (~flags, flags))
         return training.with_controls(controls)

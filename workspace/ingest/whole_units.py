@@ -38,10 +38,10 @@ def number_hidden_units(raw: RawTable, schema: Schema) -> RawTable:
     variable = schema[schema.unit]
     for name in variable.runs_of:
         if name not in raw.names:
-            raise BadInput(
-                f"variables.{variable.name}.runs_of",
-                f'the file has no column "{name}"{near_miss_hint(name, raw.names)}',
-            )
+            # in a file without a header the names are a record's values and must not be quoted
+            others = {one.name for one in schema if one is not variable}
+            near = near_miss_hint(name, raw.names) if others <= set(raw.names) else ""
+            raise BadInput(f"variables.{variable.name}.runs_of", f'the file has no column "{name}"{near}')
     columns = [pd.factorize(values)[0] for _, values in raw.with_all_records.iterate_columns(variable.runs_of)]
     return raw.with_column(variable.name, pd.Series(number_runs(columns)))
 

@@ -108,7 +108,9 @@ class PlanDraft:
 
 
 def _data_identity(table: Mapping[str, Any]) -> str:
-    """Return a text that is equal for recipes that read the same records: ``[data]``, and the seed where it draws any."""
+    """Return a text that is equal for recipes that read the same records: ``[data]``, the seed where it draws any, and
+    the units.
+    """
     data, release = table.get("data", {}), table.get("release", {})
     asked = (
         # The policy for missing values is applied to the stored records again, so it may differ.
@@ -118,7 +120,22 @@ def _data_identity(table: Mapping[str, Any]) -> str:
     )
     drawn = "sample" in asked or "screen" in asked or isinstance(asked.get("holdout"), int | float)
     seed = {"seed": release.get("seed", 1)} if drawn and isinstance(release, dict) else {}
-    return json.dumps({**asked, **seed}, sort_keys=True, default=str)
+    units = _units_identity(table, chosen=drawn or "holdout" in asked)
+    return json.dumps({**asked, **seed, **units}, sort_keys=True, default=str)
+
+
+def _units_identity(table: Mapping[str, Any], *, chosen: bool) -> dict[str, Any]:
+    """Return what numbers the units, and the columns that are checked to be theirs; nothing where records are read alike.
+
+    ``chosen`` tells whether some records are drawn or held out, which takes whole units.
+    """
+    variables = table.get("variables", {})
+    declared = (
+        [(n, one) for n, one in variables.items() if isinstance(one, dict)] if isinstance(variables, dict) else []
+    )
+    numbers = {name: one.get("runs_of", []) for name, one in declared if one.get("role") == "unit"}
+    level = sorted(name for name, one in declared if one.get("level") == "unit")
+    return {"units": numbers, "unit_level": level} if numbers and (chosen or level or any(numbers.values())) else {}
 
 
 def find_draft(workspace: Workspace, project_id: int) -> PlanDraft | None:

@@ -114,7 +114,11 @@ def read_external(source: SourceFile, recipe: Recipe, data: Microdata) -> Microd
                 "release.generalised",
                 f'every record is suppressed: all quasi-identifiers and released variables are "{SUPPRESSED}"',
             )
-        table = conform_to_schema(kept, _schema_with_levels(recipe, data), _missing_policy(recipe), recipe.origin)
+        schema = _schema_with_levels(recipe, data)
+        if schema.unit not in kept.columns:
+            # public files never have it
+            schema = schema.select_variables([name for name in schema.names if name != schema.unit])
+        table = conform_to_schema(kept, schema, _missing_policy(recipe), recipe.origin)
     except BadInput as error:
         raise BadInput(f"{place}: {error.place}", f"{error.message}{_form_hint(error, recipe)}") from None
     table = replace(table, generalised=recipe.generalised, linked=recipe.linked)
@@ -305,8 +309,17 @@ def restore_original_values(
     # A measure of risk finds a record by equal values. A known column that was read back from fewer digits would equal
     # nothing, and the risk would look like 0.
     columns: dict[str, pd.Series] = {}
+    schema = table.schema
     for variable in recipe.schema:
         name = variable.name
+        if name not in table.schema:
+            # the number of a unit, which only a file whose records are linked says again
+            schema = _schema_with_levels(recipe, data)
+            own = data.frame[name]
+            columns[name] = (
+                own.iloc[:0].reindex(range(len(table))) if places is None else own.iloc[places].reset_index(drop=True)
+            )
+            continue
         if name in recipe.generalised or table.schema[name].kind is not variable.kind:
             continue
         ours, theirs = (
@@ -328,7 +341,7 @@ def restore_original_values(
         except _ColumnMismatch as error:
             way_out = f'if it is, name "{name}" under [release] released; {advice}'
             raise BadInput(f"{place}: {name}", f"{error}, and it is not released; {way_out}") from None
-    return replace(table, frame=table.frame.assign(**columns))
+    return replace(table, schema=schema, frame=table.frame.assign(**columns)[list(schema.names)])
 
 
 class _ColumnMismatch(Exception):

@@ -125,11 +125,13 @@ def user_guide_document(release: PublicRelease, figures: Sequence[Figure] = ()) 
 def describe_released_data(release: PublicRelease) -> str:
     """Return what the data are and where their values come from, in a few sentences."""
     if release.recipe.origin == "synthetic":
+        # a person or household with several records has several rows
+        whose = "person" if release.recipe.schema.unit is None else "record"
         return (
             f"{_datasets_text(release)}. The values of {_names_text(release.replaced_variables)} are drawn from statistical models that were fitted to "
             "confidential data. A drawn value may be one that somebody has: models such as trees draw among the values of real records. "
             + (
-                f"The values of {_names_text(release.kept_variables)} are those of the confidential records, each row one person's."
+                f"The values of {_names_text(release.kept_variables)} are those of the confidential records, each row one {whose}'s."
                 if release.kept_variables
                 else "No variable was kept from the confidential records."
             )
@@ -182,7 +184,8 @@ def coverage_sentence(release: PublicRelease) -> str:
     """Return whom of the file the release leaves out, at most, where that leaves; empty where the recipe leaves nobody
     out.
     """
-    recipe, noun = release.recipe, release.recipe.data.rows or "people"
+    recipe = release.recipe
+    noun = recipe.data.rows or ("people" if recipe.schema.unit is None else "records")
     if not may_leave_people_out(recipe):
         return ""
     shown = (*release.replaced_variables, *release.kept_variables)

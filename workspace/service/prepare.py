@@ -9,7 +9,7 @@ from typing import Any
 
 from sfumato.engine.data.declaration import to_plain_value
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
-from sfumato.engine.data.schema import MissingPolicy, Schema, Variable
+from sfumato.engine.data.schema import MissingPolicy, Role, Schema, Variable
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.budget import privacy_cost_text
@@ -137,8 +137,11 @@ def prepare_scoring(
 
 
 def _table_for_own_files(table: Mapping[str, Any], recipe: Recipe, order: str) -> dict[str, Any]:
-    """Return the recipe's table for files of our own release: with the order of their rows, and without identifiers."""
-    out = recipe.schema.identifiers
+    """Return the recipe's table for files of our own release: with the order of their rows, and without identifiers.
+
+    The number of a unit stays, by which the original's records are judged; files need not have it.
+    """
+    out = recipe.schema.names_by_role(Role.IDENTIFIER)
     variables = {name: about for name, about in table["variables"].items() if name not in out}
     return {**table, "variables": variables, "release": {**table.get("release", {}), "order": order}}
 

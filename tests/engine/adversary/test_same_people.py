@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,7 @@ from sfumato.engine.adversary.same_people import (
     is_enumeration,
 )
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
-from sfumato.engine.data.schema import Kind, Schema, Variable
+from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 
 Rows = list[tuple[int, int]]
 TABLES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=14)
@@ -122,3 +123,10 @@ def test_all_columns_come_first_and_few_sets_are_tried_of_large_tables() -> None
     assert ("a", "b", "c") in many
     assert ("b", "d") in many
     assert list(common_column_sets(names, {"j"}, {"a", "b", "c", "d"}, 20_000_000)) == many[:3]
+
+
+def test_runs_are_numbered_alike_in_all_files() -> None:
+    unit = Variable("unit", Kind.COUNT, Role.UNIT, runs_of=("a",))
+    data = Microdata(Schema((unit,)), pd.DataFrame({"unit": np.repeat(np.arange(1, 51), 3)}), "confidential")
+    assert is_enumerated(data, "unit")
+    assert not is_enumerated(replace(data, schema=Schema((replace(unit, runs_of=()),))), "unit")

@@ -20,7 +20,7 @@ from sfumato.engine.data.schema import Role, Schema
 from sfumato.engine.methods.results import Estimate
 from sfumato.engine.methods.run import Run
 from sfumato.engine.risk._attack import AddedSuccess, SuccessRate
-from sfumato.engine.risk._attacked_records import draw_half_by_values, draw_rows, number_units
+from sfumato.engine.risk._attacked_records import draw_half_by_values, draw_rows, number_units, units_of_both
 from sfumato.engine.risk.attribute_inference import AttributeInferenceSpec, attribute_inference
 from sfumato.engine.risk.linkability import LinkabilitySpec, linkability
 from sfumato.engine.risk.membership_inference import (
@@ -203,6 +203,20 @@ def test_distances_of_units_by_loops() -> None:
                 each = [float(gower.pairwise_distances(np.array([a]), np.array([b]))[0, 0]) for a, b in zip(mine, theirs, strict=True)]  # fmt: skip
                 best = min(best, sum(each) / len(mine))
         assert found[unit] == pytest.approx(best)
+
+
+def test_units_on_both_sides_are_seen_where_some_have_no_number() -> None:
+    """Then their numbers are fractions on one side and whole on the other."""
+    rng = np.random.default_rng(3)
+    data, controls = hold_out(draw_households(rng, 40), rng)
+    split = pd.concat([data.iloc[:3], controls], ignore_index=True)
+    for others, is_apart in ((controls, True), (split, False)):
+        ours, theirs = (as_microdata(one, SCHEMA) for one in (data, others))
+        numbers = theirs.frame["household"]
+        theirs = replace(theirs, frame=theirs.frame.assign(household=numbers.where(numbers != numbers.iloc[-1])))
+        assert ours.frame["household"].dtype != theirs.frame["household"].dtype
+        found = units_of_both(ours, np.arange(len(data)), theirs, np.arange(len(others)))
+        assert (found is not None) is is_apart
 
 
 def test_units_are_numbered_by_their_values() -> None:

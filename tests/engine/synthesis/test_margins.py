@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -347,6 +348,22 @@ def test_where_the_recipe_declares_units_an_epsilon_is_of_whole_ones(role: str, 
     fit, released = fit_and_draw(recipe, data)
     assert len(released) == 500
     assert fit.diagnostics or not step
+
+
+def test_paid_figures_of_records_leave_units_without_an_epsilon() -> None:
+    """Their noise hides one record, not a household of 40; the control is of one record a person."""
+    homes = households([1, 2, 3, 40, 5] * 20)[0]
+    cases = [
+        (planned(epsilon=2.0), 2.5),
+        (planned(epsilon=2.0, person_records=3), None),
+        (of_households(homes, unit="home", person_records=3), None),
+        (of_households(homes, "unit", unit="home", person_records=3), None),
+    ]
+    for (recipe, data), epsilon in cases:
+        form = replace(recipe.form, public_figures="paid", public_figures_epsilon=0.5)
+        ((_, account),) = privacy_accounts(replace(recipe, form=form), data, secret=True)
+        assert isinstance(account, PrivacyAccount)
+        assert account.release == epsilon
 
 
 def test_a_unit_changes_no_count_by_more_than_was_said() -> None:

@@ -108,6 +108,29 @@ def copied_households(data: pd.DataFrame, released: pd.DataFrame) -> list[int]:
     return sides[0].index[sides[0].isin(set(sides[1]))].tolist()
 
 
+@pytest.mark.parametrize("order", [["person", "wave"], ["wave", "person"]])
+def test_waves_in_turn_show_who_is_the_same_person(workspace: Workspace, order: list[str]) -> None:
+    """Row i of each wave is person i: sixteen patterns of four waves, whatever the table is sorted by."""
+    rng = np.random.default_rng(11)
+    frame = pd.DataFrame({"person": np.repeat(np.arange(120), 4) * 7, "wave": np.tile(np.arange(4), 120)})
+    frame = frame.assign(ill=rng.integers(0, 2, 480), income=rng.integers(0, 900, 480)).sort_values(order)
+    kinds = {"person": "count", "wave": "count", "ill": "count", "income": "count"}
+    roles = {"person": "unit", "income": "sensitive"}
+    recipe = Recipe.from_table(
+        {
+            "variables": {name: {"kind": kind, "role": roles.get(name, "other")} for name, kind in kinds.items()},
+            "release": {"m": 1, "seed": 1, "order": "original"},
+            "synthesis": [{"target": "income", "method": "cart", "predictors": []}],
+        }
+    )
+    run = run_recipe(workspace, recipe, as_microdata(frame.reset_index(drop=True), recipe.schema))
+    found = examine_release(workspace, plan_release(workspace, run), Policy()).findings
+    kept = next(one for one in found if one.check == "kept_keys")
+    patterns = frame.sort_values(["person", "wave"]).groupby("person")["ill"].agg(tuple)
+    assert kept.people == int((patterns.map(patterns.value_counts()) < 11).sum())
+    assert kept.status == "block"
+
+
 @pytest.mark.parametrize("seed", [2, 3, 4])
 def test_an_honest_release_of_households_passes(examine: Examine, seed: int) -> None:
     """The negative control."""
@@ -157,6 +180,12 @@ def test_kept_columns_of_a_household_are_judged_together_where_its_rows_stand_to
     assert found.value == pytest.approx(np.mean(fewest < 11))
     assert found.people == data["household"][fewest < 11].nunique()
     assert "rows of one unit are seen to belong together" in found.message
+    # One person who stands apart hides no other household.
+    someone = int(np.flatnonzero(data["household"].duplicated(keep=False))[0])
+    apart = np.append(np.delete(np.arange(len(data)), someone), someone)
+    moved = [frame.iloc[apart].reset_index(drop=True) for frame in (data, released)]
+    seen = {one.check: one for one in examine(moved[0], controls, moved[1], kept=kept)[1].findings}["kept_keys"]
+    assert seen.value == pytest.approx(found.value)
     # The control: in random order it is not seen who lives together.
     order = np.random.default_rng(10).permutation(len(data))
     mixed = [frame.iloc[order].reset_index(drop=True) for frame in (data, released)]

@@ -90,3 +90,24 @@ def test_units_that_the_file_does_not_number_are_declared_by_their_runs(workspac
     )
     assert found.status == "pass"
     assert "unit numbers 120 units of 480 records" in found.message
+
+
+def test_a_number_of_records_declared_as_unit_does_not_hide_the_units(workspace: Workspace, tmp_path: Path) -> None:
+    panel = make_panel()
+    frame = panel.assign(record=np.random.default_rng(5).permutation(len(panel)))
+    roles = {"record": {"kind": "count", "role": "unit"}, "person": {"kind": "count"}}
+    found = finding_on_units(workspace, tmp_path, frame, {}, **roles)
+    assert found.status == "warn"
+    assert "person has 150 values" in found.message
+    # the control: of people with a record each, nothing is suspected
+    alone = finding_on_units(workspace, tmp_path, make_panel(600, 1), {}, person={"kind": "count", "role": "unit"})
+    assert alone.status == "pass"
+
+
+def test_records_without_a_number_of_the_unit_are_warned_of(workspace: Workspace, tmp_path: Path) -> None:
+    panel = make_panel()
+    frame = panel.assign(person=panel["person"].where(panel["person"] > 9))
+    unit = {"kind": "count", "role": "unit"}
+    found = finding_on_units(workspace, tmp_path, frame, {"missing": "keep"}, person=unit)
+    assert found.status == "warn"
+    assert "40 records have no number" in found.message

@@ -138,3 +138,28 @@ def test_people_without_a_number_are_units_of_their_own() -> None:
     found = read_households(frame, holdout=0.5, missing=MissingPolicy.KEEP)
     assert found.controls is not None
     assert found.n_units + found.controls.n_units == 110 + int(frame["household"].isna().sum())
+
+
+def test_runs_of_a_missing_column_quote_no_value_of_a_file_without_a_header() -> None:
+    schema = Schema((Variable("home", Kind.COUNT, Role.UNIT, runs_of=("Meier",)), Variable("age", Kind.COUNT)))
+    source = SourceFile("people.csv", b"Meyer,17\nMeyer,18\nHuber,19\n")
+    with pytest.raises(BadInput, match='no column "Meier"') as caught:
+        read_file_microdata(source, DataSource(), schema, 1, key=KEY)
+    assert "Meyer" not in caught.value.message
+
+
+def test_one_unit_that_is_screened_is_not_split() -> None:
+    """With the seeds at which one household alone is drawn, it would be on both sides."""
+    frame = pd.DataFrame({"household": np.r_[np.zeros(300), np.repeat(np.arange(1, 61), 5)].astype(int)})
+    source = SourceFile("people.csv", frame.assign(age=range(600)).to_csv(index=False).encode())
+    schema = Schema((HOUSEHOLDS["household"], HOUSEHOLDS["age"]))
+    refused = 0
+    for seed in range(1, 40):
+        try:
+            found = read_file_microdata(source, DataSource(screen=9, holdout=0.3), schema, seed, key=KEY)
+        except BadInput as error:
+            refused += error.place == "data.screen"
+            continue
+        assert found.controls is not None
+        assert numbers_of(found).isdisjoint(numbers_of(found.controls)), seed
+    assert refused

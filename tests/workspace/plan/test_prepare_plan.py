@@ -121,3 +121,31 @@ def test_fewer_columns_may_mean_more_records(workspace: Workspace, draft: PlanDr
 def test_a_plan_without_a_release_is_refused(workspace: Workspace, draft: PlanDraft) -> None:
     with pytest.raises(BadInput, match="the plan makes no release"):
         prepare_plan(workspace, draft.with_text(replace_sections(draft.toml, {"synthesis": None})))
+
+
+@pytest.mark.parametrize("data", ["sample = 40", "holdout = 0.3"])
+def test_a_unit_declared_later_is_sampled_and_held_out_whole(workspace: Workspace, folder: Path, data: str) -> None:
+    rows = pd.read_csv(folder / "people.csv", dtype={"code": str}).assign(home=[i // 4 for i in range(80)])
+    rows.to_csv(folder / "people.csv", index=False)
+    text = RECIPE.replace("sample = 40", data).replace('where = "age > 19"\n', "")
+    text = text.replace("[release]", 'home = { kind = "count" }\n[release]')
+    (folder / "recipe.toml").write_text(text.replace("people.csv", str(folder / "people.csv")))
+    prepare_run(find_recipe(str(folder / "recipe.toml")), key=PUBLIC).enter(workspace)
+    draft = find_draft(workspace, 1)
+    assert draft is not None
+    same_as_file(workspace, draft, folder)
+    by_home = draft.with_text(replace_variable(draft.toml, "home", {"kind": "count", "role": "unit"}))
+    same_as_file(workspace, by_home, folder)
+
+
+def test_a_level_declared_later_is_checked(workspace: Workspace, folder: Path) -> None:
+    text = RECIPE.replace("sample = 40\n", "").replace("people.csv", str(folder / "people.csv"))
+    text = text.replace("[release]", 'extra = { kind = "binary" }\n[release]')
+    (folder / "recipe.toml").write_text(text)
+    prepare_run(find_recipe(str(folder / "recipe.toml")), key=PUBLIC).enter(workspace)
+    draft = find_draft(workspace, 1)
+    assert draft is not None
+    toml = replace_variable(draft.toml, "code", {"kind": "categorical", "role": "unit"})
+    toml = replace_variable(toml, "extra", {"kind": "binary", "level": "unit"})
+    with pytest.raises(BadInput, match="differs within 3 of 3 units"):
+        prepare_plan(workspace, draft.with_text(toml))

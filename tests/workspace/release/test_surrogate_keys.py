@@ -181,6 +181,20 @@ def test_whom_joined_tables_show_is_counted_by_hand(secret: Workspace, tmp_path:
 
 
 @pytest.mark.slow
+def test_people_of_one_home_hide_nobody_of_it(secret: Workspace) -> None:
+    """Each home is alone with its number of people, and has more of them than the smallest class."""
+    size = np.arange(12, 32)
+    home = np.repeat(np.arange(len(size)), size)
+    data = homes().iloc[: len(home)].assign(home=home, region="north")
+    recipe = table(surrogate_keys=["home"])
+    recipe["variables"]["home"]["role"] = "unit"
+    recipe["synthesis"] = [{"target": name, "method": "cart", "predictors": []} for name in ("age", "income")]
+    found = finding(secret, run_recipe(secret, recipe, data))
+    assert found.status == "block"
+    assert found.people == len(size)
+
+
+@pytest.mark.slow
 def test_an_earlier_release_adds_its_columns(secret: Workspace, tmp_path: Path) -> None:
     """The second release keeps age alone, and the first one region and income."""
     data = homes()

@@ -13,7 +13,7 @@ from sfumato.engine.data.provenance import ReleaseProvenance
 from sfumato.engine.data.schema import Kind
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.policy.disclosure import DisclosureRules
-from sfumato.workspace.reporting.user_guide import PublicRelease, user_guide_document
+from sfumato.workspace.reporting.user_guide import PublicRelease, coverage_sentence, user_guide_document
 from sfumato.workspace.reporting.worked_example import bounded_mean, combined_mean
 
 VARIABLES: dict[str, Any] = variables_of(
@@ -86,6 +86,16 @@ def test_the_page_says_which_values_are_real_and_how_datasets_are_combined() -> 
         assert words in page, words
     assert "Inside" not in page
     assert "INTERNAL" not in page
+
+
+def test_rows_of_units_are_records_and_not_people() -> None:
+    home = {"home": {"kind": "count", "role": "unit"}}
+    recipe = {"variables": VARIABLES | home, "data": {"missing": "drop"}, "release": {"m": 1}, "synthesis": [STEP]}
+    release = public_release(recipe, ("region", "age"), ("income",), coverage=(60, 20))
+    page = user_guide_document(release).to_html()
+    assert "each row one record&#x27;s" in page
+    assert coverage_sentence(release).startswith("They describe at least 75 % of the records of")
+    assert "Records without some value are left out" in coverage_sentence(release)
 
 
 def test_full_synthesis_has_its_own_rule_and_one_dataset_in_part_none() -> None:

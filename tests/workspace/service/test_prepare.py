@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -121,3 +123,54 @@ def test_a_recipe_that_is_no_text_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("recipe", shipped_recipes(), ids=lambda recipe: recipe.name)
 def test_every_shipped_recipe_is_valid(recipe: RecipeFile) -> None:
     assert Recipe.from_table(recipe.table).title
+
+
+HOMES = """
+title = "Homes"
+[data]
+file = "homes.csv"
+[variables]
+home = { kind = "count", role = "unit" }
+region = { kind = "categorical", level = "unit" }
+income = { kind = "count", role = "sensitive" }
+[release]
+order = "ORDER"
+[[synthesis]]
+target = "income"
+method = "cart"
+predictors = []
+"""
+
+
+def write_homes(folder: Path, order: str) -> tuple[RecipeFile, pd.DataFrame, str]:
+    """Write people in homes, a recipe for them, and a file of them without the number of the home."""
+    frame = pd.DataFrame({"home": [i // 3 for i in range(60)], "income": [i * 37 % 91 for i in range(60)]})
+    frame.insert(1, "region", (frame["home"] % 4).map({0: "a", 1: "b", 2: "c", 3: "d"}))
+    frame.to_csv(folder / "homes.csv", index=False)
+    released = frame.drop(columns="home").assign(income=frame["income"] + 1)
+    released.to_csv(folder / "dataset-01.csv", index=False)
+    (folder / "recipe.toml").write_text(HOMES.replace('order = "ORDER"\n', f'order = "{order}"\n' if order else ""))
+    return find_recipe(str(folder / "recipe.toml")), frame, str(folder / "dataset-01.csv")
+
+
+@pytest.mark.parametrize("order", ["original", "shuffled"])
+def test_a_released_file_needs_no_number_of_the_unit(tmp_path: Path, order: str) -> None:
+    recipe, frame, file = write_homes(tmp_path, order)
+    prepared = prepare_evaluation(recipe, str(tmp_path / "homes.csv"), [file], key=PUBLIC)
+    assert prepared.data.n_units == 20
+    ((_, released),) = prepared.external_datasets
+    assert released.schema.names == prepared.data.schema.names
+    # as in partial synthesis, whose rows keep their records, and in one of new rows
+    if order == "original":
+        assert released.frame["home"].tolist() == frame["home"].tolist()
+    else:
+        assert released.frame["home"].isna().all()
+
+
+def test_files_of_an_own_release_are_judged_by_the_units_of_the_original(tmp_path: Path) -> None:
+    recipe, _, file = write_homes(tmp_path, "")
+    line = {"name": "dataset-01.csv", "sha256": hashlib.sha256(Path(file).read_bytes()).hexdigest()}
+    (tmp_path / "manifest.json").write_text(json.dumps({"order": "shuffled", "files": [line]}))
+    prepared = prepare_evaluation(recipe, str(tmp_path / "homes.csv"), [file], key=PUBLIC)
+    assert prepared.recipe.form.order == "shuffled"
+    assert prepared.data.n_units == 20
