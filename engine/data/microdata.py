@@ -23,7 +23,7 @@ from .missing_codes import mask_missing_codes, missing_value_codes
 from .recoding_rules import RecodeRule
 from .schema import Kind, MissingPolicy, Origin, Schema, Variable
 from .spelling import level_spellings, looks_like_header, may_be_thousands, read_numbers, spell_as_whole
-from .units import Units
+from .units import Units, code_unit_numbers
 
 LARGEST_COUNT = 2**53
 HASHED_AT_ONCE = 1 << 18
@@ -199,7 +199,7 @@ class Microdata:
         name = self.schema.unit
         if name is None or name not in self.frame:
             return None
-        found = Units.from_codes(pd.factorize(self.frame[name])[0], self._order_ranks())
+        found = Units.from_codes(code_unit_numbers(self.frame[name]), self._order_ranks())
         return found if len(found) < len(self) else None
 
     def with_order(self, name: str) -> Microdata:

@@ -106,3 +106,25 @@ class Units:
         # a missing value equals a missing one
         differs = (own != first) & ~(pd.isna(own) & pd.isna(first))
         return np.flatnonzero(np.add.reduceat(differs.astype(np.int64), self.starts))
+
+
+def code_unit_numbers(values: pd.Series) -> Integers:
+    """Return codes of the numbers of units (n,) that are equal where the numbers are, however they are written; -1 for none.
+
+    ``7``, ``007``, ``7.0`` and `` 7`` are one unit: taken for several, a household would be held out in part.
+    """
+    plain = values.astype(object) if isinstance(values.dtype, pd.CategoricalDtype) else values
+    codes, distinct = pd.factorize(plain.array)
+    if not pd.api.types.is_numeric_dtype(plain.dtype):
+        same, _ = pd.factorize(np.array([_plain_number(one) for one in distinct], dtype=object))
+        codes = np.append(same, -1)[codes]
+    return np.asarray(codes, dtype=np.int64)
+
+
+def _plain_number(value: object) -> str:
+    """Return the number of a unit without blanks around it, zeros before it and decimals that are zero."""
+    text = str(value).strip()
+    whole, point, decimals = text.partition(".")
+    if whole.isdecimal() and (not point or set(decimals) <= {"0"}):
+        return whole.lstrip("0") or "0"
+    return text

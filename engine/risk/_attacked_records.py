@@ -7,11 +7,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
 from ..adversary.cells import cell_keys, row_keys, unit_keys
 from ..adversary.permuted import UnitsOfBoth
 from ..data.arrays import Booleans, Integers
 from ..data.microdata import Microdata
+from ..data.units import code_unit_numbers
 
 
 def order_by_values(data: Microdata, names: Iterable[str]) -> Integers:
@@ -47,8 +49,11 @@ def units_of_both(data: Microdata, own: Integers, controls: Microdata, others: I
         return None
     name = data.schema.unit
     assert name is not None
-    # as values: 7 is 7.0 where another unit of the table has no number
-    if set(data.frame[name].dropna()) & set(controls.frame[name].dropna()):
+    parts = [one.frame[name].astype(object) for one in (data, controls)]
+    codes = code_unit_numbers(pd.concat(parts, ignore_index=True))
+    known = codes >= 0
+    members = np.arange(len(codes)) < len(data)
+    if np.isin(codes[known & ~members], codes[known & members]).any():
         return None
     of_data, of_controls = (
         np.arange(len(table)) if number is None else number

@@ -19,7 +19,7 @@ from sfumato.engine.adversary.same_people import PeopleOverlap, is_enumerated
 from sfumato.engine.data.arrays import Integers
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Role
-from sfumato.engine.data.units import Units
+from sfumato.engine.data.units import Units, code_unit_numbers
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.release_form import AnonymisationSpec
 from sfumato.engine.methods.rows import Row
@@ -300,7 +300,7 @@ class ExaminedRelease:
             return None
         # by text, since codes of levels may differ between the tables
         values = pd.concat([one.frame[name].astype(object) for one in parts], ignore_index=True)
-        found = Units.from_codes(pd.factorize(values)[0])
+        found = Units.from_codes(code_unit_numbers(values))
         n = len(parts[0])
         return None if np.isin(found.unit_of[n:], found.unit_of[:n]).any() else found
 

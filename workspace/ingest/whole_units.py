@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.missing_codes import mask_missing_codes
 from sfumato.engine.data.schema import Schema
-from sfumato.engine.data.units import Units
+from sfumato.engine.data.units import Units, code_unit_numbers
 from sfumato.engine.errors import BadInput, near_miss_hint
 from sfumato.engine.wording import agreeing_word, count_noun
 
@@ -23,7 +23,7 @@ def units_of_raw_records(raw: RawTable, schema: Schema, kept: NDArray[np.bool_])
         return None
     ((_, values),) = raw.iterate_columns([schema.unit])
     present = mask_missing_codes(values, schema[schema.unit])[kept]
-    found = Units.from_codes(pd.factorize(present.to_numpy(), use_na_sentinel=True)[0])
+    found = Units.from_codes(code_unit_numbers(present))
     return found if len(found) < len(found.unit_of) else None
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sfumato.engine.adversary.cells import unit_keys
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
-from sfumato.engine.data.units import Units
+from sfumato.engine.data.units import Units, code_unit_numbers
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.recipe import Recipe
 
@@ -76,6 +76,13 @@ def test_records_without_a_number_are_units_of_their_own() -> None:
     units = table_of_households(["a", "a", None, None, "b"]).units
     assert units is not None
     assert units.sizes.tolist() == [2, 1, 1, 1]
+
+
+def test_a_unit_is_one_however_its_number_is_written() -> None:
+    assert table_of_households(["7", "007", "7.0", " 7", "8"]).n_units == 2
+    assert table_of_households(["a7", "a07", "0a7"]).units is None
+    assert table_of_households(["0", "00", "1.50", "1.5"]).n_units == 3
+    assert code_unit_numbers(pd.Series([7.0, np.nan, 7.0])).tolist() == [0, -1, 0]
 
 
 UNIT = {"kind": "categorical", "role": "unit"}
