@@ -129,6 +129,25 @@ def _require_made_before(steps: Sequence[RecipeStep], schema: Schema) -> None:
                 )
 
 
+def refuse_unit_in_steps(sections: RecipeSections) -> None:
+    """Raise BadInput where a step makes the number of the unit, or predicts or groups by it: it names a household."""
+    unit = sections.schema.unit
+    for step in (*sections.synthesis, *sections.anonymisation) if unit else ():
+        if unit in step.targets:
+            raise BadInput(
+                f"{step.place}.target",
+                f'"{unit}" numbers units and says nothing of a record; leave it out, or set [release] units = "drawn", which numbers them anew',
+            )
+        # a step of noise names the unit whose records it bounds, and neither predicts nor draws by it
+        used = [
+            place
+            for place, column, any_order in step.spec.referenced_columns(sections.schema, step.place)
+            if column == unit and not any_order
+        ]
+        if used:
+            raise BadInput(used[0], f'"{unit}" numbers units, so that a value stands for one of them; leave it out')
+
+
 def require_units_to_draw(sections: RecipeSections) -> None:
     """Raise BadInput where units are to be drawn or kept, and no step draws records, or a kept part names them."""
     if not sections.form.units:
@@ -284,6 +303,7 @@ RULES: Sequence[Callable[[RecipeSections], None]] = (
     require_payable_public_figures,
     require_one_table_of_anonymisation,
     require_each_target_once,
+    refuse_unit_in_steps,
     require_units_to_draw,
     require_units_for_rules,
     require_predictors_made_before,

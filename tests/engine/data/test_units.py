@@ -116,3 +116,30 @@ def test_the_order_of_a_recipe_orders_the_records_of_a_unit() -> None:
     assert recipe.schema.unit == "person"
     assert recipe.schema.unit_level == ("region",)
     assert Recipe.from_table(recipe.to_table()).schema.order == "wave"
+
+
+@pytest.mark.parametrize(
+    ("section", "step", "place"),
+    [
+        ("synthesis", {"method": "cart", "target": "home"}, "synthesis[0].target"),
+        (
+            "synthesis",
+            {"method": "cart", "target": "pay", "predictors": ["area", "home"]},
+            "synthesis[0].predictors[1]",
+        ),
+        (
+            "anonymisation",
+            {"method": "mondrian", "k": 3, "quasi_identifiers": ["home"]},
+            "anonymisation[0].quasi_identifiers[0]",
+        ),
+    ],
+)
+def test_no_step_makes_or_uses_the_number_of_a_unit(section: str, step: dict, place: str) -> None:
+    variables = {
+        "home": UNIT,
+        "area": {"kind": "categorical", "role": "quasi_identifier"},
+        "pay": {"kind": "continuous"},
+    }
+    with pytest.raises(BadInput, match='"home" numbers units') as caught:
+        Recipe.from_table({"variables": variables, section: [step]})
+    assert caught.value.place == place
