@@ -136,7 +136,7 @@ def refuse_unit_in_steps(sections: RecipeSections) -> None:
         if unit in step.targets:
             raise BadInput(
                 f"{step.place}.target",
-                f'"{unit}" numbers units and says nothing of a record; leave it out, or set [release] units = "drawn", which numbers them anew',
+                f'"{unit}" numbers units and says nothing of a record; leave it out, or set [release] units = "drawn", which gives them new numbers',
             )
         # a step of noise names the unit whose records it bounds, and neither predicts nor draws by it
         used = [
