@@ -154,10 +154,11 @@ def _check_units_unclear(case: ExaminedRelease) -> CheckResult:
     if unit is not None and case.units is not None:
         n_units = case.confidential.n_units
         message = fill_sentence(sentences.UNITS_DECLARED, unit=unit, units=n_units, records=len(data))
-        if lacking := int(data.missing_mask(unit).sum()):
+        lacking = int(data.missing_mask(unit).sum())
+        if lacking:
             # who lives with them is not known, so that people of one household may be on both sides of a hold-out
-            return CheckResult(message + fill_sentence(sentences.UNITS_WITHOUT_NUMBER, records=lacking), 1)
-        return CheckResult(message, 0)
+            message += fill_sentence(sentences.UNITS_WITHOUT_NUMBER, records=lacking)
+        return CheckResult(message, 1 if lacking else 0)
     frame = pd.DataFrame({name: data.column(name) for name in data.schema.names}, copy=False)
     whole = [v.name for v in data.schema if v.kind in (Kind.CATEGORICAL, Kind.COUNT)]
     if (proposal := propose_unit(frame, whole)) is not None:
