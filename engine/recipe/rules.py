@@ -17,7 +17,7 @@ from ..errors import BadInput
 from ..methods.registry import registry
 from ..methods.release_form import DatasetsTable, ReleaseForm
 from .data_source import HOW_TO_HOLD_OUT, DataSource
-from .steps import RecipeStep, is_made_whole
+from .steps import RecipeStep, anonymisation_spec, is_made_whole
 from .unit_stages import UNITS, check_drawn_units, steps_of_stage
 
 
@@ -129,23 +129,33 @@ def _require_made_before(steps: Sequence[RecipeStep], schema: Schema) -> None:
                 )
 
 
+UNIT_IN_STEP = '"{unit}" numbers units, so that a value stands for one of them; leave it out'
+"""Why the number of the unit is neither predictor nor quasi-identifier."""
+
+
 def refuse_unit_in_steps(sections: RecipeSections) -> None:
     """Raise BadInput where a step makes the number of the unit, or predicts or groups by it: it names a household."""
     unit = sections.schema.unit
-    for step in (*sections.synthesis, *sections.anonymisation) if unit else ():
+    if unit is None:
+        return
+    for step in sections.synthesis:
         if unit in step.targets:
             raise BadInput(
                 f"{step.place}.target",
                 f'"{unit}" numbers units and says nothing of a record; leave it out, or set [release] units = "drawn", which gives them new numbers',
             )
-        # a step of noise names the unit whose records it bounds, and neither predicts nor draws by it
+        own = sections.schema if step.table is None else step.table.schema
+        # A step of noise names the unit whose records it bounds, and neither predicts nor draws by it.
         used = [
             place
-            for place, column, any_order in step.spec.referenced_columns(sections.schema, step.place)
+            for place, column, any_order in step.spec.referenced_columns(own, step.place)
             if column == unit and not any_order
         ]
         if used:
-            raise BadInput(used[0], f'"{unit}" numbers units, so that a value stands for one of them; leave it out')
+            raise BadInput(used[0], UNIT_IN_STEP.format(unit=unit))
+    for step in sections.anonymisation:
+        if unit in anonymisation_spec(step).keys(sections.schema):
+            raise BadInput(f"{step.place}.quasi_identifiers", UNIT_IN_STEP.format(unit=unit))
 
 
 def require_units_to_draw(sections: RecipeSections) -> None:

@@ -130,7 +130,7 @@ def test_the_order_of_a_recipe_orders_the_records_of_a_unit() -> None:
         (
             "anonymisation",
             {"method": "mondrian", "k": 3, "quasi_identifiers": ["home"]},
-            "anonymisation[0].quasi_identifiers[0]",
+            "anonymisation[0].quasi_identifiers",
         ),
     ],
 )
