@@ -18,7 +18,7 @@ from sfumato.engine.recipe.thresholds import threshold_output
 from sfumato.engine.statistics.comparing import distance_from_limit
 from sfumato.engine.statistics.estimated import ValueWithInterval, difference_with_interval
 
-from ..ingest.unit_detection import find_hidden_units, propose_unit
+from ..ingest.unit_detection import CodedTable, find_hidden_units, propose_unit
 from ..reporting.questions import BLOCK_FROM, WARN_FROM, unanswered_questions
 from ..reporting.results import row_output
 from ..reporting.words import thresholds_text
@@ -159,15 +159,15 @@ def _check_units_unclear(case: ExaminedRelease) -> CheckResult:
             # who lives with them is not known, so that people of one household may be on both sides of a hold-out
             message += fill_sentence(sentences.UNITS_WITHOUT_NUMBER, records=lacking)
         return CheckResult(message, 1 if lacking else 0)
-    frame = pd.DataFrame({name: data.column(name) for name in data.schema.names}, copy=False)
+    table = CodedTable.from_frame(pd.DataFrame({name: data.column(name) for name in data.schema.names}, copy=False))
     whole = [v.name for v in data.schema if v.kind in (Kind.CATEGORICAL, Kind.COUNT)]
-    if (proposal := propose_unit(frame, whole)) is not None:
+    if (proposal := propose_unit(table, whole)) is not None:
         message = fill_sentence(
             sentences.UNITS_SUSPECTED,
             name=proposal.name, units=proposal.n_units, records=proposal.n_records / proposal.n_units, reason=proposal.reason,
         )  # fmt: skip
         return CheckResult(message, 1)
-    if (hidden := find_hidden_units(frame)) is not None:
+    if (hidden := find_hidden_units(table)) is not None:
         return CheckResult(fill_sentence(sentences.UNITS_HIDDEN, like=hidden.like_share, chance=hidden.chance_share), 1)
     is_sample = case.recipe.data.sample is not None
     return CheckResult(sentences.UNITS_NOT_IN_SAMPLE if is_sample else sentences.UNITS_NOT_FOUND, 0)

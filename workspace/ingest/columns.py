@@ -123,8 +123,8 @@ def profile_columns(raw: RawTable, names: Collection[str] | None = None) -> list
         description = about.get(name, ColumnDescription())
         may_name_rows = has_row_names and name == raw.names[0]
         found.append(_profile_column(name, values, description, may_name_rows=may_name_rows))
-        # of a large file the first records are kept, so that it is not read a second time
-        first_records[name] = values[:MOST_RECORDS_EXAMINED]
+        # Of a large file the first records are kept, so that it is not read a second time; a view would keep all.
+        first_records[name] = values[:MOST_RECORDS_EXAMINED].copy()
     if names is None:
         return _propose_units(_settle_date_orders(found), first_records, raw.records)
     if len(chosen) < len(raw.names) and any(column.other_formats for column in found):
@@ -143,7 +143,7 @@ def _propose_units(
     import pandas as pd
 
     from .identifiers import is_named_as_area
-    from .unit_detection import find_hidden_units, propose_unit
+    from .unit_detection import CodedTable, find_hidden_units, propose_unit
 
     frame = pd.DataFrame({name: values.reset_index(drop=True) for name, values in first_records.items()}, copy=False)
     candidates = [
@@ -154,9 +154,10 @@ def _propose_units(
         and c.distinct > 1
         and not is_named_as_area(c.variable.name)
     ]
-    proposal = propose_unit(frame, candidates)
+    table = CodedTable.from_frame(frame)
+    proposal = propose_unit(table, candidates)
     if proposal is None:
-        hidden = find_hidden_units(frame)
+        hidden = find_hidden_units(table)
         return list(columns) if hidden is None else [*columns, _profile_of_hidden_units(hidden, columns, n_records)]
     whole = n_records == len(frame)
     each = f"{proposal.n_units:,} units of {proposal.n_records / proposal.n_units:.1f} records each"

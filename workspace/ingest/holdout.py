@@ -116,12 +116,11 @@ def draw_screening_records(members: Microdata, sha256: str, data: DataSource, se
                 "all records drawn to look at are of one unit, so that none can be held out; ask for more",
             )
         flags = choose_share_of_units(few.units, share, streams.generator("screen", "holdout", "units"))
-        training, controls = (_conform_subset(few, members.schema, some, data) for some in (~flags, flags))
-        return training.with_controls(controls)
-    # at least one record on either side
-    size = min(max(1, round(share * len(few))), len(few) - 1)
-    flags = np.zeros(len(few), dtype=np.bool_)
-    flags[streams.generator("screen", "holdout").choice(len(few), size, replace=False)] = True
+    else:
+        # at least one record on either side
+        size = min(max(1, round(share * len(few))), len(few) - 1)
+        flags = np.zeros(len(few), dtype=np.bool_)
+        flags[streams.generator("screen", "holdout").choice(len(few), size, replace=False)] = True
     training, controls = (_conform_subset(few, members.schema, some, data) for some in (~flags, flags))
     return training.with_controls(controls)
 

@@ -91,7 +91,7 @@ class HiddenUnits:
 
 
 @dataclass(frozen=True, eq=False)
-class _CodedTable:
+class CodedTable:
     """Columns of a file as whole numbers that are equal where values are, and in the order of the values.
 
     columns: codes of each column, -1 where there is no value, (n,) each
@@ -100,9 +100,13 @@ class _CodedTable:
     columns: Mapping[str, NDArray[np.int64]]
 
     @classmethod
-    def from_frame(cls, frame: pd.DataFrame) -> _CodedTable:
+    def from_frame(cls, frame: pd.DataFrame) -> CodedTable:
         """Code the columns of a frame (n, k)."""
         return cls({str(name): _ordered_codes(frame[name]) for name in frame.columns})
+
+    def select_first(self, records: int) -> CodedTable:
+        """Return the table of the first records."""
+        return CodedTable({name: codes[:records] for name, codes in self.columns.items()})
 
     @cached_property
     def n_records(self) -> int:
@@ -122,13 +126,12 @@ def _ordered_codes(values: pd.Series) -> NDArray[np.int64]:
     return rank[codes]
 
 
-def propose_unit(frame: pd.DataFrame, candidates: Sequence[str]) -> UnitProposal | None:
-    """Return the column of a file (n, k) that numbers units of several records; None where none does.
+def propose_unit(table: CodedTable, candidates: Sequence[str]) -> UnitProposal | None:
+    """Return the column of a file that numbers units of several records; None where none does.
 
     ``candidates`` are the columns that may: whole numbers, codes and texts. Of several, the one with most units whose name
     says so is proposed, or else the one with most units.
     """
-    table = _CodedTable.from_frame(frame)
     found = [proposal for name in candidates if (proposal := _examine_candidate(table, name)) is not None]
     if not found:
         return None
@@ -141,7 +144,7 @@ def _is_named_as_unit(name: str) -> bool:
     return not UNIT_WORDS.isdisjoint(words) or "".join(words) in UNIT_WORDS
 
 
-def _examine_candidate(table: _CodedTable, name: str) -> UnitProposal | None:
+def _examine_candidate(table: CodedTable, name: str) -> UnitProposal | None:
     """Return the proposal that a column numbers units; None where it does not."""
     codes = table.columns[name]
     n_records = len(codes)
@@ -213,13 +216,13 @@ def _rises_within_units(units: Units, values: NDArray[np.int64]) -> bool:
     return bool(rises.mean() >= 0.99 and (values[later] >= 0).all() and restarts > 0.5)
 
 
-def find_hidden_units(frame: pd.DataFrame) -> HiddenUnits | None:
-    """Return the hidden units of a file (n, k) that numbers none; None without evidence of any.
+def find_hidden_units(table: CodedTable) -> HiddenUnits | None:
+    """Return the hidden units of a file that numbers none; None without evidence of any.
 
     Neighbours in the file are compared with other pairs. A file that is sorted has like neighbours too: columns by which it
     is sorted do not count, and pairs are compared within the records that are equal in these.
     """
-    table = _CodedTable.from_frame(frame.iloc[:MOST_RECORDS_EXAMINED])
+    table = table.select_first(MOST_RECORDS_EXAMINED)
     sorted_by, groups = _sorting_columns(table)
     names = [
         name for name, codes in table.columns.items() if name not in sorted_by and len(np.unique(codes[:10_000])) > 1
@@ -240,7 +243,7 @@ def find_hidden_units(frame: pd.DataFrame) -> HiddenUnits | None:
     return HiddenUnits(runs_of, like, chance, int(number_runs([table.columns[name] for name in runs_of]).max()))
 
 
-def _sorting_columns(table: _CodedTable) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+def _sorting_columns(table: CodedTable) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     """Return the columns by which a file is sorted, in turn, and the number of each record's group of equal ones, (n,)."""
     groups = np.zeros(table.n_records, dtype=np.int64)
     found: list[str] = []
@@ -261,7 +264,7 @@ def _is_sorted_within(codes: NDArray[np.int64], inside: NDArray[np.bool_]) -> bo
     return bool(((steps >= 0).all() or (steps <= 0).all()) and (steps != 0).sum() >= 2)
 
 
-def _like_share_of_others(table: _CodedTable, names: Sequence[str], groups: NDArray[np.int64], seed: int) -> float:
+def _like_share_of_others(table: CodedTable, names: Sequence[str], groups: NDArray[np.int64], seed: int) -> float:
     """Return the share of pairs of records at random, of one group, that agree in most columns."""
     rng = np.random.default_rng(seed)
     order = np.lexsort((rng.random(table.n_records), groups))

@@ -11,7 +11,7 @@ from sfumato.engine.data.missing_codes import mask_missing_codes
 from sfumato.engine.data.schema import Schema
 from sfumato.engine.data.units import Units, code_unit_numbers
 from sfumato.engine.errors import BadInput, near_miss_hint
-from sfumato.engine.wording import agreeing_word, count_noun
+from sfumato.engine.wording import count_noun
 
 from .raw_tables import RawTable
 from .unit_detection import number_runs
@@ -57,9 +57,7 @@ def choose_units_of_records(units: Units, records: int, rng: np.random.Generator
 
 
 def choose_share_of_units(units: Units, share: float, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Mark the records (n,) of a share of the units, at least one and not all. Raises ValueError for a single unit."""
-    if len(units) < 2:
-        raise ValueError("there is one unit")
+    """Mark the records (n,) of a share of two units or more, at least one and not all."""
     size = min(max(1, round(share * len(units))), len(units) - 1)
     return units.mark_records(rng.choice(len(units), size, replace=False))
 
@@ -85,6 +83,6 @@ def check_unit_levels(data: Microdata) -> None:
         if differing:
             raise BadInput(
                 f"variables.{name}.level",
-                f'"{name}" {agreeing_word(differing, "differs", "differs")} within {differing:,} of {count_noun(len(units), "unit")}; correct '
+                f'"{name}" differs within {differing:,} of {count_noun(len(units), "unit")}; correct '
                 "the file, or leave the level out",
             )

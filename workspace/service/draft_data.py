@@ -27,7 +27,6 @@ from ..errors import NotFound
 from ..gate.questions import limits_with_sources
 from ..ingest.columns import profile_columns, records_with_missing
 from ..ingest.files import find_source, microdata_from_table
-from ..ingest.whole_units import number_hidden_units
 from ..jobs.memory import local_memory_limit
 from ..jobs.settings import DEFAULT_JOBS
 from ..jobs.task_costs import MeasuredCosts, measure_recent_costs
@@ -40,7 +39,7 @@ from ..policy.policy import Policy, read_policy_of_workspace
 from ..reporting.words import affected_group_text
 from ..store.workspace import Workspace
 from .costs import estimate_run_cost, run_cost_text
-from .importing import EVERYTHING, ImportSelection, draft_recipe, read_source
+from .importing import EVERYTHING, ImportSelection, add_unit_column, draft_recipe, read_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +127,7 @@ def draft_file(
     # A column that is given a role is no identifier, even where an import would suspect one.
     asked = ImportSelection(keep=tuple(name for name in (*roles.quasi_identifiers, *roles.sensitive) if name in there))
     columns = [column for column in asked.select_columns(found) if column.distinct or not column.is_included]
-    raw = number_hidden_units(raw, Schema(tuple(c.variable for c in columns if c.variable.role is Role.UNIT)))
+    raw = add_unit_column(raw, columns)
     incomplete = int(records_with_missing(raw, columns).sum()), raw.records
     toml = draft_recipe(asked.data_source(path, form, columns), Path(source.name).stem, columns, incomplete)
     table = assign_roles(read_toml(toml), roles)

@@ -310,7 +310,6 @@ class _FileRead:
 def _read_file(file: str, format_settings: Mapping[str, Any], selection: ImportSelection) -> _FileRead:
     """Read the records of a file that are wanted, and guess its columns. Raises BadInput."""
     from ..ingest.files import filter_records, find_source
-    from ..ingest.whole_units import number_hidden_units
 
     source = find_source(file, place="FILE")
     raw, detection = read_source(source, format_settings, selection)
@@ -318,9 +317,14 @@ def _read_file(file: str, format_settings: Mapping[str, Any], selection: ImportS
         raise BadInput("FILE", f'"{source.name}" has no records')
     raw = filter_records(raw, source, selection.where, place="--where")
     columns = selection.select_columns(profile_columns(raw))
-    # the unit of a file that numbers none becomes a column like others
-    wanted = Schema(tuple(column.variable for column in columns if column.variable.role is Role.UNIT))
-    return _FileRead(source, number_hidden_units(raw, wanted), detection, columns)
+    return _FileRead(source, add_unit_column(raw, columns), detection, columns)
+
+
+def add_unit_column(raw: RawTable, columns: Sequence[ColumnProfile]) -> RawTable:
+    """Return the table of a file in which the proposed unit of a file that numbers none is a column like others."""
+    from ..ingest.whole_units import number_hidden_units
+
+    return number_hidden_units(raw, Schema(tuple(c.variable for c in columns if c.variable.role is Role.UNIT)))
 
 
 def _store_file(directory: Path, file: str, project: str, selection: ImportSelection, found: _FileRead) -> ImportResult:

@@ -73,7 +73,7 @@ STEPS = (
 DRAWN = (*STEPS[:2], tree("age", "previous(age)"), *STEPS[2:])
 
 
-def read(table: pd.DataFrame, recipe: Recipe) -> Microdata:
+def read_census(table: pd.DataFrame, recipe: Recipe) -> Microdata:
     return conform_to_schema(table, recipe.schema, MissingPolicy.KEEP)
 
 
@@ -95,7 +95,7 @@ def earlier(group: pd.DataFrame, i: int, name: str) -> list[Any]:
 
 def test_terms_are_what_a_loop_over_the_records_finds() -> None:
     recipe = recipe_of(*DRAWN, units="drawn")
-    data = read(homes(), recipe)
+    data = read_census(homes(), recipe)
     terms = tuple(find_unit_terms(TERMS, data.schema, "here"))
     schema = Schema((*data.schema, *(term.declare(data.schema) for term in terms), *implied_variables()), order="line")
     assert [term.text for term in terms if term.column] == TERMS[:9]
@@ -134,14 +134,14 @@ def test_terms_are_what_a_loop_over_the_records_finds() -> None:
 def test_with_one_record_a_unit_every_byte_is_that_of_records_by_themselves(seed: int) -> None:
     steps = (tree("job", "region"), tree("age", "job", "region"), tree("line"), tree("since", "age"))
     table = homes(seed, 300, largest=1).assign(line=np.random.default_rng(seed).integers(1, 9, 300))
-    plain = draw(recipe_of(*steps), read(table, recipe_of(*steps)))
+    plain = draw(recipe_of(*steps), read_census(table, recipe_of(*steps)))
     kept = recipe_of(*steps, units="kept")
-    pd.testing.assert_frame_equal(draw(kept, read(table, kept)).frame, plain.frame)
+    pd.testing.assert_frame_equal(draw(kept, read_census(table, kept)).frame, plain.frame)
     # Units that are drawn have the same values too: only their numbers are new.
     every = (tree("region"), *steps)
     whole, drawn = recipe_of(*every), recipe_of(*every, units="drawn")
-    expected = draw(whole, read(table, whole)).frame.drop(columns="home")
-    found = draw(drawn, read(table, drawn)).frame
+    expected = draw(whole, read_census(table, whole)).frame.drop(columns="home")
+    found = draw(drawn, read_census(table, drawn)).frame
     assert sorted(found["home"]) == list(range(1, 301))
     names = list(expected)
     pd.testing.assert_frame_equal(
@@ -153,7 +153,7 @@ def test_with_one_record_a_unit_every_byte_is_that_of_records_by_themselves(seed
 def test_kept_units_keep_their_records_and_every_variable_without_a_step() -> None:
     recipe = recipe_of(tree("region"), tree("age", "previous(age)", "job", "region"), units="kept")
     table = homes()
-    data = read(table, recipe)
+    data = read_census(table, recipe)
     released = draw(recipe, data)
     assert released.linked
     for name in ("home", "line", "job", "since"):
@@ -164,7 +164,7 @@ def test_kept_units_keep_their_records_and_every_variable_without_a_step() -> No
 
 def test_drawn_units_are_new_whole_and_of_sizes_that_some_unit_has() -> None:
     recipe = recipe_of(*DRAWN, units="drawn")
-    data = read(homes(), recipe)
+    data = read_census(homes(), recipe)
     frame = draw(recipe, data).frame
     assert list(frame) == list(VARIABLES)
     by_unit = frame.groupby("home")
@@ -181,7 +181,7 @@ def test_a_regression_of_sizes_draws_only_sizes_that_occur() -> None:
     table = homes(3, 200)
     # No unit has two records.
     table = table[table.groupby("home")["line"].transform("size") != 2]
-    assert set(draw(recipe, read(table, recipe)).frame.groupby("home").size()) == {1, 3, 4}
+    assert set(draw(recipe, read_census(table, recipe)).frame.groupby("home").size()) == {1, 3, 4}
 
 
 def spied(recipe: Recipe, item: int, draw: Any) -> Recipe:
@@ -204,7 +204,7 @@ def test_a_record_is_drawn_from_those_before_it_and_a_method_of_today_serves_eve
         seen.append(released.frame.assign(drawn=values))
         return values
 
-    data = read(homes(), recipe)
+    data = read_census(homes(), recipe)
     draw(spied(recipe, item, note), data)
     levels = list(data.frame["job"].cat.categories)
     assert [set(one[PLACE]) for one in seen] == [{"1"}, {"2"}, {"3"}, {"4"}]
@@ -226,7 +226,7 @@ def test_a_method_that_reads_later_records_or_whose_they_are_is_refused(name: st
         return (released if name == "job" else confidential).numbers(name)
 
     with pytest.raises(EngineError, match=rf'"{name}"'):
-        draw(spied(recipe, item, peek), read(homes(), recipe))
+        draw(spied(recipe, item, peek), read_census(homes(), recipe))
 
 
 def test_records_of_weight_0_leave_no_trace_of_their_units() -> None:
@@ -234,7 +234,7 @@ def test_records_of_weight_0_leave_no_trace_of_their_units() -> None:
     table = homes(4, 80)
     large = table.groupby("home")["line"].transform("size") == 4
     table = table.assign(job=table["job"].mask(large, "c").where(large | (table["job"] != "c"), "a"))
-    data = read(table, recipe)
+    data = read_census(table, recipe)
     data = data.with_weights(np.where(large, 0.0, 1.0))
     frame = draw(recipe, data).frame
     assert frame.groupby("home").size().max() == 3
@@ -335,7 +335,7 @@ def test_a_number_that_one_person_has_in_every_year_is_not_released(units: str) 
     variables = {name: VARIABLES[name] for name in ("home", "region", "line")} | {"income": {"kind": "continuous"}}
     steps = [tree("region"), tree("line", *([PLACE] if units else []), minbucket=1)]
     recipe = recipe_of(*steps, tree("income", smoothing=True), units=units, variables=variables)
-    drawn = draw(recipe, read(table, recipe)).frame["income"]
+    drawn = draw(recipe, read_census(table, recipe)).frame["income"]
     assert (drawn == 1000.0).sum() > 50
     assert not set(drawn[drawn != 1000.0]) & set(table["income"])
 

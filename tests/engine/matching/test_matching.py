@@ -45,14 +45,14 @@ def same(a: object, b: object) -> bool:
 def test_a_side_whose_windows_hold_one_value_at_most_is_told_from_others() -> None:
     points = np.array([1.0, 4.0, 4.0, 9.0, np.nan])
 
-    def side(*windows: tuple[float, float]) -> BoxEdges:
+    def make_box_edges(*windows: tuple[float, float]) -> BoxEdges:
         lower, upper = np.array(windows, dtype=np.float64).reshape(-1, 2).T
         return BoxEdges.from_windows(lower, upper, points)
 
-    assert side((3, 5), (8, 20), (5, 8), (np.nan, 9)).is_single_valued
-    assert side().is_single_valued
-    assert not side((3, 5), (4, 9)).is_single_valued
-    assert not side((0, 4)).is_single_valued
+    assert make_box_edges((3, 5), (8, 20), (5, 8), (np.nan, 9)).is_single_valued
+    assert make_box_edges().is_single_valued
+    assert not make_box_edges((3, 5), (4, 9)).is_single_valued
+    assert not make_box_edges((0, 4)).is_single_valued
 
 
 def double_loop(keys, windows, n: int, n_released: int) -> list[list[int]]:

@@ -59,7 +59,7 @@ def table(rows: Sequence[Record], origin: Origin = "synthetic", *, linked: bool 
     return Microdata(SCHEMA, frame, origin, linked=linked)
 
 
-def measured(key: str, own: Microdata, released: Microdata, **settings: Any) -> tuple[Estimate, ...]:
+def estimate_measure(key: str, own: Microdata, released: Microdata, **settings: Any) -> tuple[Estimate, ...]:
     method = registry()[key]
     spec = method.spec.from_table(settings, "step").for_release(SCHEMA, ())
     spec.check_release(SCHEMA, (), "step")
@@ -106,7 +106,7 @@ def compare(found: Mapping[tuple[Any, ...], float | None], expected: Mapping[tup
 
 @given(records, records)
 def test_uniqueness_by_unit_is_that_of_households_compared_one_by_one(own: list[Record], drawn: list[Record]) -> None:
-    found = by_unit(measured("risk.uniqueness", table(own, "confidential"), table(drawn), sizes=[1, 2]))
+    found = by_unit(estimate_measure("risk.uniqueness", table(own, "confidential"), table(drawn), sizes=[1, 2]))
     if not has_units(own):
         assert found == {}
         return
@@ -125,7 +125,7 @@ def test_uniqueness_by_unit_is_that_of_households_compared_one_by_one(own: list[
 
 @given(records, records)
 def test_copies_by_unit_are_households_that_equal_one(own: list[Record], drawn: list[Record]) -> None:
-    estimates = measured("risk.exact_copies", table(own, "confidential"), table(drawn))
+    estimates = estimate_measure("risk.exact_copies", table(own, "confidential"), table(drawn))
     found = by_unit(estimates)
     if not has_units(own):
         assert found == {}
@@ -155,7 +155,7 @@ def recursive_of(values: Sequence[Any]) -> float | None:
 @given(records)
 def test_anonymity_by_unit_is_that_of_households_compared_one_by_one(rows: list[Record]) -> None:
     data = table(rows, "confidential")
-    found = by_unit(measured("risk.anonymity", data, data))
+    found = by_unit(estimate_measure("risk.anonymity", data, data))
     if not has_units(rows):
         assert found == {}
         return
@@ -196,7 +196,8 @@ def test_anonymity_by_unit_is_that_of_households_compared_one_by_one(rows: list[
 def test_anonymity_by_unit_does_not_improve_with_knowledge(rows: list[Record]) -> None:
     data = table(rows, "confidential")
     less, more = (
-        by_unit(measured("risk.anonymity", data, data, quasi_identifiers=names)) for names in (["sex"], ["sex", "age"])
+        by_unit(estimate_measure("risk.anonymity", data, data, quasi_identifiers=names))
+        for names in (["sex"], ["sex", "age"])
     )
     for key in less:
         one, other = less[key], more[key]
@@ -212,7 +213,7 @@ def test_anonymity_by_unit_does_not_improve_with_knowledge(rows: list[Record]) -
 
 def test_a_class_of_five_records_of_one_household_is_k_1_by_unit() -> None:
     data = table([(7, "f", 30, "flu")] * 5 + [(8, "m", 40, "cold"), (9, "m", 40, "flu")], "confidential")
-    estimates = measured("risk.anonymity", data, data)
+    estimates = estimate_measure("risk.anonymity", data, data)
     assert next(one.value for one in estimates if one.measure == "k" and not one.params) == 2
     found = by_unit(estimates)
     assert found["k", "", "", "in a class of records"] == 1
@@ -222,7 +223,7 @@ def test_a_class_of_five_records_of_one_household_is_k_1_by_unit() -> None:
 def test_records_of_several_households_are_k_1_where_no_two_households_are_alike() -> None:
     rows = [(1, "f", 30, "flu"), (1, "m", 30, "flu"), (2, "f", 30, "cold"), (2, "m", 40, "cold"), (3, "m", 30, "flu"), (3, "m", 40, "flu")]  # fmt: skip
     data = table(rows, "confidential")
-    estimates = measured("risk.anonymity", data, data)
+    estimates = estimate_measure("risk.anonymity", data, data)
     assert next(one.value for one in estimates if one.measure == "k" and not one.params) == 2
     found = by_unit(estimates)
     assert found["k", "", "", "in a class of records"] == 2
@@ -257,8 +258,8 @@ def random_rows(seed: int, n: int = 60) -> list[Record]:
 def test_order_of_records_and_numbers_of_units_change_nothing(key: str) -> None:
     own, drawn, rng = random_rows(1), random_rows(2), np.random.default_rng(3)
     settings = NEEDED.get(key, {})
-    first = measured(key, table(own, "confidential"), table(drawn), **settings)
-    second = measured(key, table(shuffled(own, rng), "confidential"), table(shuffled(drawn, rng)), **settings)
+    first = estimate_measure(key, table(own, "confidential"), table(drawn), **settings)
+    second = estimate_measure(key, table(shuffled(own, rng), "confidential"), table(shuffled(drawn, rng)), **settings)
     assert by_unit(second) == pytest.approx(by_unit(first))
 
 
@@ -266,18 +267,18 @@ def test_order_of_records_and_numbers_of_units_change_nothing(key: str) -> None:
 def test_one_record_a_unit_gives_the_estimates_of_a_table_without_units(key: str) -> None:
     own = [(i, *row[1:]) for i, row in enumerate(random_rows(1))]
     drawn = [(i, *row[1:]) for i, row in enumerate(random_rows(2))]
-    found = measured(key, table(own, "confidential"), table(drawn), **NEEDED.get(key, {}))
+    found = estimate_measure(key, table(own, "confidential"), table(drawn), **NEEDED.get(key, {}))
     assert not by_unit(found)
     one_less = SCHEMA.select_variables(SCHEMA.names[1:])
     alone = [Microdata(one_less, table(rows).frame.drop(columns="household"), origin, linked=False) for rows, origin in ((own, "confidential"), (drawn, "synthetic"))]  # fmt: skip
-    assert measured(key, *alone, **NEEDED.get(key, {})) == found
+    assert estimate_measure(key, *alone, **NEEDED.get(key, {})) == found
 
 
 @pytest.mark.parametrize("key", KEYS_OF_MEASURES)
 def test_a_release_without_numbers_of_units_is_not_computed_by_unit(key: str) -> None:
     own, drawn = random_rows(1), random_rows(2)
     released = table(drawn, household=np.full(len(drawn), np.nan))
-    estimates = measured(key, table(own, "confidential"), released, **NEEDED.get(key, {}))
+    estimates = estimate_measure(key, table(own, "confidential"), released, **NEEDED.get(key, {}))
     found = [one for one in estimates if one.params.get("by") == "unit"]
     assert found
     assert all(one.value is None and "of one unit" in one.reason for one in found)
@@ -296,7 +297,11 @@ def test_households_copied_whole_show_by_unit_and_hide_by_record() -> None:
     copied = [(1000 + row[0], *row[1:]) for row in own if row[0] < 30] + [row for row in fresh if row[0] >= 30]
 
     def excess(drawn: Sequence[Record], wanted: Callable[[Estimate], bool]) -> float:
-        found = [one for one in measured("risk.exact_copies", table(own, "confidential"), table(drawn)) if wanted(one)]
+        found = [
+            one
+            for one in estimate_measure("risk.exact_copies", table(own, "confidential"), table(drawn))
+            if wanted(one)
+        ]
         (copies,) = [one for one in found if one.measure == "copies"]
         assert copies.value is not None
         assert copies.baseline is not None
@@ -372,7 +377,7 @@ def test_identification_by_unit_is_that_of_households_compared_one_by_one(
         )
     names = ("sex", "age", "illness")
     settings = {"known": ["illness"], "synthesised": ["sex", "age"], "radius": radius}
-    found = by_unit(measured("risk.identification", data, released, **settings))
+    found = by_unit(estimate_measure("risk.identification", data, released, **settings))
     if not has_units(own):
         assert found == {}
         return
@@ -398,7 +403,7 @@ def test_a_household_is_found_whose_members_alone_are_not() -> None:
     """Every member has a double in another household, no household has one."""
     rows = [(1, "f", 0, "flu"), (1, "m", 0, "flu"), (2, "f", 0, "flu"), (2, "f", 1, "flu"), (3, "m", 0, "flu"), (3, "f", 1, "flu")]  # fmt: skip
     own = table(rows, "confidential")
-    estimates = measured(
+    estimates = estimate_measure(
         "risk.identification", own, table(rows, linked=True), known=["sex", "age"], synthesised=["illness"]
     )
     of_records = {one.measure: one.value for one in estimates if not one.params}
@@ -411,7 +416,7 @@ def test_a_household_is_found_whose_members_alone_are_not() -> None:
 def test_identification_of_sampled_targets_counts_their_units() -> None:
     rows = random_rows(5)
     own, drawn = table(rows, "confidential"), table(rows, linked=True)
-    estimates = measured(
+    estimates = estimate_measure(
         "risk.identification",
         own,
         drawn,
@@ -434,15 +439,17 @@ def test_order_and_numbers_change_nothing_in_identification_by_unit() -> None:
     drawn = [(row[0], str(rng.choice(["f", "m"])), row[2], row[3]) for row in own]
     places, numbers = rng.permutation(len(own)), rng.permutation(100)
     settings = {"known": ["age"], "synthesised": ["sex", "illness"], "radius": {"age": 1}}
-    first = measured("risk.identification", table(own, "confidential"), table(drawn, linked=True), **settings)
+    first = estimate_measure("risk.identification", table(own, "confidential"), table(drawn, linked=True), **settings)
     moved = [[(int(numbers[rows[i][0]]), *rows[i][1:]) for i in places] for rows in (own, drawn)]
-    second = measured("risk.identification", table(moved[0], "confidential"), table(moved[1], linked=True), **settings)
+    second = estimate_measure(
+        "risk.identification", table(moved[0], "confidential"), table(moved[1], linked=True), **settings
+    )
     assert by_unit(second) == pytest.approx(by_unit(first))
 
 
 def test_a_file_of_the_intruder_is_matched_by_record_alone() -> None:
     rows = random_rows(5)
-    estimates = measured(
+    estimates = estimate_measure(
         "risk.identification", table(rows, "confidential"), table(rows, linked=True), known=["sex"], synthesised=["age"], coverage=0.5
     )  # fmt: skip
     told = {one.params["intruder"] for one in estimates if one.params.get("by") == "unit" and one.value is not None}
@@ -469,7 +476,7 @@ def minimal_sets(rows: Sequence[Record]) -> dict[int, list[tuple[str, ...]]]:
 @given(records)
 def test_special_uniques_by_unit_are_found_by_every_set(rows: list[Record]) -> None:
     data = table(rows, "confidential")
-    found = by_unit(measured("risk.special_uniques", data, data, keys=["sex", "age", "illness"]))
+    found = by_unit(estimate_measure("risk.special_uniques", data, data, keys=["sex", "age", "illness"]))
     if not has_units(rows):
         assert found == {}
         return
@@ -500,7 +507,7 @@ def test_population_uniqueness_by_unit_is_that_of_a_table_of_compositions() -> N
         for _ in range(1 + home % 2)
     ]
     data = table(rows, "confidential")
-    found = by_unit(measured("risk.population_uniqueness", data, data, keys=["sex", "age"], fraction=0.2))
+    found = by_unit(estimate_measure("risk.population_uniqueness", data, data, keys=["sex", "age"], fraction=0.2))
     codes = pd.factorize(pd.Series([str(one) for one in households(rows)]))[0]
     schema = Schema((Variable("composition", Kind.COUNT, Role.QUASI_IDENTIFIER),))
     for size in ("", "1", "2"):
@@ -521,7 +528,7 @@ def row(value: float, **params: Any) -> Row:
     )
 
 
-def judged(**table_of_threshold: Any) -> list[tuple[float | None, str]]:
+def values_and_outcomes(**table_of_threshold: Any) -> list[tuple[float | None, str]]:
     """What a threshold says of a release whose units are found more often than its records."""
     rows = [row(0.02), row(0.3, by="unit"), row(0.9, by="unit", unit_size="3")]
     threshold = Threshold("risk.identification.true_match_rate", "max", 0.05, **table_of_threshold)
@@ -529,10 +536,10 @@ def judged(**table_of_threshold: Any) -> list[tuple[float | None, str]]:
 
 
 def test_the_worse_of_records_and_units_decides_a_threshold() -> None:
-    assert judged() == [(0.02, "met"), (0.3, "not met")]
-    assert judged(params={"by": "record"}) == [(0.02, "met")]
-    assert judged(params={"by": "unit"}) == [(0.3, "not met")]
-    assert judged(params={"unit_size": "3"}) == [(0.9, "not met")]
+    assert values_and_outcomes() == [(0.02, "met"), (0.3, "not met")]
+    assert values_and_outcomes(params={"by": "record"}) == [(0.02, "met")]
+    assert values_and_outcomes(params={"by": "unit"}) == [(0.3, "not met")]
+    assert values_and_outcomes(params={"unit_size": "3"}) == [(0.9, "not met")]
 
 
 def test_rows_by_unit_are_told_in_units() -> None:

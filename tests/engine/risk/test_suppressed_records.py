@@ -21,7 +21,9 @@ Record = tuple[str | None, str | None, str]
 SCHEMA = Schema(tuple(Variable(name, Kind.CATEGORICAL) for name in ("age", "zip", "illness")))
 
 
-def measured(records: Sequence[Record], missing: Literal["value", "anything"] = "value") -> dict[str, float | None]:
+def measure_anonymity(
+    records: Sequence[Record], missing: Literal["value", "anything"] = "value"
+) -> dict[str, float | None]:
     frame = pd.DataFrame(records, columns=["age", "zip", "illness"], dtype="object")
     data = conform_to_schema(frame, SCHEMA, MissingPolicy.KEEP)
     spec = AnonymitySpec(quasi_identifiers=("age", "zip"), sensitive=("illness",), missing=missing)
@@ -36,26 +38,26 @@ PEOPLE: list[Record] = [("<50", "81", "flu"), ("<50", "81", "cold"), ("<50", "81
 def test_suppressed_records_are_no_class_and_k_is_not_better_than_their_number(
     cell: str | None, suppressed: int, k: int
 ) -> None:
-    found = measured([*PEOPLE, *([(cell, cell, "gout")] * suppressed)])
+    found = measure_anonymity([*PEOPLE, *([(cell, cell, "gout")] * suppressed)])
     assert (found["classes"], found["suppressed_records"], found["k_without_suppressed"]) == (1, suppressed, 3)
     # Whoever fits no class is among the suppressed, and has gout.
     assert (found["k"], found["l_distinct"]) == (k, 1)
 
 
 def test_without_suppressed_records_both_are_k() -> None:
-    found = measured([*PEOPLE, ("<50", None, "flu")])
+    found = measure_anonymity([*PEOPLE, ("<50", None, "flu")])
     assert (found["k"], found["k_without_suppressed"], found["suppressed_records"], found["classes"]) == (1, 1, 0, 2)
 
 
 def test_a_table_of_suppressed_records_has_no_class() -> None:
-    found = measured([("*", None, "flu"), ("*", "*", "cold")])
+    found = measure_anonymity([("*", None, "flu"), ("*", "*", "cold")])
     assert (found["classes"], found["suppressed_records"], found["k_without_suppressed"]) == (0, 2, None)
 
 
 def test_suppressed_records_make_no_set_of_matches_larger_apart() -> None:
     """Where a missing value matches anything, three of them make three single people a set of four each."""
     records: list[Record] = [("<50", "81", "flu"), ("<50", "82", "flu"), (">=50", "81", "flu")]
-    found = measured([*records, *([(None, None, "flu")] * 3)], "anything")
+    found = measure_anonymity([*records, *([(None, None, "flu")] * 3)], "anything")
     assert (found["k"], found["k_without_suppressed"], found["suppressed_records"]) == (4, 1, 3)
 
 
@@ -72,7 +74,7 @@ CELLS = st.sampled_from(["x", "y", "*", None])
 def test_each_record_compared_with_each(records: list[Record], missing: Literal["value", "anything"]) -> None:
     # A column has to have some value.
     records = [*records, ("z", "z", "a")]
-    found = measured(records, missing)
+    found = measure_anonymity(records, missing)
     keys = [record[:2] for record in records]
     everyone = range(len(keys))
     suppressed = {i for i in everyone if all(cell in (None, "*") for cell in keys[i])}

@@ -38,7 +38,7 @@ def households(seed: int, homes: int) -> pd.DataFrame:
     return pd.DataFrame({"household": code, "age": age, "income": income, "works": levels})
 
 
-def measured(
+def estimate_measure(
     own: pd.DataFrame, drawn: pd.DataFrame, key: str = "utility.interval_overlap", **settings: Any
 ) -> list[Estimate]:
     method, origins = registry()[key], ("confidential", "synthetic")
@@ -53,7 +53,7 @@ def errors_of(estimates: list[Estimate]) -> dict[tuple[str, str], float | None]:
 
 def test_errors_are_those_of_statsmodels_with_units_as_clusters() -> None:
     frame = households(1, 150)
-    found = errors_of(measured(frame, frame, models=MODELS, means=["income"]))
+    found = errors_of(estimate_measure(frame, frame, models=MODELS, means=["income"]))
     data = frame.assign(works=(frame["works"] == "yes").astype(float))
     groups, n = data["household"], len(data)
     for target, fit in (
@@ -73,7 +73,7 @@ def test_intervals_by_unit_cover_the_truth_and_those_by_record_do_not() -> None:
     for seed in range(200):
         frame = households(seed, 60)
         for place, table in enumerate((frame, frame.assign(household=np.arange(len(frame))))):
-            row = next(one for one in measured(table, table, means=["income"]) if one.measure == "estimate")
+            row = next(one for one in estimate_measure(table, table, means=["income"]) if one.measure == "estimate")
             assert row.lower is not None
             assert row.upper is not None
             covered[place] += row.lower <= 14 <= row.upper
@@ -89,20 +89,28 @@ def test_one_record_a_unit_has_the_errors_of_records() -> None:
     method = registry()["utility.interval_overlap"]
     spec = method.spec.from_table(settings, "step").for_release(SCHEMA, ())
     without = method.func(*plain, spec, Run(np.random.default_rng(0))).estimates
-    assert measured(alone, alone, **settings) == list(without)
+    assert estimate_measure(alone, alone, **settings) == list(without)
 
 
 @pytest.mark.parametrize("key", ["utility.interval_overlap", "utility.regression_distance"])
 def test_the_rows_say_what_their_errors_are_by(key: str) -> None:
     own, drawn = households(1, 80), households(2, 80)
-    rows = [one for one in measured(own, drawn, key, models=MODELS[:1]) if one.measure in ("estimate", "distance")]
+    rows = [
+        one for one in estimate_measure(own, drawn, key, models=MODELS[:1]) if one.measure in ("estimate", "distance")
+    ]
     assert all("by unit" in one.reason for one in rows)
     unnumbered = drawn.assign(household=np.full(len(drawn), np.nan))
-    rows = [one for one in measured(own, unnumbered, key, models=MODELS[:1]) if one.measure in ("estimate", "distance")]
+    rows = [
+        one
+        for one in estimate_measure(own, unnumbered, key, models=MODELS[:1])
+        if one.measure in ("estimate", "distance")
+    ]
     assert all("by record, since the release does not say" in one.reason for one in rows)
     alone = [frame.assign(household=np.arange(len(frame))) for frame in (own, drawn)]
     rows = [
-        one for one in measured(alone[0], alone[1], key, models=MODELS[:1]) if one.measure in ("estimate", "distance")
+        one
+        for one in estimate_measure(alone[0], alone[1], key, models=MODELS[:1])
+        if one.measure in ("estimate", "distance")
     ]
     assert not any(one.reason for one in rows)
 
@@ -112,7 +120,7 @@ def test_the_expected_distance_of_coefficients_is_wider_by_unit() -> None:
     alone = [frame.assign(household=np.arange(len(frame))) for frame in (own, drawn)]
     key, settings = "utility.regression_distance", {"models": MODELS[:1]}
     by_unit, by_record = (
-        next(one for one in measured(*pair, key, **settings) if one.measure == "distance")
+        next(one for one in estimate_measure(*pair, key, **settings) if one.measure == "distance")
         for pair in ((own, drawn), alone)
     )
     assert by_unit.value == pytest.approx(by_record.value)

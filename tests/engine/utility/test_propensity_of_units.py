@@ -47,7 +47,7 @@ def ratio(own: pd.DataFrame, drawn: pd.DataFrame, **settings: Any) -> float:
     return float(found["s_pmse"])
 
 
-def alone(frame: pd.DataFrame, seed: int) -> pd.DataFrame:
+def make_single_people(frame: pd.DataFrame, seed: int) -> pd.DataFrame:
     """The same records, dealt to other households one by one."""
     order = np.random.default_rng(seed).permutation(len(frame))
     dealt = frame.iloc[order].reset_index(drop=True)
@@ -59,13 +59,13 @@ def test_fresh_households_score_about_2_and_records_dealt_one_by_one_far_above()
     fresh = [ratio(own, couples(seed, 800), of="units") for seed in range(2, 22)]
     # a fresh sample scores 2 on average where tables are equally large (Snoke et al. 2018)
     assert np.mean(fresh) == pytest.approx(2, abs=0.6)
-    assert ratio(own, alone(own, 3), of="units") > 10
-    assert ratio(own, alone(own, 3)) < 3  # by record nothing shows
+    assert ratio(own, make_single_people(own, 3), of="units") > 10
+    assert ratio(own, make_single_people(own, 3)) < 3  # by record nothing shows
 
 
 def test_trees_tell_such_households_apart_too() -> None:
     own = couples(1, 400)
-    assert ratio(own, alone(own, 3), of="units", model="cart") > 3
+    assert ratio(own, make_single_people(own, 3), of="units", model="cart") > 3
     assert ratio(own, couples(2, 400), of="units", model="cart") < 4
 
 

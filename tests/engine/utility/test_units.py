@@ -56,7 +56,7 @@ def table(rows: Sequence[Row], origin: Origin = "synthetic", schema: Schema = PA
 Found = dict[tuple[str, str, str], Any]
 
 
-def compared(own: Sequence[Row], drawn: Sequence[Row], schema: Schema = PANEL) -> Found:
+def compare_units(own: Sequence[Row], drawn: Sequence[Row], schema: Schema = PANEL) -> Found:
     data, released = table(own, "confidential", schema), table(drawn, schema=schema)
     spec = UnitsSpec(types=("job",), numbers=("income",)).for_release(schema, ())
     found = units(data, released, spec, Run(np.random.default_rng(0))).estimates
@@ -166,7 +166,7 @@ def correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
 
 @given(rows_of_people, rows_of_people)
 def test_every_output_is_what_loops_over_people_count(own: list[Row], drawn: list[Row]) -> None:
-    found = compared(own, drawn)
+    found = compare_units(own, drawn)
     ours, theirs = histories(own), histories(drawn)
 
     def expect(measure: str, target: str, tell: Any) -> None:
@@ -207,7 +207,7 @@ def test_every_output_is_what_loops_over_people_count(own: list[Row], drawn: lis
 def test_a_copy_is_at_distance_0_in_any_order_and_numbering() -> None:
     rows = panel(1, 200)
     for drawn in (rows, shuffled(rows, 2)):
-        for (measure, _, _), one in compared(rows, drawn).items():
+        for (measure, _, _), one in compare_units(rows, drawn).items():
             assert one.value == pytest.approx(one.baseline if measure == "correlation" else 0, abs=1e-12), measure
 
 
@@ -215,7 +215,7 @@ def test_a_fresh_sample_is_as_far_as_its_baseline_and_rows_drawn_one_by_one_are_
     own, rng = panel(1, 1500), np.random.default_rng(3)
     fresh, waves = panel(2, 1500, again=10_000), [row[2:] for row in own]
     alone = [(*row[:2], *waves[i]) for row, i in zip(own, rng.permutation(len(own)), strict=True)]
-    good, bad = compared(own, fresh), compared(own, alone)
+    good, bad = compare_units(own, fresh), compare_units(own, alone)
     for key in (("type_distance", "job", ""), ("trajectory_distance", "job", "")):
         assert good[key].value < 1.5 * good[key].baseline
         assert bad[key].value > 3 * bad[key].baseline
@@ -230,7 +230,7 @@ def test_a_fresh_sample_is_as_far_as_its_baseline_and_rows_drawn_one_by_one_are_
 
 
 def test_without_an_order_nothing_is_said_of_time() -> None:
-    found = compared(panel(1, 50), panel(2, 50), Schema(VARIABLES))
+    found = compare_units(panel(1, 50), panel(2, 50), Schema(VARIABLES))
     assert {measure for measure, _, _ in found} == {"size_distance", "type_distance", "correlation", "correlation_difference"}  # fmt: skip
     assert {kind for measure, _, kind in found if measure == "correlation"} == {"within units", "first and second record"}  # fmt: skip
 
@@ -240,7 +240,7 @@ def test_units_with_a_record_that_breaks_a_rule_are_counted_once() -> None:
     schema = Schema(VARIABLES, constraints=rules)
     own = [(1, 1, "none", 0.0), (1, 2, "full", 3.0), (2, 1, "full", 3.0)]
     drawn = [(1, 1, "none", 2.0), (1, 2, "none", 3.0), (2, 1, "none", 0.0), (3, 1, "full", 9.0)]
-    row = compared(own, drawn, schema)["broken_units", "paid", ""]
+    row = compare_units(own, drawn, schema)["broken_units", "paid", ""]
     assert (row.value, row.baseline) == (pytest.approx(1 / 3), 0.0)
 
 
@@ -254,7 +254,7 @@ def test_the_reason_is_told_where_there_are_no_units() -> None:
     assert all('role "unit"' in one.reason for one in without.estimates)
     whole = units(table(rows, "confidential"), table(rows), spec, run).estimates
     assert {(one.measure, one.target) for one in whole} == {(one.measure, one.target) for one in without.estimates}
-    each = compared(rows, alone)  # a release whose units have one record each is compared
+    each = compare_units(rows, alone)  # a release whose units have one record each is compared
     assert each["size_distance", "", ""].value == pytest.approx(
         1 - sum(len(h) == 1 for h in histories(rows)) / len(histories(rows))
     )

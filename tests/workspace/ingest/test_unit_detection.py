@@ -10,7 +10,7 @@ from sfumato.engine.data.schema import Role, Schema
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.ingest.columns import ColumnProfile, profile_columns
 from sfumato.workspace.ingest.raw_tables import RawTable
-from sfumato.workspace.ingest.unit_detection import find_hidden_units, number_runs, propose_unit
+from sfumato.workspace.ingest.unit_detection import CodedTable, find_hidden_units, number_runs, propose_unit
 from sfumato.workspace.ingest.whole_units import number_hidden_units
 from sfumato.workspace.service.importing import ImportSelection, draft_recipe
 from tests.prepared.unit_tables import make_households, make_panel
@@ -33,7 +33,7 @@ def whole_numbers(frame: pd.DataFrame) -> list[str]:
 
 def test_the_number_of_a_household_is_found_with_what_is_the_same_within_it() -> None:
     frame = make_households()
-    found = propose_unit(frame, whole_numbers(frame))
+    found = propose_unit(CodedTable.from_frame(frame), whole_numbers(frame))
     assert found is not None
     assert (found.name, found.n_units, found.order) == ("household", 400, "line")
     assert set(found.unit_level) == {"region", "rooms", "heating", "rent"}
@@ -42,21 +42,21 @@ def test_the_number_of_a_household_is_found_with_what_is_the_same_within_it() ->
 @pytest.mark.parametrize("name", ["household", "HHID", "idnr", "patient_id", "q17"])
 def test_names_help_and_are_not_needed_where_records_follow_each_other(name: str) -> None:
     frame = make_households().rename(columns={"household": name})
-    found = propose_unit(frame, whole_numbers(frame))
+    found = propose_unit(CodedTable.from_frame(frame), whole_numbers(frame))
     assert found is not None
     assert found.name == name
 
 
 def test_a_named_unit_is_found_in_any_order_of_the_records() -> None:
     frame = make_households().sample(frac=1, random_state=1)
-    found = propose_unit(frame, whole_numbers(frame))
+    found = propose_unit(CodedTable.from_frame(frame), whole_numbers(frame))
     assert found is not None
     assert (found.name, found.order) == ("household", "")
 
 
 def test_the_wave_of_a_panel_orders_its_people() -> None:
     frame = make_panel()
-    found = propose_unit(frame, whole_numbers(frame))
+    found = propose_unit(CodedTable.from_frame(frame), whole_numbers(frame))
     assert found is not None
     assert (found.name, found.order) == ("id", "year")
 
@@ -66,15 +66,15 @@ def test_the_wave_of_a_panel_orders_its_people() -> None:
 def test_no_unit_is_found_among_single_people_however_they_are_sorted(seed: int, order: list[str]) -> None:
     frame = single_people(seed=seed)
     frame = frame.sort_values(order).reset_index(drop=True) if order else frame
-    assert propose_unit(frame, whole_numbers(frame)) is None
-    assert find_hidden_units(frame) is None
+    assert propose_unit(CodedTable.from_frame(frame), whole_numbers(frame)) is None
+    assert find_hidden_units(CodedTable.from_frame(frame)) is None
 
 
 @pytest.mark.parametrize("make", [make_households, make_panel])
 def test_units_without_a_number_are_found_by_their_neighbours(make) -> None:
     frame = make().drop(columns=["line", "sex", "age"] if make is make_households else ["id", "year"])
     frame = frame.drop(columns="household", errors="ignore").assign(again=np.arange(len(frame)) % 3 == 0)
-    found = find_hidden_units(frame)
+    found = find_hidden_units(CodedTable.from_frame(frame))
     assert found is not None
     assert found.like_share > 10 * found.chance_share
 
@@ -82,14 +82,14 @@ def test_units_without_a_number_are_found_by_their_neighbours(make) -> None:
 def test_shuffled_records_hide_units_without_a_number() -> None:
     """The control: what speaks for units is that their records follow each other."""
     frame = make_panel().drop(columns=["id", "year"]).sample(frac=1, random_state=1).reset_index(drop=True)
-    assert find_hidden_units(frame) is None
+    assert find_hidden_units(CodedTable.from_frame(frame)) is None
 
 
 def test_runs_are_numbered_from_1_in_the_order_of_the_file() -> None:
     assert number_runs([np.array([1, 1, 2, 2, 2]), np.array([0, 0, 0, 5, 5])]).tolist() == [1, 1, 2, 3, 3]
 
 
-def selected(frame: pd.DataFrame, **options: tuple[str, ...]) -> dict[str, ColumnProfile]:
+def select_columns_of(frame: pd.DataFrame, **options: tuple[str, ...]) -> dict[str, ColumnProfile]:
     """Return the columns of an import with these options, by name."""
     columns = ImportSelection(**options).select_columns(profile_columns(RawTable.from_frame(frame)))
     return {column.variable.name: column for column in columns}
@@ -97,7 +97,7 @@ def selected(frame: pd.DataFrame, **options: tuple[str, ...]) -> dict[str, Colum
 
 def test_an_import_asks_about_the_unit_and_its_recipe_declares_it() -> None:
     frame = make_households()
-    columns = selected(frame)
+    columns = select_columns_of(frame)
     assert columns["household"].variable.role is Role.UNIT
     assert columns["household"].is_included
     assert "400 units" in columns["household"].question
@@ -108,7 +108,7 @@ def test_an_import_asks_about_the_unit_and_its_recipe_declares_it() -> None:
 
 
 def test_the_owner_says_that_each_record_is_a_person() -> None:
-    columns = selected(make_households(), kinds=("household=categorical",))
+    columns = select_columns_of(make_households(), kinds=("household=categorical",))
     assert columns["household"].variable.role is Role.OTHER
     assert not any(column.variable.level for column in columns.values())
     assert not columns["household"].question
@@ -116,18 +116,18 @@ def test_the_owner_says_that_each_record_is_a_person() -> None:
 
 
 def test_the_owner_names_another_unit() -> None:
-    columns = selected(make_households(), kinds=("rent=unit",))
+    columns = select_columns_of(make_households(), kinds=("rent=unit",))
     assert columns["rent"].variable.role is Role.UNIT
     assert not columns["household"].is_included
     with pytest.raises(BadInput, match="both number units"):
         ImportSelection(keep=("household",)).select_columns(
-            [*selected(make_households()).values(), *selected(make_panel()).values()]
+            [*select_columns_of(make_households()).values(), *select_columns_of(make_panel()).values()]
         )
 
 
 def test_a_hidden_unit_is_a_column_more_which_can_be_left_out() -> None:
     frame = make_panel().drop(columns=["id", "year"])
-    columns = selected(frame)
+    columns = select_columns_of(frame)
     unit = columns["unit"].variable
     assert set(unit.runs_of) == {"sex", "school", "town", "trade"}
     raw = number_hidden_units(RawTable.from_frame(frame), Schema((unit,)))
@@ -137,12 +137,12 @@ def test_a_hidden_unit_is_a_column_more_which_can_be_left_out() -> None:
     by_person = pd.Series(numbers).groupby(people)
     assert (by_person.max() == by_person.min()).all()
     assert numbers.nunique() >= 297
-    assert not selected(frame, leave_out=("unit",))["unit"].is_included
+    assert not select_columns_of(frame, leave_out=("unit",))["unit"].is_included
 
 
 def test_runs_are_those_of_the_whole_file_whatever_records_are_kept() -> None:
     frame = pd.DataFrame({"a": [1, 2, 1, 1], "b": [1, 1, 1, 1]})
-    unit = selected(make_panel().drop(columns=["id", "year"]))["unit"].variable
+    unit = select_columns_of(make_panel().drop(columns=["id", "year"]))["unit"].variable
     schema = Schema((type(unit)("unit", unit.kind, Role.UNIT, runs_of=("a",)),))
     raw = number_hidden_units(RawTable.from_frame(frame).keep_records(np.array([0, 2, 3])), schema)
     ((_, numbers),) = raw.iterate_columns(["unit"])
