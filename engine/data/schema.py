@@ -58,7 +58,7 @@ class Role(StrEnum):
 
     @property
     def is_identifier(self) -> bool:
-        """Return whether values name a record or its unit, so that they are never released as they are."""
+        """Return whether values name a record or its unit, so that they are never released unchanged."""
         return self in (Role.IDENTIFIER, Role.UNIT)
 
     @classmethod

@@ -32,7 +32,7 @@ ROLES = {
     Role.QUASI_IDENTIFIER: ("i", "an intruder may know it"),
     Role.SENSITIVE: ("s", "an intruder wants to learn it"),
     Role.IDENTIFIER: ("d", "names a person; never released"),
-    Role.UNIT: ("u", "numbers households, patients or firms of several records"),
+    Role.UNIT: ("u", "numbers a household or patient"),
     Role.WEIGHT: ("w", "weights of a survey"),
     Role.OTHER: ("o", "neither"),
 }

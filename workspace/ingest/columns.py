@@ -53,13 +53,14 @@ DAY_AND_MONTH = (("day", "month", "year"), ("month", "day", "year"))
 """Orders of dates whose days and months may be mistaken for each other."""
 NO_VALUE = "no record has a value"
 UNIT_QUESTION = (
-    "it numbers {each}, households or people over time ({why}), which are held out and judged whole; --as {name}=categorical if each "
-    "record is a person of its own"
+    "it numbers {each}, such as households or people over time, which stay together; --as {name}=categorical if each record is one person "
+    "({why})"
 )
 HIDDEN_QUESTION = (
-    "neighbours in the file agree in most columns in {like:.0%} of the pairs, others in {chance:.1%}: several records may be of one person, "
-    "so such runs are numbered, held out and judged whole; --leave-out {name} if each record is a person of its own"
+    "several records may be of one person, and stay together; --leave-out {name} if each record is one person (neighbours in the file agree in "
+    "most columns in {like:.0%} of the pairs, others in {chance:.1%})"
 )
+"""Questions about units: the answer comes before the evidence, so that a small terminal shows it."""
 OWN_DATE_QUESTION = "every record has a date of its own; if it names the record, --leave-out {name}"
 BIRTH_QUESTION = "full dates of birth single people out; --leave-out {name}, or --keep {name} to have them"
 TIME_TEXT = r"[+-]?(?:\d+ days?,? )?[+-]?\d{1,3}:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[AaPp][Mm])?"

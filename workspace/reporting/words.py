@@ -279,7 +279,7 @@ def _is_short_value(value: object) -> bool:
 def role_text(role: str) -> str:
     """Return the role of a variable in words: ``quasi-identifier``, ``survey weight``."""
     if role in ("weight", "unit"):
-        return "survey weight" if role == "weight" else "number of the unit"
+        return "survey weight" if role == "weight" else "unit number"
     return "quasi-identifier" if role in ("quasi_identifier", "known") else role
 
 
