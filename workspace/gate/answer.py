@@ -97,7 +97,12 @@ def answer_for_run(workspace: Workspace, run_id: int | str) -> ReleaseAnswer | N
 
 def answer_from_examination(examination: Examination, recipe: Recipe, policy: Policy, records: int) -> ReleaseAnswer:
     """Return the answer that an examination with its waivers gives; ``records`` is the number of confidential records."""
-    count = RecordCount(records, recipe.data.rows) if examination.units is None else examination.units
+    # An examination that comes from another process has a plain number.
+    count = (
+        RecordCount(records, recipe.data.rows)
+        if examination.units is None
+        else RecordCount(examination.units, recipe.schema.unit_noun)
+    )
     described = "" if examination.units is None else count_of_noun(records, recipe.data.rows or "records")
     audience = policy.effective_audience(recipe.form.audience)
     left = {one.check for one in examination.unwaived_findings}

@@ -18,7 +18,6 @@ import numpy as np
 
 from sfumato.engine.data.arrays import Integers
 from sfumato.engine.errors import BadInput, NotComputable, near_miss_hint
-from sfumato.engine.wording import RecordCount
 
 from ..audit import user
 from ..errors import NotReleased
@@ -172,7 +171,7 @@ class Examination:
     approval: who approved the release, where the policy requires a second person
     charge: what the release is charged to its populations
     ledger_end: last row of the audit log that the gate read of the ledger
-    units: number of the units of the confidential data, with what they are; None where each record is one
+    units: number of the units of the confidential data; None where each record is one
     """
 
     run_id: int
@@ -182,7 +181,7 @@ class Examination:
     approval: Approval | None = None
     charge: LedgerCharge | None = None
     ledger_end: int = 0
-    units: RecordCount | None = None
+    units: int | None = None
 
     @property
     def status(self) -> Status:
@@ -294,7 +293,7 @@ def _evaluate_checks(workspace: Workspace, plan: ReleasePlan, policy: Policy) ->
         if not case.recipe.makes_release:
             found = tuple(replace(one, advice=advice_for_files(one.check, one.advice)) for one in found)
         ledger = ledger_of_release(case)
-        units = None if case.units is None else RecordCount(len(case.units), case.unit_noun)
+        units = None if case.units is None else len(case.units)
         return Examination(plan.run.id, policy.sha256, found, charge=ledger.own, ledger_end=ledger.end, units=units)
     finally:
         case.close()

@@ -13,7 +13,7 @@ from prepared_workspaces import run_recipe
 
 from sfumato.engine.data.schema import Role
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.workspace.gate.answer import answer_for_run
+from sfumato.workspace.gate.answer import answer_for_run, answer_from_examination
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Examination, Finding, examine_release
 from sfumato.workspace.ingest.files import SourceFile
@@ -192,3 +192,11 @@ def test_kept_columns_of_a_household_are_judged_together_where_its_rows_stand_to
     alone = {one.check: one for one in examine(mixed[0], controls, mixed[1], kept=kept)[1].findings}["kept_keys"]
     assert alone.value == pytest.approx(np.mean(households < 11))
     assert alone.value < found.value
+
+
+def test_an_answer_names_units_where_the_examination_comes_from_another_process() -> None:
+    """The number of the units has then lost what it counts."""
+    recipe = Recipe.from_table({"variables": {"home": {"kind": "count", "role": "unit"}, "age": {"kind": "count"}}})
+    plain = Examination(1, "", (), units=7)
+    found = answer_from_examination(plain, recipe, Policy(), 20)
+    assert (found.records, found.records.noun) == (7, recipe.schema.unit_noun)
