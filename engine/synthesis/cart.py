@@ -359,6 +359,9 @@ def _draft_offer(case: Case) -> Offer | None:
         f"leaves of {leaf:,} records or more, since smaller ones give single records away and larger ones lose what goes together "
         f"(synthpop: 5; {OURS.split(';')[0]})"
     )
+    if case.draws_units and seen.variable.kind.has_levels:
+        settings["prune"] = False
+        why.append("splits stay that change shares and no majority, since units differ by shares")
     if not seen.variable.kind.has_levels:
         settings["smoothing"] = True
         why.append("values near a donor's instead of its own, so that no number is a person's")
