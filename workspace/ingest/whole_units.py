@@ -11,7 +11,7 @@ from sfumato.engine.data.missing_codes import mask_missing_codes
 from sfumato.engine.data.schema import Schema
 from sfumato.engine.data.units import Units, code_unit_numbers
 from sfumato.engine.errors import BadInput, near_miss_hint
-from sfumato.engine.wording import count_noun
+from sfumato.engine.wording import agreeing_word, count_noun
 
 from .raw_tables import RawTable
 from .unit_detection import number_runs
@@ -46,14 +46,21 @@ def number_hidden_units(raw: RawTable, schema: Schema) -> RawTable:
     return raw.with_column(variable.name, pd.Series(number_runs(columns)))
 
 
-def choose_units_of_records(units: Units, records: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+def choose_units_of_records(units: Units, records: int, rng: np.random.Generator, place: str) -> NDArray[np.bool_]:
     """Mark the records (n,) of units that are drawn one after the other as long as at most ``records`` records are taken.
 
-    At least one unit is taken, however large.
+    Raises BadInput at ``place`` where the first unit that is drawn has more.
     """
     drawn = rng.permutation(len(units))
     taken = int(np.searchsorted(np.cumsum(units.sizes[drawn]), records, side="right"))
-    return units.mark_records(drawn[: max(1, taken)])
+    if not taken:
+        raise BadInput(
+            place,
+            f"the first unit drawn has {units.sizes[drawn[0]]:,} records, and at most {count_noun(records, 'record')} "
+            f"{agreeing_word(records, 'is', 'are')} asked for, of whole units; ask for more, or give another variable the "
+            'role "unit"',
+        )
+    return units.mark_records(drawn[:taken])
 
 
 def choose_share_of_units(units: Units, share: float, rng: np.random.Generator) -> NDArray[np.bool_]:
