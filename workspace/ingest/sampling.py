@@ -21,7 +21,7 @@ def draw_sample(
     """Draw ``data.sample`` of ``records`` records by seed and key; return their numbers from 0, ascending.
 
     Of a table with units, whole ones are drawn, of as many records at most.
-    Raises BadInput where there are fewer records, or the first unit drawn has more.
+    Raises BadInput where there are fewer records, or the first unit drawn has far more.
     """
     size = data.sample or 0
     if size > records:

@@ -16,6 +16,9 @@ from sfumato.engine.wording import agreeing_word, count_noun
 from .raw_tables import RawTable
 from .unit_detection import number_runs
 
+FAR_ABOVE, FEW_RECORDS = 2, 50
+"""A unit drawn first may have so many times the records asked for, or so many records, without being refused."""
+
 
 def units_of_raw_records(raw: RawTable, schema: Schema, kept: NDArray[np.bool_]) -> Units | None:
     """Return the units of the kept records of a file, (n,); None where each is a unit of its own."""
@@ -49,18 +52,19 @@ def number_hidden_units(raw: RawTable, schema: Schema) -> RawTable:
 def choose_units_of_records(units: Units, records: int, rng: np.random.Generator, place: str) -> NDArray[np.bool_]:
     """Mark the records (n,) of units that are drawn one after the other as long as at most ``records`` records are taken.
 
-    Raises BadInput at ``place`` where the first unit that is drawn has more.
+    At least one unit is taken. Raises BadInput at ``place`` where it has far more records.
     """
     drawn = rng.permutation(len(units))
     taken = int(np.searchsorted(np.cumsum(units.sizes[drawn]), records, side="right"))
-    if not taken:
+    first = int(units.sizes[drawn[0]])
+    if first > max(FAR_ABOVE * records, FEW_RECORDS):
         raise BadInput(
             place,
-            f"the first unit drawn has {units.sizes[drawn[0]]:,} records, and at most {count_noun(records, 'record')} "
-            f"{agreeing_word(records, 'is', 'are')} asked for, of whole units; ask for more, or give another variable the "
-            'role "unit"',
+            f"units are taken whole, and the first one drawn has {first:,} records, where at most "
+            f"{count_noun(records, 'record')} {agreeing_word(records, 'is', 'are')} asked for; ask for more, or give "
+            'another variable the role "unit"',
         )
-    return units.mark_records(drawn[:taken])
+    return units.mark_records(drawn[: max(1, taken)])
 
 
 def choose_share_of_units(units: Units, share: float, rng: np.random.Generator) -> NDArray[np.bool_]:
