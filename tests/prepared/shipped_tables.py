@@ -22,9 +22,9 @@ SHARED = 0.6
 
 
 def household_table() -> pd.DataFrame:
-    """Return the census: 2,500 households, one row a person, incomes to the nearest hundred."""
+    """Return the census: 2,500 households, one row a person, incomes as whole numbers."""
     table = draw_census(HOUSEHOLDS, SEED)
-    table["income"] = (100 * np.rint(table["income"] / 100)).astype(int)
+    table["income"] = np.rint(table["income"]).astype(int)
     return table
 
 
@@ -36,7 +36,7 @@ def panel_table() -> pd.DataFrame:
     own, person = rng.normal(size=PEOPLE), table["person"].to_numpy() - 1
     noise = np.sqrt(SHARED) * own[person] + np.sqrt(1 - SHARED) * rng.normal(size=len(table))
     level = 7.6 + 0.25 * (table["education"] == "high") + 0.02 * table["wave"]
-    pay = (10 * np.rint(np.exp(level + 0.35 * noise) / 10)).astype(int)
+    pay = np.rint(np.exp(level + 0.35 * noise)).astype(int)
     table.insert(2, "born", born[person])
     return table.assign(pay=np.where(table["state"] == "work", pay, 0))
 

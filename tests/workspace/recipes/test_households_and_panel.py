@@ -37,7 +37,7 @@ def test_drawn_households_have_the_types_of_the_census_and_none_is_impossible() 
     assert impossible_households(household_table()) == 0
     assert impossible_households(released) == 0
     assert released["household"].nunique() == own["household"].nunique()
-    # the distance of another sample of 500 households is larger than that of 2,000 would be
+    # the distance of another sample of 750 households is larger than that of 1,750 would be
     fresh = total_variation(household_types(own), household_types(held_out))
     assert total_variation(household_types(own), household_types(released)) < fresh
     level = released.groupby("household")[["region", "tenure"]].nunique()
