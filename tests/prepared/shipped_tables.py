@@ -15,7 +15,7 @@ from .census import draw_census
 from .panel import draw_panel
 
 FOLDER = Path(__file__).resolve().parents[2] / "workspace" / "recipes" / "data"
-HOUSEHOLDS, PEOPLE = 2500, 1500
+HOUSEHOLDS, PEOPLE = 2500, 2000
 SEED = 47
 SHARED = 0.6
 """Share of the variance of log pay that the waves of a person have in common."""
@@ -29,7 +29,7 @@ def household_table() -> pd.DataFrame:
 
 
 def panel_table() -> pd.DataFrame:
-    """Return the panel: 1,500 people, one row a wave until the person drops out, with year of birth and monthly pay."""
+    """Return the panel: 2,000 people, one row a wave until the person drops out, with year of birth and monthly pay."""
     table = draw_panel(PEOPLE, SEED)
     rng = np.random.default_rng(SEED + 1)
     born = np.clip(np.rint(rng.normal(1978, 11, PEOPLE)), 1950, 2004).astype(int)

@@ -60,7 +60,7 @@ def choose_units_of_records(units: Units, records: int, rng: np.random.Generator
     if first > max(FAR_ABOVE * records, FEW_RECORDS):
         raise BadInput(
             place,
-            f"units are taken whole, and the first one drawn has {first:,} records, where at most "
+            f"units are taken whole, and the first one drawn has {count_noun(first, 'record')}, where at most "
             f"{count_noun(records, 'record')} {agreeing_word(records, 'is', 'are')} asked for; ask for more, or give "
             'another variable the role "unit"',
         )

@@ -788,10 +788,12 @@ class _PlanDrafter:
             said.append(f"The rules of [release] recode that the plan had are replaced: {_join_names(rules)}.")
         if case.draws_units:
             said.append(
-                f"Whole units of {self._unit} are drawn, which is numbered anew: variables of the unit and its size, then record after record, each from "
+                f"Whole units of {self._unit} are drawn and have new numbers: variables of the unit and its size, then record after record, each from "
                 "those before it. So every variable is synthesised. Add what must hold in each unit as [constraints]."
             )
-            identifiers = [name for name in self.table["variables"] if name not in schema and _is_identifier(self.table, name)]
+            identifiers = [
+                name for name in self.table["variables"] if name not in schema and _is_identifier(self.table, name)
+            ]
         if identifiers:
             out = " (taken out of the plan)" if case.want == "anonymisation" or case.draws_units else ""
             said.append(f"Identifiers never leave{out}: {_join_names(identifiers)}.")

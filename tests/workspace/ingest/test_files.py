@@ -329,7 +329,7 @@ def test_data_that_ship_with_a_dependency_are_found_and_no_other() -> None:
 def test_tables_that_ship_with_the_recipes_are_found_and_no_other_file() -> None:
     assert read_frame(find_source("sfumato:households"))["household"].nunique() == 2500
     for name in ("../adult", "data", "", "households.csv"):
-        with pytest.raises(BadInput, match="ships no table .*households, panel"):
+        with pytest.raises(BadInput, match=r"ships no table .*households, panel"):
             find_source(f"sfumato:{name}")
 
 

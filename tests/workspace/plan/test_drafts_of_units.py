@@ -163,7 +163,7 @@ def test_a_column_called_size_is_named_and_rows_are_drawn_one_by_one(tmp_path: P
     table = census.draw_census(600, 3).rename(columns={"tenure": "size"})
     drafted = census_draft(tmp_path, table, DraftRequest(m=1))
     assert Recipe.from_toml(drafted.toml).form.units == ""
-    assert 'size is the name of a column' in " ".join(drafted.warnings)
+    assert "size is the name of a column" in " ".join(drafted.warnings)
 
 
 def test_a_file_of_one_record_a_household_is_drafted_as_without_the_unit(tmp_path: Path) -> None:

@@ -330,7 +330,9 @@ def test_files_with_surrogate_keys_are_scored_by_the_recipe_that_made_them(
     data.to_csv(tmp_path / "homes.csv", index=False)
     (tmp_path / "homes.toml").write_text(tomli_w.dumps({**recipe, "data": {"file": "homes.csv"}}), "utf-8")
     file = next((tmp_path / "out/public").glob("dataset-*.csv"))
-    scored = prepare_evaluation(find_recipe(str(tmp_path / "homes.toml")), str(tmp_path / "homes.csv"), [str(file)], key=b"")
+    scored = prepare_evaluation(
+        find_recipe(str(tmp_path / "homes.toml")), str(tmp_path / "homes.csv"), [str(file)], key=b""
+    )
     ((_, theirs),) = scored.external_datasets
     assert theirs.n_units == (HOMES if name == "home" else 2 * HOMES)
     rows = execute_run(scored.recipe, scored.data, [theirs], key=b"").rows
