@@ -166,8 +166,6 @@ class ConcentratedCost:
     failure_delta: part of delta with which the rho itself does not hold (delta-approximate, Bun & Steinke 2016,
         Definition 8.1)
     parts: the terms whose sum is rho, by name
-    person_records: most records of one person that the cost covers
-    bounded: whether each person's contribution was bounded to that number
     gaussian: whether all of it is Gaussian noise, which is Gaussian differential privacy with mu = sqrt(2 rho) (Dong,
         Roth & Su 2022)
     """
@@ -177,8 +175,6 @@ class ConcentratedCost:
     delta: float
     failure_delta: float = 0.0
     parts: Mapping[str, float] = field(default_factory=dict)
-    person_records: int = 1
-    bounded: bool = False
     gaussian: bool = False
 
     @property
@@ -219,6 +215,8 @@ class PrivacyAccount:
         of records and datasets, which are all drawn from what was measured once
     figures: cost of public figures with noise: part of the cost of the release, but not of that of the noise in the
         datasets
+    unit_records: most records of a unit that the cost covers: it is for one such unit more or less, or replaced
+    is_bounded: whether no more records of any unit were counted
     """
 
     epsilon: float
@@ -228,6 +226,8 @@ class PrivacyAccount:
     records_a_draw: int = 1
     concentrated: ConcentratedCost | None = None
     figures: float = 0.0
+    unit_records: int = 1
+    is_bounded: bool = False
 
     @classmethod
     def from_rho(

@@ -51,7 +51,7 @@ class PrivacyPromise:
     reasons: why there is no guarantee
     sampled: whether the confidential records were sampled from a file, or others were held out
     delta: probability with which the guarantee may fail
-    person_records: largest number of records of a person that it covers
+    unit_records: largest number of records of a person that it covers
     bounded: whether at most this number of records of each person was counted
     ledger: what everything that was released of the same people costs together; None where it is not known
     packages: packages of other authors, with their versions, whose accounts it repeats
@@ -63,7 +63,7 @@ class PrivacyPromise:
     reasons: tuple[str, ...] = ()
     sampled: bool = False
     delta: float = 0.0
-    person_records: int = 1
+    unit_records: int = 1
     bounded: bool = False
     ledger: LedgerSum | None = None
     packages: tuple[str, ...] = ()
@@ -143,16 +143,16 @@ def _unchecked_sentences(privacy: PrivacyPromise) -> Sequence[str]:
 
 def _protected_unit(privacy: PrivacyPromise) -> str:
     """Return the noun for what the guarantee protects: a record, or all records of a person."""
-    return "record" if privacy.person_records == 1 and not privacy.bounded else "person's records"
+    return "record" if privacy.unit_records == 1 and not privacy.bounded else "person's records"
 
 
 def _uncovered_people(privacy: PrivacyPromise) -> Sequence[str]:
     """Return which people with several records are not covered; none where the number of records was bounded."""
     if privacy.bounded:
         return ()
-    if privacy.person_records == 1:
+    if privacy.unit_records == 1:
         return ("a person who has several records, each of which costs as much",)
-    return (f"a person who has more than {privacy.person_records:,} records, which nothing has looked at",)
+    return (f"a person who has more than {privacy.unit_records:,} records, which nothing has looked at",)
 
 
 def _proof_exclusions(privacy: PrivacyPromise) -> Sequence[str]:
