@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ..data.microdata import Microdata
-from ..data.schema import MissingPolicy
+from ..data.schema import MissingPolicy, Schema
 from ..errors import BadInput
 from ..methods.privacy import NoAccount, PrivacyAccount, UncoveredUse, sum_accounts
 from ..methods.registry import OWN
+from ..wording import singular_noun
 from .recipe import Recipe
 from .steps import RecipeStep
 
@@ -27,9 +28,7 @@ SEARCHED = UncoveredUse(
 )
 PUBLIC_KEY = NoAccount("the random numbers follow from a public key, so anyone can repeat them and subtract the noise")
 """The account of every step where the key is public: the datasets are a function of the confidential table."""
-UNIT_NOT_BOUNDED = (
-    "several records may be of one protected unit, and nothing bounds how many of them are counted ([data] largest_unit)"
-)
+UNIT_NOT_BOUNDED = "several records may be of one protected unit, and nothing bounds how many of them are counted ([data] largest_unit)"
 """Why there is no account of a step in a recipe whose records come in units, and that does not say how many one may have."""
 OF_RECORDS = "several records may be of one protected unit, and the account of the method {key} is of one record"
 """Why there is none of a method that counts no units, in such a recipe."""
@@ -207,7 +206,16 @@ def privacy_cost_text(
         return f"No epsilon can be told: {reasons[0]}{more}."
     repeated = repeated_accounts(recipe, trusted_packages)
     claim = f" The package {', '.join(repeated)} claims it; Sfumato has not checked that." if repeated else ""
-    return f"It costs an epsilon of {whole.noise + whole.figures:g}{budget_text(recipe, limit)}.{claim}"
+    return f"It costs an epsilon of {whole.noise + whole.figures:g}{budget_text(recipe, limit)}.{_protected_text(recipe.schema)}{claim}"
+
+
+def _protected_text(schema: Schema) -> str:
+    """Return what an epsilon protects where that is not a record, in a sentence after a space."""
+    most = schema.unit_records
+    if schema.unit is not None:
+        counted = "1 record is" if most == 1 else f"{most:,} records are"
+        return f" It protects each {singular_noun(schema.unit_noun)} as a whole; no more than {counted} counted of one."
+    return f" It protects units of up to {most:,} records; nothing checks that none has more." if most > 1 else ""
 
 
 def budget_text(recipe: Recipe, limit: float | None) -> str:

@@ -39,11 +39,15 @@ def read_older_units(table: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple
         if "unit" in step:
             name = str(step["unit"])
             if not isinstance(variables.get(name), Mapping):
-                raise BadInput(f"synthesis[{i}].unit", f'no column "{name}"; give the one that numbers units the role "unit"')
+                raise BadInput(
+                    f"synthesis[{i}].unit", f'no column "{name}"; give the one that numbers units the role "unit"'
+                )
             variables[name] = {**variables[name], "role": "unit"}
     # Several steps may have bounds of their own: noise for the largest protects all of them. Rounded counts had none.
     bounds = [step.get("person_records", 1) for step in older.values() if "epsilon" in step]
-    bound = {"largest_unit": max(bounds) if all(isinstance(one, int) for one in bounds) else bounds[0]} if bounds else {}
+    bound = (
+        {"largest_unit": max(bounds) if all(isinstance(one, int) for one in bounds) else bounds[0]} if bounds else {}
+    )
     made = {
         **table,
         "data": {**data, **bound},

@@ -43,6 +43,7 @@ from .steps import (
     with_synthesis,
 )
 from .text_format import TextFormat
+from .threshold_warnings import threshold_warnings
 from .thresholds import Threshold, ThresholdTable
 from .unit_stages import read_synthesis_steps, with_made_units
 from .weights import RecordWeighting
@@ -249,6 +250,11 @@ class Recipe:
     def makes_release(self) -> bool:
         """Return whether it has steps that make a release; otherwise it scores existing files."""
         return bool(self.synthesis or self.anonymisation)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return the remarks for whoever runs it: limits that can hardly be meant, and older spellings."""
+        return (*threshold_warnings(self.thresholds), *self.older_spellings)
 
     @property
     def origin(self) -> Origin:

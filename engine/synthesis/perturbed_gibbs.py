@@ -254,7 +254,11 @@ def move_to_neighbours(codes: Codes, present: int, share: float, rng: np.random.
 
 
 def uniform_draw_shares(
-    table: ConditionalTable, categories: VariableCategories, spec: PerturbedGibbsSpec, features: int, unit_records: int = 1
+    table: ConditionalTable,
+    categories: VariableCategories,
+    spec: PerturbedGibbsSpec,
+    features: int,
+    unit_records: int = 1,
 ) -> Floats:
     """Return the probability that a draw from each row is uniform, (rows + 1,), where a unit has ``unit_records``."""
     if spec.l is not None:
