@@ -74,7 +74,7 @@ ACCOUNT = (
         short="eps for a change",
         statbarn="none",
         label=Label(
-            "Privacy loss for a changed record or unit (epsilon)",
+            "Privacy loss for a changed record (epsilon)",
             "One changed record or unit changes the odds of the release by a factor of at most exp({value}).",
             "Lower is better: one person changes the release less.",
             "One person may change the release more than the limit allows.",

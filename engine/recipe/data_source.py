@@ -78,8 +78,8 @@ class DataSource(Section):
     largest_unit: Annotated[
         int | None,
         Param(
-            "the most records of a unit: a privacy account protects units of so many, and of larger ones no more are counted; left "
-            "out, no account is of units",
+            "the most records of a unit that a privacy account protects; of larger units no more are counted; left out, no account is of "
+            "units",
             ge=1,
             le=1000,
             fix="leave it out where nothing bounds them",
