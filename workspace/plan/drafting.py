@@ -528,6 +528,12 @@ class _PlanDrafter:
             )
         return steps
 
+    @property
+    def _unit(self) -> str | None:
+        """Return the variable of the plan that numbers units; None without one."""
+        own = self.table.get("variables", {})
+        return next((name for name, one in own.items() if one.get("role") == Role.UNIT), None)
+
     def _draft_units(self, case: Case) -> list[DraftedStep]:
         """Draft the steps of both stages: variables of a unit and its size, then those of a record."""
         assert self.data is not None

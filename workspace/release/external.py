@@ -117,12 +117,14 @@ def read_external(source: SourceFile, recipe: Recipe, data: Microdata) -> Microd
                 f'every record is suppressed: all quasi-identifiers and released variables are "{SUPPRESSED}"',
             )
         schema = _schema_with_levels(recipe, data)
-        has_keys = schema.unit in kept.columns and not _are_numbers_of_original(kept[schema.unit], schema[schema.unit])
-        if schema.unit not in kept.columns or (has_keys and recipe.linked):
-            # public files have it as a key at most, and linked records have the unit of the original's
-            schema = schema.select_variables([name for name in schema.names if name != schema.unit])
-        elif has_keys:
-            kept, schema = _number_units_anew(kept, schema.unit), with_made_units(schema)
+        unit = schema.unit
+        if unit is not None:
+            has_keys = unit in kept.columns and not _are_numbers_of_original(kept[unit], schema[unit])
+            if unit not in kept.columns or (has_keys and recipe.linked):
+                # public files have it as a key at most, and linked records have the unit of the original's
+                schema = schema.select_variables([name for name in schema.names if name != unit])
+            elif has_keys:
+                kept, schema = _number_units_anew(kept, unit), with_made_units(schema)
         table = conform_to_schema(kept, schema, _missing_policy(recipe), recipe.origin)
     except BadInput as error:
         raise BadInput(f"{place}: {error.place}", f"{error.message}{_form_hint(error, recipe)}") from None
