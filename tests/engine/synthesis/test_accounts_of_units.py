@@ -538,3 +538,33 @@ def test_whoever_leaves_changes_the_records_of_nobody_else(
         assert sorted(map(tuple, others[names].astype(str).to_numpy())) == sorted(
             map(tuple, rest[names].astype(str).to_numpy())
         )
+
+
+def test_later_places_of_drawn_units_are_pooled_from_the_bound_on() -> None:
+    """Without an account the bound cuts nobody: the records of larger units are there, at the last place that is a level."""
+    variables = {
+        "home": {"kind": "categorical", "role": "unit"},
+        "sex": VARIABLES["sex"],
+        "ill": VARIABLES["ill"],
+    }
+    steps = [
+        {"method": "cart", "target": "sex", "predictors": ["place"]},
+        {"method": "cart", "target": "ill", "predictors": ["sex", "place"]},
+    ]
+    for bound, last in ((None, 5), (2, 2), (9, 5)):
+        recipe = Recipe.from_table(
+            {
+                "data": {} if bound is None else {"largest_unit": bound},
+                "variables": variables,
+                "synthesis": steps,
+                "release": {"m": 1, "seed": 1, "units": "drawn"},
+            }
+        )
+        data = read(recipe, household_table([1, 2, 3, 5] * 20))
+        table = recipe.synthesis[0].fitted_table(data)
+        assert len(table) == len(data)
+        assert list(table.frame["place"].cat.categories) == [str(place) for place in range(1, last + 1)]
+        fits = [fit_model(recipe, item, data, key=KEY) for item in range(len(recipe.synthesis))]
+        drawn = draw_dataset(recipe, 1, data, fits, key=KEY)
+        assert drawn.frame["home"].value_counts().max() == 5
+        assert not any(one.name == "records_beyond_those_of_a_unit" for fit in fits for one in fit.diagnostics)
