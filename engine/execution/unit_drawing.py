@@ -12,7 +12,6 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from ..constraints.constraints import columns_of_constraint
 from ..constraints.earlier_records import EarlierRecords, PlaceLevels, TermColumns, numbers_and_conditions
@@ -33,8 +32,8 @@ from ..recipe.step_tables import StepTable
 from ..recipe.steps import RecipeStep
 from ..recipe.unit_stages import steps_of_stage, with_made_units
 from .hidden_values import confidential_for_drawing
+from .step_drawing import Path, StepDraw
 
-Path = tuple[str | int, ...]
 AGAIN = "units again"
 """Begins the path of the random numbers of units that are drawn again."""
 
@@ -202,25 +201,9 @@ class _Stage:
             before = Microdata(
                 _table(step).schema, frame.assign(**named), "synthetic", linked=of.recipe.linked
             ).without_variables((*step.targets, *later), step.place)
-
-            def values(
-                rng: np.random.Generator,
-                item: int = item,
-                step: RecipeStep = step,
-                own: Microdata = own,
-                before: Microdata = before,
-            ) -> Mapping[str, NDArray[np.generic]]:
-                """Draw the values of the step's targets."""
-                return step.method.draw_targets(
-                    of.fits[item], step.spec, step.targets, own, before, of.draw - 1, rng, rows
-                )
-
-            def generator(attempt: int, item: int = item) -> np.random.Generator:
-                again = ("redraw", attempt) if attempt else ()
-                return of.streams.generator("draw", of.draw, item, *path, *again)
-
+            one = StepDraw(step, item, of.fits[item], of.draw, own, before, rows, of.streams, path)
             released = Microdata(self.schema, frame, "synthetic", linked=of.recipe.linked)
-            columns = made.make_columns(position, step, released, values, generator)
+            columns = made.make_columns(position, step, released, one.draw_values, one.generator)
             if SIZE in columns:
                 columns[SIZE] = of.seen_sizes(columns[SIZE])
             frame = frame.assign(**columns)

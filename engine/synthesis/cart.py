@@ -9,6 +9,11 @@ the leaf's confidential records at random. Donated values occur: an intruder see
 bootstrap sample of the records, so that the datasets vary as much as the tree is uncertain. Where records have weights,
 all counts are sums of weights. A record of weight 0 donates nothing and moves no split; any other may still donate its
 value, if more rarely.
+
+``unit_effect`` makes members of a unit alike beyond what predictors tell: their numbers lie at like places among the
+donors of their leaves. The place is that of sqrt(share) u + sqrt(1 - share) e among standard normal numbers, with one u a
+unit and one e a record. The share is the intraclass correlation of the normal scores of the confidential values within
+their leaves, so that each leaf keeps its distribution.
 """
 
 from __future__ import annotations
@@ -21,6 +26,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from ..data.arrays import Floats, Integers
 from ..data.microdata import SECONDS_OF_DAY, Microdata
@@ -33,6 +39,7 @@ from ..methods.run import Run
 from ..methods.spec import Param, SearchValues, Spec
 from ..methods.table_profile import VariableProfile
 from ..statistics.smoothing import common_step, reflect_at_bounds, smooth_donor_values
+from ..statistics.unit_effects import effect_of_unit, normal_scores, shared_variance
 from ..trees.trees import (
     TreeArrays,
     concatenate_trees,
@@ -78,7 +85,12 @@ def draw(
     tree = index if spec.proper else 0
     orders = {name: fit.arrays[_order_key(name)][tree] for name in _unordered_predictors(released, spec)}
     x = _tree_features(released, confidential, spec, orders)
-    values = trees.draw_donors(tree, x, rng)
+    if spec.unit_effect:
+        effect, own = effect_of_unit(released, float(fit.arrays["unit_share"][tree]))
+        place = ndtr(effect + own * rng.standard_normal(len(x)))
+        values = trees.draw_donors_at(trees.find_leaves(tree, x), place, rng)
+    else:
+        values = trees.draw_donors(tree, x, rng)
     if confidential.schema[target].kind is Kind.DATE and "sets" not in fit.arrays:
         return values / SECONDS_OF_DAY
     if not confidential.schema[target].kind.has_levels:
@@ -172,10 +184,19 @@ def _fit_from_trees(
     """Return the fit of grown trees with the orders of their levels."""
     trees = concatenate_trees([tree for tree, _ in grown])
     # Only with a secret: a public key hides no donor's record, and its fits keep the records' order.
-    trees = trees.with_sorted_donors() if run.secret else trees
+    trees = trees.with_sorted_donors() if run.secret or spec.unit_effect else trees
+    shares = [_unit_share(data, target, spec, *one) for one in grown] if spec.unit_effect else []
     orders = {_order_key(name): np.stack([own[name] for _, own in grown]) for name in _unordered_predictors(data, spec)}
     parts = {name: part for name, part in vars(trees).items() if part is not None}
-    return Fit({**parts, **orders}, _tree_diagnostics(trees, target), NoTrace(GROWN))
+    alike = {"unit_share": np.array(shares)} if shares else {}
+    said = [Diagnostic("unit_share", target, float(np.mean(shares)))] if shares else []
+    return Fit({**parts, **orders, **alike}, (*_tree_diagnostics(trees, target), *said), NoTrace(GROWN))
+
+
+def _unit_share(data: Microdata, target: str, spec: CartSpec, tree: TreeArrays, orders: Mapping[str, Floats]) -> float:
+    """Return the share of the variance within leaves that records of a unit have in common."""
+    leaves = tree.find_leaves(0, _tree_features(data, data, spec, orders))
+    return shared_variance(normal_scores(data.numbers(target), leaves), data)
 
 
 class _TrainingTable(NamedTuple):
@@ -341,6 +362,10 @@ class CartSpec(Spec):
         ),
     ] = False
     proper: Annotated[bool, Param("fit the tree of each dataset to a bootstrap sample of the records")] = False
+    unit_effect: Annotated[
+        bool,
+        Param("of numbers, with [release] units: records of a unit share what predictors do not tell of their values"),
+    ] = False
 
 
 def _draft_offer(case: Case) -> Offer | None:

@@ -111,6 +111,24 @@ class TreeArrays:
             return np.asarray(self.donors[np.minimum(place, (self.start + self.count - 1)[leaf])])
         return np.asarray(self.donors[self.start[leaf] + rng.integers(self.count[leaf])])
 
+    def draw_donors_at(self, leaf: Integers, quantiles: Floats, rng: np.random.Generator) -> Floats:
+        """Draw the donors at ``quantiles`` (n,) of the leaves (n,), whose donors are sorted: (n,).
+
+        A record has as good a chance to have no value (NaN) as the leaf's donors, whatever its quantile.
+        """
+        weight = np.ones(len(self.donors)) if self.weight is None else self.weight
+        present = ~np.isnan(self.donors)
+        all_of_leaf = np.bincount(self.leaf_of_donor, weight, len(self.count))
+        present_of_leaf = np.bincount(self.leaf_of_donor[present], weight[present], len(self.count))
+        upto = np.append(0.0, np.cumsum(weight))
+        place = np.searchsorted(upto[1:], upto[self.start[leaf]] + quantiles * present_of_leaf[leaf], side="right")
+        # Missing donors are the last of a leaf; rounding may point behind the last value.
+        values = np.bincount(self.leaf_of_donor[present], minlength=len(self.count))
+        last = self.start[leaf] + np.maximum(values[leaf], 1) - 1
+        found = np.asarray(self.donors[np.minimum(place, last)])
+        missing = rng.random(len(leaf)) * all_of_leaf[leaf] >= present_of_leaf[leaf]
+        return np.where(missing, np.nan, found)
+
 
 def concatenate_trees(trees: Sequence[TreeArrays]) -> TreeArrays:
     """Concatenate trees into one set of arrays, in this order."""
