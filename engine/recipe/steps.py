@@ -42,6 +42,11 @@ class RecipeStep:
         """Return the targets of a synthesis step as text."""
         return ", ".join(self.targets)
 
+    @property
+    def has_unit_effect(self) -> bool:
+        """Return whether records of a unit share an effect that the step draws."""
+        return bool(getattr(self.spec, "unit_effect", False))
+
     def fitted_table(self, confidential: Microdata) -> Microdata:
         """Return the table that a synthesis step is fitted to: the confidential records, or that of its stage."""
         return confidential if self.table is None else self.table.of_data(confidential, self.place)
