@@ -272,12 +272,11 @@ class DropOut:
         """Mark the confidential records after which a unit dropped out, (n,)."""
         units = units_of(data)
         sizes = units.sizes[units.unit_of]
-        return (units.places == sizes) & ~self.mark_ends(units.places, _order_numbers(data, data))
+        return np.asarray((units.places == sizes) & ~self.mark_ends(units.places, _order_numbers(data, data)))
 
     def mark_ends(self, places: Integers, ranks: Floats) -> Booleans:
         """Mark the records (n,) that nobody's record follows; ``ranks`` (n,) order them, or are empty."""
-        found = places >= self.largest_size
-        return found | (ranks >= self.last) if len(ranks) else found
+        return np.asarray((places >= self.largest_size) | ((ranks >= self.last) if len(ranks) else False))
 
     def ends_after(self, place: int, drawn: Microdata, confidential: Microdata, name: str) -> tuple[Booleans, Booleans]:
         """Return which drawn records (n,) at a place are their unit's last, and which of them drop out."""

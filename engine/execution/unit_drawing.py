@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -173,7 +174,9 @@ class UnitDraw:
         assert self.drop_out is not None
         until, table = self.recipe.form.until, Microdata(schema, drawn, "synthetic")
         ends, dropped = self.drop_out.ends_after(place, table, self.confidential, until)
-        codes = pd.Categorical.from_codes(dropped.astype(np.int8), dtype=drawn[until].dtype)
+        codes = pd.Categorical.from_codes(
+            dropped.astype(np.int8), dtype=cast("pd.CategoricalDtype", drawn[until].dtype)
+        )
         return drawn.assign(**{until: codes}), ~ends
 
     def _term_column(self, term: UnitTerm, records: EarlierRecords, sizes: Integers) -> pd.Series:
