@@ -14,6 +14,10 @@ value, if more rarely.
 donors of their leaves. The place is that of sqrt(share) u + sqrt(1 - share) e among standard normal numbers, with one u a
 unit and one e a record. The share is the intraclass correlation of the normal scores of the confidential values within
 their leaves, so that each leaf keeps its distribution.
+
+``strata`` names a variable with levels, each of which has a tree of its own. A split looks at means alone, so that one
+tree may leave groups together that have one mean and differ in what goes with it: spouses, who are about as old as the
+head, and lodgers, who are of any age.
 """
 
 from __future__ import annotations
@@ -46,6 +50,7 @@ from ..trees.trees import (
     fit_classification_tree,
     fit_classification_trees,
     fit_regression_tree,
+    join_trees,
     order_levels,
 )
 from ..wording import count_noun
@@ -162,7 +167,7 @@ def fit_tables_together(
 ) -> list[Fit]:
     """Fit ``cart`` to each of several tables."""
     every = list(zip(tables, runs, strict=True))
-    if spec.proper or not tables[0].schema[target].kind.has_levels:
+    if spec.proper or spec.strata or not tables[0].schema[target].kind.has_levels:
         return [cart(data, target, spec, run, draws) for data, run in every]
     seen = [_training_table(data, target, spec) for data in tables]
     if len({one.levels for one in seen}) > 1:
@@ -225,12 +230,40 @@ def _grow_one_tree(
     )
     # scikit-learn's seed has 32 bits, which decide between equal splits alone.
     seed = int(rng.integers(2**32))
-    if not data.schema[target].kind.has_levels:
-        return fit_regression_tree(x, y, minbucket=spec.minbucket, cp=spec.cp, seed=seed, weights=weights), orders
-    tree = fit_classification_tree(
-        x, y, levels=levels, minbucket=spec.minbucket, cp=spec.cp, weights=weights, prune=spec.prune
-    )
-    return tree, orders
+
+    def grow(x: Floats, y: Floats, weights: Floats | None) -> TreeArrays:
+        if not data.schema[target].kind.has_levels:
+            return fit_regression_tree(x, y, minbucket=spec.minbucket, cp=spec.cp, seed=seed, weights=weights)
+        return fit_classification_tree(
+            x, y, levels=levels, minbucket=spec.minbucket, cp=spec.cp, weights=weights, prune=spec.prune
+        )
+
+    if not spec.strata:
+        return grow(x, y, weights), orders
+    level = x[:, -1].astype(np.int64)
+    groups = _groups_of_levels(level, _count_levels(data, spec.strata) + 1, spec.minbucket, weights)
+    trees = []
+    for own in groups:
+        rows = own[level]
+        trees.append(grow(x[rows, :-1], y[rows], None if weights is None else weights[rows]))
+    return join_trees(trees, groups, x.shape[1] - 1), orders
+
+
+def _groups_of_levels(level: Integers, levels: int, fewest: int, weights: Floats | None) -> NDArray[np.bool_]:
+    """Return which levels each tree of the strata is for, (S, levels); all with fewer than ``fewest`` records share one."""
+    count = np.bincount(level, weights, levels)
+    by_count = np.argsort(-count, kind="stable")
+    large = int((count >= fewest).sum())
+    # Those of the small levels together may still be too few for a leaf.
+    if 0 < count[by_count[large:]].sum() < fewest:
+        large -= 1
+    alone = max(large, 0)
+    group = np.empty(levels, dtype=np.int64)
+    group[by_count] = np.minimum(np.arange(levels), alone)
+    if count[by_count[alone:]].sum() == 0:
+        # A level without records is drawn as the most frequent one.
+        group[group == alone] = 0
+    return np.asarray(group == np.arange(int(group.max()) + 1)[:, None])
 
 
 def _training_table(data: Microdata, target: str, spec: CartSpec, some: Integers | None = None) -> _TrainingTable:
@@ -282,7 +315,8 @@ def _count_levels(data: Microdata, name: str) -> int:
 def _tree_features(data: Microdata, confidential: Microdata, spec: CartSpec, orders: Mapping[str, Floats]) -> Floats:
     """Return the features of the tree, (n, P).
 
-    They are numbers, days, codes of ordinal levels, and the positions of other levels in their order.
+    They are numbers, days, codes of ordinal levels, and the positions of other levels in their order; last the code of
+    the stratum.
     """
     columns = [
         orders[name][_codes_with_missing(data, name)]
@@ -290,6 +324,8 @@ def _tree_features(data: Microdata, confidential: Microdata, spec: CartSpec, ord
         else _numbers_with_missing_lowest(data, confidential, name)
         for name in spec.predictors
     ]
+    if spec.strata:
+        columns.append(_codes_with_missing(data, spec.strata).astype(np.float64))
     return np.column_stack([np.empty((len(data), 0)), *columns])
 
 
@@ -362,6 +398,14 @@ class CartSpec(Spec):
         ),
     ] = False
     proper: Annotated[bool, Param("fit the tree of each dataset to a bootstrap sample of the records")] = False
+    strata: Annotated[
+        str | None,
+        Param(
+            "variable whose levels have a tree each; those with fewer than minbucket records share one",
+            names="variables",
+            kinds=(Kind.CATEGORICAL, Kind.ORDINAL, Kind.BINARY),
+        ),
+    ] = None
     unit_effect: Annotated[
         bool,
         Param("of numbers, with [release] units: records of a unit share what predictors do not tell of their values"),

@@ -157,6 +157,31 @@ def concatenate_trees(trees: Sequence[TreeArrays]) -> TreeArrays:
     return replace(TreeArrays(*parts), weight=np.concatenate(weights) if weights else None)
 
 
+def join_trees(trees: Sequence[TreeArrays], groups: NDArray[np.bool_], feature: int) -> TreeArrays:
+    """Join S trees of one variable to one, above which records are sorted by a level that is their last ``feature``.
+
+    ``groups`` (S, L) marks the levels of each tree; every level is of one.
+    """
+    joined, above = concatenate_trees(trees), len(trees) - 1
+    if not above:
+        return joined
+    nodes, sets = len(joined.left), joined.sets
+    wide = max(sets.shape[1], groups.shape[1])
+    chain, none = nodes + np.arange(above), np.zeros(above, dtype=np.int64)
+    more = {
+        "root": chain[:1],
+        "feature": np.append(joined.feature, none + feature),
+        "threshold": np.append(joined.threshold, np.zeros(above)),
+        "left": np.append(joined.left, joined.root[:-1]),
+        "right": np.concatenate([joined.right, chain[1:], joined.root[-1:]]),
+        "start": np.append(joined.start, none),
+        "count": np.append(joined.count, none),
+        "chosen": np.append(joined.chosen, len(sets) + np.arange(above)),
+        "sets": np.vstack([np.pad(one, ((0, 0), (0, wide - one.shape[1]))) for one in (sets, groups[:-1])]),
+    }
+    return replace(joined, **more)
+
+
 def fit_regression_tree(
     x: Floats, y: Floats, *, minbucket: int, cp: float, seed: int, weights: Floats | None = None
 ) -> TreeArrays:
