@@ -130,7 +130,11 @@ def _read_step_of_stage(
         terms = tuple(find_unit_terms({key: item for key, item in table.items() if key != "target"}, schema, place))
         variables = [v for v in schema if not v.role.is_identifier]
         made = [*([] if not until or until in schema else [drop_out_variable(until)]), *([] if until else [size])]
-        own = Schema((*variables, *(term.declare(schema) for term in terms), *made, number), order=schema.order)
+        own = Schema(
+            (*variables, *(term.declare(schema) for term in terms), *made, number),
+            order=schema.order,
+            largest_unit=schema.largest_unit,
+        )
     step = read_synthesis_step(table, index, own)
     _check_method(step, place)
     _check_unit_effect(step, own, place, by_unit=bool(by_unit))
