@@ -333,7 +333,7 @@ def _release_keys(table: Mapping[str, Any]) -> tuple[str, ...]:
     constrained = ("redraws", "unmet") if table.get("constraints") else ()
     synthesis = ("recode",) if table.get("synthesis") else ()
     # Units are drawn only where a variable numbers them.
-    units = ("units",) if synthesis and _has_units(table) else ()
+    units = ("units", "until") if synthesis and _has_units(table) else ()
     return ("m", "seed", "records", "epsilon", *synthesis, *units, *constrained)
 
 
@@ -347,9 +347,12 @@ def unit_term_offers(table: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 
     There are none unless the plan draws or keeps units.
     """
-    if not table.get("release", {}).get("units"):
+    release = table.get("release", {})
+    if not release.get("units"):
         return {}
-    found = {name: {"kind": "count", "title": about} for name, about in TERMS_OF_EVERY_UNIT.items()}
+    # Where units drop out, their size follows from their records.
+    every = {PLACE: TERMS_OF_EVERY_UNIT[PLACE]} if release.get("until") else TERMS_OF_EVERY_UNIT
+    found = {name: {"kind": "count", "title": about} for name, about in every.items()}
     found[PLACE]["kind"] = "ordinal"
     for name, own in table.get("variables", {}).items():
         kind = own.get("kind", "") if isinstance(own, Mapping) else ""
