@@ -26,7 +26,7 @@ TABLES = (
     PublicTable(ADULT, "people", "iiwiiisiiiooiis"),
     PublicTable("census.csv", "households, generated", "iooiiis"),
     PublicTable("panel.csv", "people over waves, generated", "iios"),
-    PublicTable("testdata.csv", "households of sdcMicro", "ioooooiiooss"),
+    PublicTable("testdata.csv", "households of sdcMicro", "ioooooiioosoX"),
 )
 
 

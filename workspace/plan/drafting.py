@@ -568,8 +568,9 @@ class _PlanDrafter:
         """Draft the step of a variable that numbers the records of a unit in their order."""
         step = self._draft_unit_step(case, table, name, [PLACE], [])
         settings = {**step.table, **({"minbucket": LEAF_OF_PLACES} if "minbucket" in step.table else {})}
-        # Values near another's would be no place.
-        settings.pop("smoothing", None)
+        # Values near another's would be no place, and members do not share one.
+        for key in ("smoothing", "unit_effect"):
+            settings.pop(key, None)
         return replace(step, table=settings, reason=f"{name}: follows from the place of a record within its unit.")
 
     def _draft_unit_step(

@@ -111,6 +111,7 @@ def test_a_draft_for_households_draws_units_first_and_then_records_by_terms(tmp_
     assert {"place", "size", "previous(relation)", "first(relation)"} <= set(steps["relation"].predictors)
     assert {"relation", "first(age)", "previous(age)"} <= set(steps["age"].predictors)
     assert all(len(one.predictors) <= 10 for one in steps.values())
+    assert [name for name, one in steps.items() if one.unit_effect] == ["age", "income"]
     # leaves of the records of as many households as those of the table of households
     data = read_file_microdata(find_source(recipe.data.file), recipe.data, recipe.schema, recipe.seed, key=PUBLIC)
     assert data.units is not None
