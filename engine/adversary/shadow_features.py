@@ -299,7 +299,9 @@ class _NumberComparison(_ColumnComparison):
     def codes(self) -> tuple[Integers, Integers]:
         """Return the bins; those as wide as the distance below which numbers agree stand for the latter."""
         number = PARTS if self.within is None else max(1, int(0.5 / self.within))
-        own, theirs = (_bins(np.nan_to_num(side.astype(np.float32), nan=-1), number) for side in (self.own, self.theirs))
+        own, theirs = (
+            _bins(np.nan_to_num(side.astype(np.float32), nan=-1), number) for side in (self.own, self.theirs)
+        )
         return own.astype(np.int64) + 1, theirs.astype(np.int64) + 1
 
 

@@ -129,7 +129,9 @@ class _AuditSetup:
         units, n = data.units, data.n_units
         noun = _unit_noun(data)
         if n < 4:
-            raise NotComputable(f"{count_of_noun(n, noun)} cannot be divided into shadows with and without {'a person' if units is None else 'one of them'}")
+            raise NotComputable(
+                f"{count_of_noun(n, noun)} cannot be divided into shadows with and without {'a person' if units is None else 'one of them'}"
+            )
         groups: dict[str, Integers] = {
             kind: _draw_targets(data, kind, min(spec.targets, n // 4), rng) for kind in spec.people
         }
