@@ -336,7 +336,7 @@ def gather_blocks(
     ``per_record`` of the whole holds the risk, AUC and simultaneous limits of each target, (n,), NaN for other records.
     ``guesses`` holds the ``record`` number of each target, (T,), the classifier's ``weight`` of each feature, (T, F),
     and the ``feature`` names, (F,). Where targets are units ``record`` is that of their first records, all records of a
-    unit have its numbers, and ``members`` (R,) and ``sizes`` (T,) say which these are.
+    unit have its numbers, ``members`` (R,) and ``sizes`` (T,) say which these are, and ``noun`` what units are.
     """
     found = _ScoredShadows.from_blocks(blocks, spec)
     first = blocks[0]
@@ -358,7 +358,8 @@ def gather_blocks(
         arrays[name] = array
     guesses = {"record": found.records, "weight": found.feature_weights, "feature": np.asarray(found.feature_names)}
     if first.members is not None and first.sizes is not None:
-        guesses |= {"members": first.members, "sizes": first.sizes}
+        noun = np.asarray([confidential.schema.unit_noun])
+        guesses |= {"members": first.members, "sizes": first.sizes, "noun": noun}
     return WholeReleaseMeasure(Measure(tuple(estimates), arrays), (), guesses)
 
 
