@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Booleans, Floats, Integers
+from ..data.bits import mix_bits
 from ..data.microdata import Microdata
 from ..data.rows import distinct_rows
 from ..data.schema import Schema
@@ -31,7 +32,7 @@ from ..errors import NotComputable
 from ..partition.hierarchies import Hierarchy, parse_single_number, values_in_label
 from ..statistics.gower import GowerDistance, variable_distances
 from .attackers import MOST_LEFT_OUT, draw_variable_halves
-from .cells import count_occurrences, mix_bits, unit_keys
+from .cells import count_occurrences, unit_keys
 
 SETS, PARTS, NEAREST_AVERAGED = 100, 20, 5
 MISSING_CODE = -2

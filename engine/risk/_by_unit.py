@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..adversary.cells import mix_bits, unit_keys
+from ..adversary.cells import unit_keys
 from ..data.arrays import Booleans, Integers
+from ..data.bits import mix_bits
 from ..data.microdata import Microdata
 from ..data.units import Units
 from ..methods.results import Estimate

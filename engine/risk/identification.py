@@ -1,7 +1,7 @@
 """Identification disclosure by matching: how often an intruder finds the target's released record.
 
 Where units have several records an intruder may know those of a whole household. By unit the candidates are the
-released units of equal composition, and a match is true that is the own unit (``sfumato.engine.risk._unit_matching``).
+released units of equal composition, and a match is true that is the own unit (``sfumato.engine.matching.unit_matching``).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from ..matching.matching import IDENTIFICATION_SUMMARIES, ExactKey, MatchResults
 from ..matching.radius import Radii
 from ..matching.strategies import VALUE_TOLERANCE, BestStrategy, MatchTargets, find_best_matches
 from ..matching.targets import check_conditions, meets_conditions, target_rows
+from ..matching.unit_matching import UnitMatcher, find_best_unit_matches
 from ..methods.drafting import OURS, Case, DeclinedOffer, Offer, OfferedLimit, drafts, suggest_radii
 from ..methods.intruder import KnownThoughSynthesised, KnownUnlessSynthesised
 from ..methods.levers import IDENTITY
@@ -37,7 +38,6 @@ from ..methods.spec import Param, Spec
 from ..statistics.score_interval import score_interval
 from ..wording import format_number, format_percent
 from ._by_unit import BY_RECORD, BY_UNIT, UnitsOfBothTables
-from ._unit_matching import UnitMatcher, find_best_unit_matches
 
 SUMMARY_OF_LARGEST = {
     "largest_expected_match_risk": "expected_match_risk",

@@ -351,7 +351,7 @@ def gather_blocks(
     }  # fmt: skip
     for name, values in named.items():
         array = np.full(len(confidential), np.nan)
-        if first.members is None:
+        if first.members is None or first.sizes is None:
             array[found.records] = values
         else:
             array[first.members] = np.repeat(values, first.sizes)

@@ -16,9 +16,9 @@ import pandas as pd
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.matching.intruder import IntruderKnowledge
+from sfumato.engine.matching.unit_matching import UnitMatcher, find_best_unit_matches
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.run import Run
-from sfumato.engine.risk._unit_matching import UnitMatcher, find_best_unit_matches
 
 RECORDS, HOUSEHOLDS = 1_000_000, 400_000
 LEVELS = (2, 5, 8, 3, 10, 4, 6, 2, 20, 7, 3, 5)

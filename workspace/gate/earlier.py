@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.adversary.cells import Cells, Keys, cell_keys, row_keys
+from sfumato.engine.adversary.cells import Cells, cell_keys, row_keys
 from sfumato.engine.adversary.same_people import (
     PeopleOverlap,
     common_column_sets,
@@ -27,6 +27,7 @@ from sfumato.engine.adversary.same_people import (
     is_enumerated,
 )
 from sfumato.engine.data.arrays import Floats, Integers
+from sfumato.engine.data.bits import Keys
 from sfumato.engine.data.declaration import to_plain_value
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.recoding import RecodeRules, recode_data

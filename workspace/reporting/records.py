@@ -132,8 +132,8 @@ def column_legend(key: str, *, unique: bool, own: bool, drivers: bool = True, un
     meaning = (method and method.record_meaning) or "that the record is disclosed"
     one = singular_noun(unit_noun)
     said = [] if not unit_noun else [
-        f"{one}: its number in the order of the file, from 1; its records stand below it. Its probability is the larger of being found by "
-        f"all its records together and by one of them, its candidates are {unit_noun}"
+        f"{one}: its number in the order of the file, from 1; its records stand below it",
+        f"probability of a {one}: the larger of being found by all its records together and by one of them; its candidates are {unit_noun}",
     ]  # fmt: skip
     said += ["record: row of the confidential table, from 1", f"probability: {meaning}"]
     if _record_array(key, "best_hit") is not None:

@@ -193,8 +193,9 @@ class RankedUnits:
         place = np.full(ranking.total, -1, dtype=np.int64)
         place[ranking.records] = np.arange(len(ranking))
         members, which = units.records_of(chosen), np.repeat(np.arange(len(chosen)), sizes)
-        last = np.where(place[members] < 0, ranking.total, place[members])
-        members = members[np.lexsort((last, which))]
+        own = np.where(place < 0, np.inf, 0.0)
+        own[ranking.records] = -np.nan_to_num(ranking.risk.probability)
+        members = members[np.lexsort((place[members], own[members], which))]
         starts = np.cumsum(sizes) - sizes
         rows = np.insert(members, starts, members[starts])
         is_unit = np.zeros(len(rows), dtype=np.bool_)

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Origin, Role, Schema, Variable
 from sfumato.engine.matching.intruder import IntruderKnowledge
+from sfumato.engine.matching.unit_matching import UnitMatcher, find_best_unit_matches
 from sfumato.engine.methods.labels import label_of, quantity_of
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.results import Estimate
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import Run
 from sfumato.engine.recipe.thresholds import Threshold, judge_thresholds
-from sfumato.engine.risk._unit_matching import UnitMatcher, find_best_unit_matches
 
 SCHEMA = Schema(
     (

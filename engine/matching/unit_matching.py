@@ -18,11 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ..adversary.cells import MISSING_KEY, Keys, mix_bits
 from ..data.arrays import Booleans, Floats, Integers
+from ..data.bits import MISSING_KEY, Keys, mix_bits
 from ..data.units import Units
-from ..matching.matching import BoxEdges, ExactKey, MatchResults, WindowKey, count_in_boxes
-from ..matching.strategies import MAX_EXHAUSTIVE, BestStrategy, MatchKey, MatchTargets, best_strategies
+from .matching import BoxEdges, ExactKey, MatchResults, WindowKey, count_in_boxes
+from .strategies import MAX_EXHAUSTIVE, BestStrategy, MatchKey, MatchTargets, best_strategies
 
 PAIRS_AT_ONCE = 1 << 22
 BESIDE_ZERO = MISSING_KEY
