@@ -13,6 +13,7 @@ by pairs of units of equal composition, those that lie in the first window alone
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,6 +90,12 @@ class UnitMatcher:
                 lower[name], upper[name] = low[order], high[order]
         self.ours = _TableOfUnits(confidential, *tables[0])
         self.theirs = _TableOfUnits(released, *tables[1])
+
+    def with_own(self, own: Integers) -> UnitMatcher:
+        """Return the matcher with other released units as own ones, (U,)."""
+        found = copy(self)
+        found.own = own
+        return found
 
     def is_kept(self, name: str) -> bool:
         """Return whether each unit's own records have the same values of an exact variable, in the same order."""

@@ -597,6 +597,14 @@ def best_candidate_counts(workspace: Workspace, measure: RecordMeasure) -> list[
     return [one.get("best_candidates") for one in arrays]
 
 
+def unit_candidate_counts(workspace: Workspace, measure: RecordMeasure, best: str = "") -> list[Floats | None]:
+    """Return how many units match the unit of each record, (n,) for each dataset of a run; ``best`` is ``best_`` by the
+    best choice of variables. None for a dataset where these are not measured, or nothing is ignored.
+    """
+    arrays = (read_risk_arrays(workspace.tables, measure.key, sha256) for sha256 in measure.draw_hashes.values())
+    return [one.get(f"{best}unit_candidates") for one in arrays]
+
+
 def _tombstone_candidates(workspace: Workspace, risk: MeasuredRiskTable) -> list[Floats] | None:
     """Return the candidate counts that a tombstone keeps, (n,) for each dataset; None where it has none."""
     found = workspace.tables.read_arrays(risk.table)
