@@ -132,7 +132,7 @@ class RecordRisk:
 
     def select(self, records: NDArray[np.intp]) -> RecordRisk:
         """Return the risk of some records (r,), rows from 0, in that order."""
-        found = {
+        found: dict[str, Any] = {
             name: None if values is None else values[records]
             for name in RISK_PARTS
             for values in (getattr(self, name),)
