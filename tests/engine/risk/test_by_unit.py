@@ -356,12 +356,12 @@ def test_households_copied_but_for_a_number_show_without_it() -> None:
         rng = np.random.default_rng(seed)
         return [
             (home, str(rng.choice(["f", "m"])), int(rng.integers(10**6)), str(rng.choice(["cold", "flu", "none"])))
-            for home in range(400)
-            for _ in range(12)
+            for home in range(1500)
+            for _ in range(20)
         ]
 
     own, fresh, other = rows_of(1), rows_of(2), rows_of(3)
-    copied = [(row[0], row[1], new[2], row[3]) if row[0] < 80 else new for row, new in zip(own, other, strict=True)]
+    copied = [(row[0], row[1], new[2], row[3]) if row[0] < 300 else new for row, new in zip(own, other, strict=True)]
     whole, shares = ("copies", "", ""), {}
     for name, drawn in (("fresh", fresh), ("copied", copied)):
         found = by_unit(estimate_measure("risk.exact_copies", table(own, "confidential"), table(drawn)))
@@ -369,7 +369,7 @@ def test_households_copied_but_for_a_number_show_without_it() -> None:
         shares[name] = found["copies", "", "", "without numbers"]
     assert shares["fresh"] == 0
     assert shares["copied"] is not None
-    assert 0.1 < shares["copied"] <= 0.2 + 1e-9
+    assert 0.05 < shares["copied"] <= 0.2 + 1e-9
     # and so do the households that are unique in both tables
     found = {
         name: by_unit(estimate_measure("risk.uniqueness", table(own, "confidential"), table(drawn), keys=list(PLACES)))
