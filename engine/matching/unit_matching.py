@@ -6,8 +6,8 @@ orders the records of a unit, else by the exact variables and then by the number
 lie in the window of its member. Risks of members are not multiplied, since members are not independent.
 
 The key of a unit is the sum of its records' mixed keys (``sfumato.engine.adversary.cells.unit_keys``), so that any set
-of exact variables costs one pass over the records. Up to two windows of a unit are counted like those of records; more
-by pairs of units of equal composition, those that lie in the first window alone.
+of exact variables costs one pass over the records. Up to two windows of a unit are counted like those of records; more so
+too where units of equal composition have many pairs that lie in the first window, else by these pairs.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from .strategies import MAX_EXHAUSTIVE, BestStrategy, MatchKey, MatchTargets, be
 
 PAIRS_AT_ONCE = 1 << 22
 UNITS_AT_ONCE = 1 << 13
+PAIRS_A_NODE = 10
+"""Pairs of units that are compared in the time of a dyadic interval of one side of a unit's box."""
 BESIDE_ZERO = MISSING_KEY
 """Added before mixing, since the mixed bits of 0 are 0, and a record with this key would not count."""
 
@@ -86,10 +88,17 @@ class _TableOfUnits:
         keys = mix_bits(rows + BESIDE_ZERO) + place.astype(np.uint64) * BESIDE_ZERO
         return np.asarray(np.add.reduceat(mix_bits(keys + BESIDE_ZERO), self.units.starts), dtype=np.uint64)
 
-    def sorted_members(self, rows: Keys, windows: Sequence[str]) -> Integers:
-        """Return the records unit by unit, within a unit by row key, then by the numbers in their order, (n,)."""
-        unit = np.repeat(np.arange(len(self.units)), self.units.sizes)
-        return np.lexsort((*(self.lower[name] for name in reversed(windows)), rows, unit)).astype(np.int64)
+    def members(self, units: Integers, size: int) -> Integers:
+        """Return the records of some units (k,) of one size, in their order, (k, size)."""
+        return np.asarray(self.units.starts[units][:, None] + np.arange(size))
+
+    def sorted_members(self, units: Integers, size: int, rows: Keys, windows: Sequence[str]) -> Integers:
+        """Return the records of some units (k,) of one size by row key, then by the numbers in their order, (k, size)."""
+        members = self.members(units, size)
+        if size == 1:
+            return members
+        by = (*(self.lower[name][members] for name in reversed(windows)), rows[members])
+        return np.take_along_axis(members, np.lexsort(by, axis=-1), axis=1)
 
 
 class UnitMatcher:
@@ -157,16 +166,17 @@ class UnitMatcher:
             return MatchResults(_count_equal(ours[targets], theirs), hit)
         codes = pd.factorize(np.concatenate([ours[targets], theirs]))[0].astype(np.int64)
         group, point_group = codes[: len(targets)], codes[len(targets) :]
-        members = [
-            np.arange(len(table.units.order)) if by_place else table.sorted_members(table.row_keys(exact), windows)
-            for table in (self.ours, self.theirs)
-        ]
+        row_keys = [table.row_keys(exact) for table in (self.ours, self.theirs)]
         candidates = np.zeros(len(targets), dtype=np.int64)
         sizes, point_sizes = self.ours.units.sizes[targets], self.theirs.units.sizes
         for size in np.unique(sizes):
             queries, points = np.flatnonzero(sizes == size), np.flatnonzero(point_sizes == size)
-            of_query = members[0][self.ours.units.starts[targets[queries]][:, None] + np.arange(size)]
-            of_point = members[1][self.theirs.units.starts[points][:, None] + np.arange(size)]
+            of_query, of_point = (
+                table.members(units, int(size)) if by_place else table.sorted_members(units, int(size), keys, windows)
+                for table, units, keys in zip(
+                    (self.ours, self.theirs), (targets[queries], points), row_keys, strict=True
+                )
+            )
             lower, upper, values = (
                 np.concatenate([ends[name][which] for name in windows], axis=1)
                 for ends, which in (
@@ -221,6 +231,13 @@ def _count_in_windows(group: Integers, lower: Floats, upper: Floats, point_group
     start = np.searchsorted(ascending, group * width + np.searchsorted(distinct, lower[:, first], "left"))
     stop = np.searchsorted(ascending, group * width + np.searchsorted(distinct, upper[:, first], "right"))
     pairs = np.maximum(stop - start, 0)
+    if int(pairs.sum()) > PAIRS_A_NODE * len(group):
+        edges = [BoxEdges.from_windows(*sides) for sides in zip(lower.T, upper.T, values.T, strict=True)]
+        widths = sorted(float(np.mean(np.maximum(side.stop - side.start, 1))) for side in edges)
+        # All sides but two are cut into dyadic intervals, about as many as the width has bits.
+        nodes = np.prod(1 + np.log2(widths[:-2]))
+        if int(pairs.sum()) > PAIRS_A_NODE * nodes * len(group):
+            return np.asarray(count_in_boxes(group, point_group, edges), dtype=np.int64)
     ends = np.cumsum(pairs)
     begin = 0
     while begin < len(group):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Origin, Role, Schema, Variable
 from sfumato.engine.matching.intruder import IntruderKnowledge
-from sfumato.engine.matching.unit_matching import UnitMatcher, find_best_unit_matches
+from sfumato.engine.matching.unit_matching import UnitMatcher, _count_in_windows, find_best_unit_matches
 from sfumato.engine.methods.labels import label_of, quantity_of
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.results import Estimate
@@ -685,3 +685,21 @@ def test_of_many_variables_the_search_finds_no_more_than_all_subsets_and_no_less
     whole = matcher.match(names, everyone)
     value = float(np.sum(1 / whole.candidates[whole.hit]))
     assert value - 1e-9 <= searched[0].value <= exhaustive[0].value + 1e-9
+
+
+@given(seed=st.integers(0, 40), sides=st.integers(3, 6), missing=st.booleans())
+def test_boxes_of_units_are_counted_alike_by_pairs_and_by_intervals(seed: int, sides: int, *, missing: bool) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 12, (60, sides)).astype(float)
+    if missing:
+        values[rng.random(values.shape) < 0.1] = np.nan
+    lower, upper = values - rng.integers(0, 6, values.shape), values + rng.integers(0, 6, values.shape)
+    group = rng.integers(0, 2, 60)
+    by_loops = [
+        sum(group[u] == group[v] and bool(((lower[u] <= values[v]) & (values[v] <= upper[u])).all()) for v in range(60))
+        for u in range(60)
+    ]
+    for pairs_a_node in (0, 10**9):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("sfumato.engine.matching.unit_matching.PAIRS_A_NODE", pairs_a_node)
+            assert _count_in_windows(group, lower, upper, group, values).tolist() == by_loops
