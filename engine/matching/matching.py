@@ -347,11 +347,10 @@ class ExactKey:
 
         They are found sooner than ``equal_codes`` where both tables have the same levels.
         """
-        both = self.confidential, self.released
-        if all(isinstance(one, pd.Series) and isinstance(one.dtype, pd.CategoricalDtype) for one in both):
-            first, second = (one.array for one in both)
-            if first.categories.equals(second.categories):
-                return first.codes, second.codes
+        both = [one.array for one in (self.confidential, self.released) if isinstance(one, pd.Series)]
+        levelled = [one for one in both if isinstance(one, pd.Categorical)]
+        if len(levelled) == 2 and levelled[0].categories.equals(levelled[1].categories):
+            return levelled[0].codes, levelled[1].codes
         return self.equal_codes()
 
 
