@@ -331,7 +331,7 @@ class ExaminedRelease:
     @cached_property
     def exact_records(self) -> Microdata:
         """Return the confidential records with their exact values."""
-        return self.workspace.read_stored_dataset(self.original_dataset).with_order(self.recipe.schema.order)
+        return self.workspace.read_stored_dataset(self.original_dataset).with_units(self.recipe.schema.unit_declaration)
 
     @property
     def confidential(self) -> Microdata:
