@@ -193,9 +193,9 @@ def _unit_estimates(
         return
     if units is None:
         return
-    yield from _estimates_of_sets(confidential, released, spec, units, remark)
     ours, theirs = composition_classes([own, drawn], [units.confidential, units.released])
     for part in units.parts():
         for name, found, repeated in _copies_and_repetitions(ours, theirs):
             baseline = None if released.linked else float(np.mean(repeated[part.confidential]))
             yield replace(part.share(name, found, part.released, remark), baseline=baseline)
+    yield from _estimates_of_sets(confidential, released, spec, units, remark)

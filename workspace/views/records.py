@@ -338,7 +338,11 @@ def _ranked_units(workspace: Workspace, run_id: int, ranking: RecordRanking) -> 
     if schema.unit is None:
         return None
     names = [name for name in (schema.unit, schema.order) if name and name in schema]
-    units = workspace.read_stored_dataset(workspace.find_dataset(run.dataset_id), names).with_order(schema.order).units
+    units = (
+        workspace.read_stored_dataset(workspace.find_dataset(run.dataset_id), names)
+        .with_units(schema.unit_declaration)
+        .units
+    )
     return None if units is None else RankedUnits.from_ranking(ranking, units, schema.unit_noun)
 
 
