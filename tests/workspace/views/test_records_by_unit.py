@@ -16,6 +16,7 @@ from sfumato.engine.data.units import Units
 from sfumato.engine.execution.record_risk import RecordRisk
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.cli.summary import records_at_risk_object, records_at_risk_text
+from sfumato.tui.findings.records import record_table
 from sfumato.tui.plain.findings import record_lines
 from sfumato.workspace.store.rankings import RecordRanking
 from sfumato.workspace.store.workspace import Workspace
@@ -151,3 +152,20 @@ def test_a_table_whose_every_record_is_a_unit_is_listed_as_before(workspace: Wor
     found = read_records_at_risk(workspace, run, "", 3, None, with_values=False)
     assert "units" not in records_at_risk_object(found)
     assert "household" not in records_at_risk_text(found)
+
+
+@pytest.mark.slow
+def test_the_page_of_the_app_has_a_row_for_each_household_and_below_it_its_people(own: tuple[Workspace, int]) -> None:
+    workspace, run = own
+    (measure,) = record_measures(workspace, run)
+    records = rank_records(workspace, run, measure)
+    assert records.units is not None
+    table = record_table(records, {1: "age (4)"})
+    titles = [column.title for column in table.columns]
+    assert titles[:2] == ["household", "record"]
+    first, *below = [table.row_cells(table.columns, line) for line in records.lines(0, 3)]
+    assert first[0]
+    assert not first[-1]  # a household has no driver
+    assert all(not cells[0] for cells in below)
+    assert records.listing_text.startswith("60 households (")
+    assert len(records) == 60 + records.n_records
