@@ -491,15 +491,18 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
 
     @on(VerdictsPane.LeverChosen)
     async def _apply_lever(self, event: VerdictsPane.LeverChosen) -> None:
-        """Change the plan by a lever and show the difference; show the plan alone if the user must decide how."""
+        """Make the plan that of the run with the change of a lever, and show the difference; where the user must decide how,
+        make it that of the run.
+        """
         from ..findings.levers import PlanChange
 
         await self.action_show_tab("plan")
         lever, plan = event.lever, self.query_one(PlanTab)
         if not lever.toml:
-            self.sfumato.say(f"To do in the plan: {lever.text}")
+            plan.replace_draft(event.draft, f"To do in the plan of run {event.run_id}: {lever.text}")
             return
-        plan.replace_text(lever.toml, f"The plan has changed: {lever.text} (u undoes)")
+        changed = event.draft.with_text(lever.toml)
+        plan.replace_draft(changed, f"The plan of run {event.run_id} has changed: {lever.text} (u undoes)")
 
         def run_or_undo(answer: str | None) -> None:
             """Run the changed plan or undo the change."""
