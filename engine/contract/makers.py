@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -424,7 +424,7 @@ def with_homes(data: Microdata, *, alike: bool = False) -> Microdata:
     if alike:
         frame = frame.iloc[np.searchsorted(home, home)].reset_index(drop=True)
     frame = frame.assign(home=home, line=pd.Series(home).groupby(home).cumcount() + 1)
-    level = "unit" if alike else ""
+    level: Literal["", "unit"] = "unit" if alike else ""
     names = {"size": "extent"}
     own = [replace(one, name=names.get(one.name, one.name), level=level) for one in data.schema if one.name != "number"]
     numbers = (Variable("home", Kind.COUNT, Role.UNIT), Variable("line", Kind.COUNT))
