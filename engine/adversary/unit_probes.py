@@ -18,9 +18,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ..data.arrays import Booleans, Integers
+from ..data.bits import Keys, mix_bits
 from ..data.units import Units
 from ..wording import count_noun
-from .cells import Keys, count_occurrences, mix_bits, unit_keys
+from .cells import count_occurrences, unit_keys
 from .membership_evidence import MembershipProbe
 from .people import ColumnSet, rarity_strata, sum_cells
 
