@@ -617,6 +617,14 @@ def test_the_worse_of_records_and_units_decides_a_threshold() -> None:
     assert values_and_outcomes(params={"unit_size": "3"}) == [(0.9, "not met")]
 
 
+def test_a_limit_on_units_is_not_met_by_a_number_of_records() -> None:
+    key = "studies.intruder_uncertainty.true_match_rate"
+    of_records = Row("studies", "intruder_uncertainty", "true_match_rate", "", "synthetic", None, 0.1, 0.0)
+    (verdict,) = judge_thresholds([Threshold(key, "max", 0.05, params={"by": "unit"})], [of_records])
+    assert (verdict.outcome, verdict.observed) == ("not computed", None)
+    assert "counts records" in verdict.reason
+
+
 def test_rows_by_unit_are_told_in_units() -> None:
     assert label_of(row(0.3, by="unit")).endswith("(by unit)")
     assert label_of(row(0.3, by="unit", unit_size="3")).endswith("(by unit; units of 3 records)")
