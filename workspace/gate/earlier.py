@@ -45,7 +45,7 @@ from ..store.artefacts import read_released_dataset
 from ..store.ledger import read_population_registry
 from ..store.rankings import read_risk_arrays
 from ..store.releases_in_progress import runs_in_release
-from ..store.runs import StoredRun, find_run
+from ..store.runs import StoredRun, find_run, read_run_records
 from ..store.seals import RecordSealer
 from ..store.tombstones import (
     MeasuredRiskTable,
@@ -546,7 +546,7 @@ def packages_in_force(workspace: Workspace, run: StoredRun) -> TrustedPackages:
 def _earlier_release_of_run(workspace: Workspace, run: StoredRun, known: Mapping[str, Microdata]) -> EarlierRelease:
     """Describe the release of a stored run; its tables are read when needed."""
     original = workspace.find_dataset(run.dataset_id)
-    read = partial(_read_confidential, workspace, original, known)
+    read = partial(_read_confidential, workspace, original, known, run.recipe.schema.order)
     release = released_data_of_run(workspace, run, released_table_hashes(workspace, run.id))
     return EarlierRelease(
         run.id, original.source_sha256, original.table_sha256, _StoredPeople(read, original.schema), release,
@@ -555,10 +555,16 @@ def _earlier_release_of_run(workspace: Workspace, run: StoredRun, known: Mapping
     )  # fmt: skip
 
 
-def _read_confidential(workspace: Workspace, original: StoredDataset, known: Mapping[str, Microdata]) -> Microdata:
-    """Return a confidential table, read again only where ``known`` does not have it with the same schema."""
+def _read_confidential(
+    workspace: Workspace, original: StoredDataset, known: Mapping[str, Microdata], order: str = ""
+) -> Microdata:
+    """Return a confidential table, read again only where ``known`` does not have it with the same schema.
+
+    ``order`` is that of the records of a unit by the recipe of the run; a deleted run has left none.
+    """
     found = known.get(original.table_sha256)
-    return workspace.read_stored_dataset(original) if found is None or found.schema != original.schema else found
+    same = found is not None and found.schema == original.schema
+    return (found if same and found is not None else workspace.read_stored_dataset(original)).with_order(order)
 
 
 def _record_risks_of_run(workspace: Workspace, run_id: int) -> list[MeasuredRecordRisks]:
@@ -680,7 +686,7 @@ def write_tombstone_tables(workspace: Workspace, run_id: int) -> Tombstone | Non
         return None
     run = find_run(workspace, run_id)
     recipe, original, tables = run.recipe, workspace.find_dataset(run.dataset_id), workspace.tables
-    data = workspace.read_stored_dataset(original)
+    data = read_run_records(workspace, run)
     found = released_data_of_run(workspace, run, released_table_hashes(workspace, run.id))
     datasets, levels = list[str](), dict[str, set[str]]()
     for place in range(len(found.tables)):
