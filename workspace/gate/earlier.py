@@ -19,12 +19,16 @@ import pandas as pd
 
 from sfumato.engine.adversary.cells import Cells, Keys, cell_keys, row_keys
 from sfumato.engine.adversary.same_people import (
+    LEAST_DENSITY,
     PeopleOverlap,
+    agree_at_numbers,
     common_column_sets,
     compare_identifiers,
     compare_record_rows,
+    density_of_identifier,
     identifies_most,
     is_enumerated,
+    numbers_people,
 )
 from sfumato.engine.data.arrays import Floats, Integers
 from sfumato.engine.data.declaration import to_plain_value
@@ -385,12 +389,14 @@ class _ComparedColumns:
     own_rows: function that computes the rows of the examined table
     other_rows: function that computes the rows of the earlier table
     is_identifier: whether the column is a declared identifier
+    is_evidence: function that tells whether equal identifiers are the same people, and no numbers that any file has
     """
 
     names: tuple[str, ...]
     own_rows: Callable[[], Keys]
     other_rows: Callable[[], Keys]
     is_identifier: bool = False
+    is_evidence: Callable[[], bool] = lambda: True
 
 
 def _compare_columns(sets: Iterable[_ComparedColumns], common: Sequence[str]) -> PeopleComparison:
@@ -398,6 +404,8 @@ def _compare_columns(sets: Iterable[_ComparedColumns], common: Sequence[str]) ->
     sharing, enough, identified = 0, False, False
     for one in sets:
         ours, theirs = one.own_rows(), one.other_rows()
+        if one.is_identifier and not one.is_evidence():
+            continue
         if one.is_identifier:
             overlap = compare_identifiers(one.names, ours, theirs)
             sharing, identified = max(sharing, overlap.n_common), True
@@ -447,6 +455,14 @@ class _StoredPeople:
         rows = own.n_records + len(data)
         tried = common_column_sets(columns, of_role(Role.SENSITIVE), of_role(Role.QUASI_IDENTIFIER), rows)
 
+        def is_evidence(name: str) -> bool:
+            """Return whether an identifier has values that no other file has, or whose people are alike in both tables."""
+            if density_of_identifier(data, name) < LEAST_DENSITY:
+                return True
+            return agree_at_numbers(
+                own.cells[name], cells[name], [own.cells[one] for one in columns], [cells[one] for one in columns]
+            )
+
         def columns_to_compare(names: tuple[str, ...], *, identifies: bool = False) -> _ComparedColumns:
             """Return a set of columns with functions that compute both tables' rows."""
             return _ComparedColumns(
@@ -454,6 +470,7 @@ class _StoredPeople:
                 lambda: row_keys(own.cells, names, own.n_records),
                 lambda: row_keys(cells, names, len(data)),
                 identifies,
+                lambda: is_evidence(names[0]),
             )
 
         sets = chain(
@@ -762,7 +779,7 @@ def _marked_column_sets(recipe: Recipe, data: Microdata) -> tuple[RecordHmacs, .
     sensitive, known = schema.names_by_role(Role.SENSITIVE), schema.names_by_role(Role.QUASI_IDENTIFIER)
     sets = [names, tuple(n for n in names if n not in sensitive)]
     sets += [tuple(n for n in names if n in role) for role in (known, sensitive)]
-    identifiers = [name for name in schema.identifiers if name in data.schema and not is_enumerated(data, name)]
+    identifiers = [name for name in schema.identifiers if name in data.schema and not numbers_people(data, name)]
 
     def mark(some: tuple[str, ...], *, identifies: bool = False) -> RecordHmacs:
         return RecordHmacs(some, tuple(data.schema[name].kind.value for name in some), identifies)
