@@ -21,7 +21,7 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parents[1] / "prepared"))
 
-from one_record_a_unit import differences, files_of, release_with_numbers
+from one_record_a_unit import differences, files_of, release_with_numbers, roles_of
 from public_data import PUBLIC_DATA
 
 from sfumato.workspace.recipes import find_recipe, shipped_recipes
@@ -39,7 +39,7 @@ def compare_roles(name: str, settings: list[str]) -> bool:
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         one, other = (
-            release_with_numbers(name, role, Path(folder), path, settings) for role in ("identifier", "unit")
+            release_with_numbers(name, role, Path(folder), path, settings) for role in roles_of(name)
         )
         found = list(differences(one, other))
         files = files_of(one)

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.engine.data.toml import read_toml
+from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.overrides import apply_settings
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import SourceFile, find_source
@@ -25,33 +26,44 @@ from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
 
 NUMBER = "number_of_the_record"
+NOT_NAMED = "not named"
 KEY = bytes(range(32))
 
 
-def release_with_numbers(name: str, role: str, folder: Path, file: str = "", settings: Sequence[str] = ()) -> Path:
+def release_with_numbers(
+    name: str, role: str, folder: Path, file: str = "", settings: Sequence[str] = (), records: int = 1
+) -> Path:
     """Run and release a shipped recipe on its file with a column of distinct numbers of this role; return the release.
 
-    A number of units that the recipe declares gives way to the new one: there is at most one.
+    Without a role the recipe does not name the column. ``records`` is that of each number, 1 but for a control. A number of units that the recipe declares gives way to the new one: there is at most one.
     """
     table = apply_settings(read_toml(find_recipe(name).text), list(settings))
     found = find_source(file or str(table["data"]["file"]))
-    source = SourceFile(found.name, _add_numbers(found.content))
+    source = SourceFile(found.name, _add_numbers(found.content, records))
     declared = {key: one for key, one in table.get("variables", {}).items() if one.get("role") != "unit"}
-    table["variables"] = {**declared, NUMBER: {"kind": "count", "role": role}}
-    prepared = prepare_on_source(Recipe.from_table(table), source, key=KEY)
-    out = folder / role
-    with Workspace.create(folder / f"workspace-{role}", KEY) as workspace:
+    table["variables"] = {**declared, **({NUMBER: {"kind": "count", "role": role}} if role else {})}
+    # random numbers are bound to the data, which have a column more where it is named, but for those of a public key
+    key = PUBLIC if "" in roles_of(name) else KEY
+    prepared = prepare_on_source(Recipe.from_table(table), source, key=key)
+    out = folder / (role or NOT_NAMED)
+    with Workspace.create(folder / f"workspace-{role}", key) as workspace:
         run_id = prepared.enter(workspace)
         run_worker(workspace.directory, idle=0)
         write_run_release(workspace, run_id, out, reason="a comparison of two releases")
     return out
 
 
-def _add_numbers(content: bytes) -> bytes:
+def roles_of(name: str) -> tuple[str, str]:
+    """Return the roles of the numbers in the two releases of a recipe."""
+    # an anonymised table has no identifier: the numbers are not named, or those of units
+    return ("", "unit") if "anonymisation" in find_recipe(name).table else ("identifier", "unit")
+
+
+def _add_numbers(content: bytes, records: int) -> bytes:
     """Return a text file as one with commas and a last column of distinct whole numbers in random order."""
     text = content.decode("utf-8-sig")
     header, *rows = csv.reader(io.StringIO(text), delimiter="\t" if "\t" in text.partition("\n")[0] else ",")
-    numbers = np.random.default_rng(len(rows)).permutation(len(rows)) + 1
+    numbers = np.random.default_rng(len(rows)).permutation(len(rows)) // records + 1
     made = io.StringIO()
     writer = csv.writer(made, lineterminator="\n")
     writer.writerow([*(name.strip("'") for name in header), NUMBER])
@@ -82,6 +94,18 @@ def mask_what_differs(content: bytes) -> bytes:
     return content
 
 
+MENTIONS = (
+    (rb"\n?\[variables\." + NUMBER.encode() + rb"\]\n(kind|role) = [^\n]*\n(kind|role) = [^\n]*\n", b""),
+    (rb'<tr><th scope="row">' + NUMBER.encode() + rb".*?</tr>", b""),
+    (rb"\| " + NUMBER.encode() + rb" [^\n]*\n", b""),
+    (rb'\[\s*"' + NUMBER.encode() + rb'"\s*\]', b"[]"),
+    (rb',\s*"' + NUMBER.encode() + rb'": 0', b""),
+    (rb"<dt>Left out</dt><dd>" + NUMBER.encode() + rb"</dd>", b""),
+    (rb" Left out: " + NUMBER.encode() + rb"\.", b""),
+)
+"""Where a file of a release mentions the column, which only one of the two recipes of an anonymised table names."""
+
+
 def files_of(folder: Path) -> list[str]:
     """List the files of a release, by name."""
     return sorted(str(one.relative_to(folder)) for one in folder.rglob("*") if one.is_file())
@@ -93,7 +117,11 @@ def differences(one: Path, other: Path) -> Iterator[str]:
         yield f"files: {files_of(one)} and {files_of(other)}"
         return
     for name in files_of(one):
-        mine, theirs = (mask_what_differs((folder / name).read_bytes()) for folder in (one, other))
+        mine, theirs = ((folder / name).read_bytes() for folder in (one, other))
+        if one.name == NOT_NAMED:
+            for pattern, word in MENTIONS:
+                theirs = re.sub(pattern, word, theirs, flags=re.DOTALL if b"<tr>" in pattern else 0)
+        mine, theirs = mask_what_differs(mine), mask_what_differs(theirs)
         if mine == theirs:
             continue
         lines, others = mine.split(b"\n"), theirs.split(b"\n")
