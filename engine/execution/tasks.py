@@ -94,7 +94,8 @@ def _hash_for_data(recipe: Recipe, confidential: Microdata) -> str:
     if recipe.schema.unit is None or confidential.units is not None or recipe.form.units:
         return dataset_recipe_hash(recipe)
     variables = tuple(
-        replace(v, role=Role.IDENTIFIER, runs_of=()) if v.role is Role.UNIT else replace(v, level="") for v in recipe.schema
+        replace(v, role=Role.IDENTIFIER, runs_of=()) if v.role is Role.UNIT else replace(v, level="")
+        for v in recipe.schema
     )
     return dataset_recipe_hash(replace(recipe, schema=replace(recipe.schema, variables=variables)))
 

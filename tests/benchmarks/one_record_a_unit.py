@@ -38,9 +38,7 @@ def compare_roles(name: str, settings: list[str]) -> bool:
         return False
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        one, other = (
-            release_with_numbers(name, role, Path(folder), path, settings) for role in roles_of(name)
-        )
+        one, other = (release_with_numbers(name, role, Path(folder), path, settings) for role in roles_of(name))
         found = list(differences(one, other))
         files = files_of(one)
         size = sum((one / file).stat().st_size for file in files)

@@ -81,7 +81,10 @@ MASKS = (
     (rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d| UTC)?", b"<time>"),
     (rb'(?<="seconds": )[\d.e-]+|[\d.,]+ (s|min|h)(?= of computing)', b"<seconds>"),
     # the role of the added column, where the recipe or a table of variables states it
-    (NUMBER.encode() + rb'\]\nkind = (&quot;|")count(&quot;|")\nrole = (&quot;|")(identifier|unit)(&quot;|")', b"<role>"),
+    (
+        NUMBER.encode() + rb'\]\nkind = (&quot;|")count(&quot;|")\nrole = (&quot;|")(identifier|unit)(&quot;|")',
+        b"<role>",
+    ),
     (NUMBER.encode() + rb"(</th><td></td><td>count</td><td>| \|  \| count \| )(identifier|unit number)", b"<role>"),
 )
 """What is not compared, in any file of a release: what is made from the text of the recipe or from the clock, and the role."""

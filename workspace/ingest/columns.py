@@ -165,7 +165,9 @@ def _propose_units(
         if (waves := find_stacked_waves(table)) is not None:
             question = WAVES_QUESTION.format(like=waves.like_share, chance=waves.chance_share)
             return [
-                replace(c, question="; ".join(filter(None, (c.question, question)))) if c.variable.name == waves.wave else c
+                replace(c, question="; ".join(filter(None, (c.question, question))))
+                if c.variable.name == waves.wave
+                else c
                 for c in columns
             ]
         return list(columns)

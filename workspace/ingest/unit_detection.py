@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -151,9 +152,7 @@ def list_unit_candidates(variables: Iterable[Variable]) -> list[str]:
 
     The records of a county are not those of a household or a person over time.
     """
-    return [
-        v.name for v in variables if v.kind in (Kind.CATEGORICAL, Kind.COUNT) and not is_named_as_area(v.name)
-    ]
+    return [v.name for v in variables if v.kind in (Kind.CATEGORICAL, Kind.COUNT) and not is_named_as_area(v.name)]
 
 
 def propose_unit(table: CodedTable, candidates: Sequence[str]) -> UnitProposal | None:
@@ -288,11 +287,11 @@ def find_stacked_waves(table: CodedTable) -> StackedWaves | None:
     if not wave or len(names) < FEWEST_COLUMNS:
         return None
     starts = np.append(np.flatnonzero(np.diff(table.columns[wave], prepend=-2)), table.n_records)
-    blocks = [np.arange(a, b) for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    blocks = [np.arange(a, b) for a, b in pairwise(starts.tolist())]
     if not 2 <= len(blocks) <= MOST_WAVES or min(map(len, blocks)) < FEWEST_PAIRS:
         return None
     rows = np.stack([table.columns[name] for name in names], axis=1)
-    pairs = list(zip(blocks, blocks[1:], strict=False))[:MOST_PAIRS_OF_WAVES]
+    pairs = list(pairwise(blocks))[:MOST_PAIRS_OF_WAVES]
     like = float(np.mean([_like_share_in_turn(rows[one[:MOST_OF_WAVE]], rows[other]) for one, other in pairs]))
     found = list[float]()
     for seed in range(SHUFFLES):

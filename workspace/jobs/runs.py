@@ -48,7 +48,15 @@ from ..store.disk import check_disk_space, estimate_run_bytes
 from ..store.keys import PUBLIC_NAME, compute_fingerprint
 from ..store.ledger import enter_statement, read_population_registry
 from ..store.redraw_counts import read_redraws
-from ..store.runs import RunState, StoredRun, companion_ids, find_run, installed_version, read_run_records, release_names
+from ..store.runs import (
+    RunState,
+    StoredRun,
+    companion_ids,
+    find_run,
+    installed_version,
+    read_run_records,
+    release_names,
+)
 from ..store.seals import artefact_part_seals, result_part_seals, seal_run, store_part_seals
 from ..store.workspace import StoredDataset, Workspace
 from ..upkeep.integrity import verify_run

@@ -27,7 +27,14 @@ from ..reporting.user_guide import PublicRelease, user_guide_document
 from ..store.artefacts import count_control_records, read_traces
 from ..store.ledger import read_charges
 from ..store.redraw_counts import read_redraws
-from ..store.runs import StoredRun, count_confidential_records, find_run, finished_with_companions, read_run_records, release_names
+from ..store.runs import (
+    StoredRun,
+    count_confidential_records,
+    find_run,
+    finished_with_companions,
+    read_run_records,
+    release_names,
+)
 from ..store.tombstones import released_run_manifests
 from ..store.workspace import Workspace
 from ..upkeep.integrity import verify_run

@@ -129,6 +129,12 @@ def test_a_county_is_no_household(workspace: Workspace, tmp_path: Path, name: st
     """The import asks of no area whether it numbers people, and neither does the gate."""
     frame = make_households(300).sample(frac=1, random_state=1)
     frame = pd.DataFrame(
-        {name: frame["household"], "sex": frame["sex"], "school": frame["rooms"], "town": frame["region"], "trade": frame["heating"]}
+        {
+            name: frame["household"],
+            "sex": frame["sex"],
+            "school": frame["rooms"],
+            "town": frame["region"],
+            "trade": frame["heating"],
+        }
     ).assign(visits=np.random.default_rng(1).poisson(3, len(frame)))
     assert finding_on_units(workspace, tmp_path, frame, {}, **{name: {"kind": "count"}}).status == status
