@@ -174,8 +174,10 @@ def _check_units_unclear(case: ExaminedRelease) -> CheckResult:
     if (hidden := find_hidden_units(table)) is not None:
         return CheckResult(fill_sentence(sentences.UNITS_HIDDEN, like=hidden.like_share, chance=hidden.chance_share), 1)
     if (waves := find_stacked_waves(table)) is not None:
-        shares = {"like": waves.like_share, "chance": waves.chance_share}
-        return CheckResult(fill_sentence(sentences.UNITS_IN_WAVES, wave=waves.wave, **shares), 1)
+        message = fill_sentence(
+            sentences.UNITS_IN_WAVES, wave=waves.wave, like=waves.like_share, chance=waves.chance_share
+        )
+        return CheckResult(message, 1)
     is_sample = case.recipe.data.sample is not None
     return CheckResult(sentences.UNITS_NOT_IN_SAMPLE if is_sample else sentences.UNITS_NOT_FOUND, 0)
 
