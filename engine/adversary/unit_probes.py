@@ -17,7 +17,6 @@ records that are seldom all there by chance.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import zip_longest
 
 import numpy as np
 
@@ -90,6 +89,7 @@ def probe_units(
     """
     stands_for_unit, strata = representative_records(rows, units), _unit_strata(units)
     by_rarity = _rarity_strata_of_units(units, order)
+    in_order = in_file_order or [False] * len(releases)
     looks = list[MembershipProbe]()
     for at, subset in enumerate(subsets):
         whole = sum_cells(own, subset.names)
@@ -97,7 +97,7 @@ def probe_units(
         is_alone = count_occurrences(keys, keys) == 1
         by_composition = by_neighbours = by_records = np.zeros(len(units), dtype=np.bool_)
         absent = np.ones(len(units))  # chance that none of the datasets has all records of a unit
-        for (cells, released_units), ordered in zip_longest(releases, in_file_order, fillvalue=False):
+        for (cells, released_units), ordered in zip(releases, in_order, strict=True):
             released = sum_cells(cells, subset.names)
             if released_units is None:
                 by_records = by_records | _has_all_records(whole, units, released)

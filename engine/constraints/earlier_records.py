@@ -28,9 +28,11 @@ class PlaceLevels:
     last: int
 
     @classmethod
-    def of_units(cls, units: Units) -> PlaceLevels:
-        """Create the levels of these units: the last place is one that enough units have."""
+    def of_units(cls, units: Units, largest: int | None = None) -> PlaceLevels:
+        """Create the levels of these units: the last place is ``largest``, or one that enough units have."""
         sizes = np.sort(units.sizes)[::-1]
+        if largest is not None:
+            return cls(largest)
         return cls(max(1, int(sizes[min(UNITS_OF_PLACE, len(sizes)) - 1])))
 
     def column(self, places: Integers) -> pd.Series:
@@ -244,7 +246,7 @@ def with_unit_terms(data: Microdata, terms: Sequence[UnitTerm], schema: Schema) 
     made = TermColumns.of_data(data, terms)
     columns = {term.text: made.confidential_column(term) for term in terms}
     columns[SIZE] = pd.Series(units.sizes[units.unit_of])
-    columns[PLACE] = PlaceLevels.of_units(units).column(units.places)
+    columns[PLACE] = PlaceLevels.of_units(units, data.schema.largest_unit).column(units.places)
     frame = data.frame[[name for name in schema.names if name in data.frame]]
     columns = {name: column.set_axis(frame.index) for name, column in columns.items()}
     return replace(data, schema=schema, frame=frame.assign(**columns), kinds=None)

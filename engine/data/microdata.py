@@ -21,7 +21,7 @@ from .date_texts import read_dates
 from .distinct_values import count_codes, decode_text_categorical, factorize_column
 from .missing_codes import mask_missing_codes, missing_value_codes
 from .recoding_rules import RecodeRule
-from .schema import Kind, MissingPolicy, Origin, Schema, Variable
+from .schema import Kind, MissingPolicy, Origin, Role, Schema, UnitDeclaration, Variable
 from .spelling import level_spellings, looks_like_header, may_be_thousands, read_numbers, spell_as_whole
 from .units import Units, code_unit_numbers
 
@@ -202,9 +202,37 @@ class Microdata:
         found = Units.from_codes(code_unit_numbers(self.frame[name]), self._order_ranks())
         return found if len(found) < len(self) else None
 
-    def with_order(self, name: str) -> Microdata:
-        """Return the same records, those of a unit ordered by this variable; by their place if the name is empty."""
-        return self if name == self.schema.order else replace(self, schema=replace(self.schema, order=name))
+    def limit_units(self, rng: np.random.Generator) -> Microdata:
+        """Return the records with at most ``schema.largest_unit`` of each unit: its first ones, or random ones without an order.
+
+        Records without the number of a unit are left out.
+        """
+        name, most = self.schema.unit, self.schema.largest_unit
+        if name is None or most is None:
+            return self
+        # Counted as one unit, records without a number would push out each other, and a person who leaves would change
+        # twice as many counts. Counted as units of their own, one person has any number of them.
+        kept = ~self.missing_mask(name)
+        if self.units is not None:
+            units = self.units
+            if self._order_ranks() is None:
+                units = Units.from_codes(units.unit_of, rng.permutation(len(self)))
+            kept &= units.places <= most
+        if kept.all():
+            return self
+        weights = None if self.weights is None else self.weights[kept]
+        return replace(self, frame=self.frame[kept].reset_index(drop=True), weights=weights, kinds=None)
+
+    def with_units(self, declared: UnitDeclaration) -> Microdata:
+        """Return the same records with what a recipe declares of their units, which a stored table lacks."""
+        number, order, largest = declared
+        variables = tuple(replace(one, role=Role.UNIT) if one.name == number else one for one in self.schema)
+        own = order if order in self.schema else ""
+        schema = replace(self.schema, variables=variables, order=own, largest_unit=largest)
+        if schema.unit_declaration == self.schema.unit_declaration:
+            return self
+        controls = None if self.controls is None else self.controls.with_units(declared)
+        return replace(self, schema=schema, controls=controls)
 
     def _order_ranks(self) -> NDArray[np.float64] | None:
         """Return the numbers by which records of a unit are ordered, (n,); None where that is their place in the table."""

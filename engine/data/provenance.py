@@ -55,7 +55,6 @@ class ReleaseProvenance:
     rows: rows of each of the m datasets, (m,)
     steps: its synthesis steps; empty where another program made it
     kept: released variables that keep their confidential values
-    units: variables that identify the person of several records
     has_survey_design: whether records represent a population by a survey weight or a design
     has_record_weights: whether some records had less influence on the fits
     published: what is published beside the datasets, of "protected tables" and "figures of utility"
@@ -66,7 +65,6 @@ class ReleaseProvenance:
     rows: tuple[int, ...]
     steps: tuple[StepProvenance, ...]
     kept: tuple[str, ...]
-    units: tuple[str, ...] = ()
     has_survey_design: bool = False
     has_record_weights: bool = False
     published: tuple[str, ...] = ()

@@ -77,7 +77,7 @@ def recode_schema(schema: Schema, rules: RecodeRules) -> Schema:
     if not rules:
         return schema
     own = tuple(rules[v.name].recode_variable(v) if v.name in rules else v for v in schema)
-    return Schema(own, schema.constraints, schema.order)
+    return replace(schema, variables=own)
 
 
 _RECODED_CACHE: WeakKeyDictionary[Microdata, tuple[RecodeRules, Microdata]] = WeakKeyDictionary()

@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from ..errors import BadInput, near_miss_hint
 from ..wording import unit_noun
@@ -313,6 +313,14 @@ def _check_format(text: str, kind: Kind, place: str) -> None:
         raise BadInput(place, str(error)) from None
 
 
+class UnitDeclaration(NamedTuple):
+    """What a recipe says of units of several records: the variable that numbers them, their order and their bound."""
+
+    number: str | None
+    order: str
+    largest: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class Schema:
     """Variables of a table, in order, found by name.
@@ -321,11 +329,14 @@ class Schema:
     constraints: rules that the records satisfy by the recipe; schemas that differ in these alone are equal
     order: the variable by which the records of a unit are ordered; empty for their order in the file. Schemas that
         differ in it alone are equal
+    largest_unit: most records of a unit that a step with a privacy account counts; None where nothing bounds them.
+        Schemas that differ in it alone are equal
     """
 
     variables: tuple[Variable, ...]
     constraints: tuple[RecordConstraint, ...] = field(default=(), compare=False)
     order: str = field(default="", compare=False)
+    largest_unit: int | None = field(default=None, compare=False)
 
     def __getitem__(self, name: str) -> Variable:
         """Return the variable of this name. Raises KeyError."""
@@ -368,6 +379,16 @@ class Schema:
         return "" if self.unit is None else unit_noun(self[self.unit].title or self.unit)
 
     @property
+    def unit_declaration(self) -> UnitDeclaration:
+        """Return what is declared of units."""
+        return UnitDeclaration(self.unit, self.order, self.largest_unit)
+
+    @property
+    def unit_records(self) -> int:
+        """Return the most records of a unit that a step with a privacy account counts; 1 where nothing is said of them."""
+        return self.largest_unit or 1
+
+    @property
     def unit_level(self) -> tuple[str, ...]:
         """Return the names of the variables that are equal in all records of a unit."""
         return tuple(variable.name for variable in self.variables if variable.level == "unit")
@@ -377,6 +398,7 @@ class Schema:
         return Schema(
             tuple(variable for variable in self.variables if variable.name in names),
             order=self.order if self.order in names else "",
+            largest_unit=self.largest_unit,
         )
 
     def names_by_role(self, role: Role) -> tuple[str, ...]:

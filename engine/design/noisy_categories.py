@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.arrays import Booleans, Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..data.microdata import FOUR_DIGIT_YEARS, Microdata
 from ..data.schema import Kind, Schema, Variable
 from ..errors import BadInput
@@ -94,21 +94,20 @@ def noisy_categories(
     rho: float,
     delta: float,
     rng: np.random.Generator,
-    person_records: int = 1,
-    counted: Booleans | None = None,
+    unit_records: int = 1,
 ) -> VariableCategories:
-    """Return the categories of a variable by noisy counts, at a cost of ``rho`` times a person's squared number of
-    records, and ``delta``.
+    """Return the categories of a variable by noisy counts, at a cost of ``rho`` times a unit's squared number of records,
+    and ``delta``.
 
-    ``counted`` (n,) marks the records that take part. Raises BadInput where noise leaves nothing, with a remedy.
+    Raises BadInput where noise leaves nothing, with a remedy.
     """
     variable = data.schema[name]
     numbers, missing = data.numbers(name), data.missing_mask(name)
-    values = numbers[~missing if counted is None else ~missing & counted]
+    values = numbers[~missing]
     gaps = data.may_have_missing(name)
     if variable.kind.has_levels:
         counts = np.bincount(values.astype(np.int64), minlength=len(data.column(name).cat.categories))
-        kept = select_levels(counts.astype(np.float64), sigma_of_rho(rho), delta, rng, person_records)
+        kept = select_levels(counts.astype(np.float64), sigma_of_rho(rho), delta, rng, unit_records)
         if not len(kept):
             raise BadInput(
                 f"variables.{name}",

@@ -8,7 +8,7 @@ calls it with its own streams (``tasks``); an audit calls it again with other da
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +20,7 @@ from ..constraints.rejection_sampling import ConstrainedDataset
 from ..data.microdata import Microdata
 from ..errors import BadInput
 from ..methods.release_form import AnonymisationSpec, Anonymised
-from ..methods.results import Fit
+from ..methods.results import Diagnostic, Fit
 from ..methods.run import Progress, Randomness, Run, ignore_progress
 from ..partition.equivalence_classes import Limits, SensitiveColumn, class_sizes, equivalence_classes
 from ..partition.partial_matches import matching_sizes
@@ -50,12 +50,33 @@ def fit_step_to_tables(
 ) -> list[Fit]:
     """Fit synthesis step ``item`` to several tables, each with streams of its own."""
     step = recipe.synthesis[item]
-    fitted = [step.fitted_table(one.without_controls) for one in tables]
+    own = [one.without_controls.with_units(recipe.schema.unit_declaration) for one in tables]
+    # All private steps count the same records of a unit.
+    counted = [
+        table.limit_units(one.generator("records of units")) if step.is_private else table
+        for one, table in zip(streams, own, strict=True)
+    ]
+    fitted = [step.fitted_table(table) for table in counted]
     runs = [
         Run(one.generator("fit", item), report=report, provenance=release_provenance(recipe, len(table)))
         for one, table in zip(streams, tables, strict=True)
     ]
-    return step.method.fit_many(fitted, step.targets, step.spec, runs, recipe.m)
+    fits = step.method.fit_many(fitted, step.targets, step.spec, runs, recipe.m)
+    return [
+        replace(fit, diagnostics=(*fit.diagnostics, *_unit_diagnostics(step, table, len(table) - len(some))))
+        for fit, table, some in zip(fits, own, counted, strict=True)
+    ]
+
+
+def _unit_diagnostics(step: RecipeStep, confidential: Microdata, lost: int) -> Iterator[Diagnostic]:
+    """Report how many records a private step left out so that no unit has too many, or that nothing checks this."""
+    most, unit = confidential.schema.largest_unit, confidential.schema.unit
+    if not step.is_private or most is None:
+        return
+    if unit is not None:
+        yield Diagnostic("records_beyond_those_of_a_unit", unit, float(lost))
+    elif most > 1:
+        yield Diagnostic("records_of_a_unit_not_checked", "no variable numbers units", float(most))
 
 
 def draw_release(
@@ -72,7 +93,8 @@ def draw_release(
 
     ``note`` is called with the counts of records redrawn for constraints.
     """
-    whole, confidential = recipe.form.records is not None, confidential.without_controls
+    whole = recipe.form.records is not None
+    confidential = confidential.without_controls.with_units(recipe.schema.unit_declaration)
     if recipe.form.units:
         return draw_units(recipe, draw, confidential, fits, streams, report, note)
     start = confidential.frame.iloc[:0] if whole else confidential.frame
@@ -103,20 +125,17 @@ def draw_release(
 
         columns = made.make_columns(item, step, released, values, generator)
         if whole:
-            columns |= _empty_unit_columns(step, confidential, len(next(iter(columns.values()))))
+            columns |= _empty_unit_column(confidential, len(next(iter(columns.values()))))
         released = released.with_columns(columns, "synthetic")
         report(Progress(item + 1, len(recipe.synthesis), f"dataset {draw}"))
     note(made.tally.all_counts)
     return released
 
 
-def _empty_unit_columns(step: RecipeStep, confidential: Microdata, records: int) -> dict[str, pd.Series]:
-    """Return empty columns for the variables that identify the unit of a record (a person, a household): synthetic
-    records have none.
-    """
-    units = (*step.spec.units, confidential.schema.unit)
-    named = [name for name in confidential.schema.names if name in units]
-    return {name: confidential.frame[name].iloc[:0].reindex(range(records)) for name in named}
+def _empty_unit_column(confidential: Microdata, records: int) -> dict[str, pd.Series]:
+    """Return an empty column for the number of the unit of a record: synthetic records have none."""
+    name = confidential.schema.unit
+    return {} if name is None else {name: confidential.frame[name].iloc[:0].reindex(range(records))}
 
 
 def data_for_drawing(

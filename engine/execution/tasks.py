@@ -106,6 +106,9 @@ def dataset_recipe_hash(recipe: Recipe) -> str:
     if recipe.synthesis:
         table["synthesis"] = [_dataset_settings(step) for step in recipe.synthesis]
     table["release"] = {said: value for said, value in table["release"].items() if said not in NOT_OF_DATASETS}
+    if recipe.data.largest_unit is not None:
+        # Which records are counted, and how much noise is added: two runs that differ in it share no random numbers.
+        table["largest_unit"] = [recipe.data.largest_unit, recipe.data.order]
     # A list keeps the order of the variables, which changes the datasets; sorted keys would lose it.
     table["variables"] = [
         [name, {said: value for said, value in own.items() if said not in NOT_OF_VARIABLES}]

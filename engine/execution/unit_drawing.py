@@ -65,7 +65,7 @@ class UnitDraw:
     @cached_property
     def places(self) -> PlaceLevels:
         """Return the levels of the place of a record, those of the fits."""
-        return PlaceLevels.of_units(self.units)
+        return PlaceLevels.of_units(self.units, self.confidential.schema.largest_unit)
 
     @cached_property
     def terms(self) -> tuple[UnitTerm, ...]:

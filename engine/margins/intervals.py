@@ -47,15 +47,15 @@ class NoisyEstimate:
     sampling_error: float
 
 
-def sampling_obstacle(provenance: ReleaseProvenance, person_records: int) -> str:
-    """Return why records are no simple random sample of people, so that an interval of the population fails.
+def sampling_obstacle(provenance: ReleaseProvenance, unit_records: int) -> str:
+    """Return why records are no simple random sample, so that an interval of the population fails.
 
-    It is empty where nothing speaks against it. ``person_records`` is the most records that a person has.
+    It is empty where nothing speaks against it. ``unit_records`` is the most records that a unit has.
     """
     if provenance.has_survey_design:
         return "the records have a survey design, which noisy counts do not follow"
-    if person_records > 1:
-        return f"several records, at most {person_records}, may be of one person: they depend on each other"
+    if unit_records > 1:
+        return f"several records, at most {unit_records}, may be of one unit: they depend on each other"
     return ""
 
 

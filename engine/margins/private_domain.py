@@ -6,8 +6,8 @@ for every table (eighths of powers of two, and equal parts of a range that was f
 cost. The first counts say from which power of two to which the numbers reach; the second, within that, where they end
 and where equally many lie. Numbers beyond are taken for the nearest end.
 
-Whoever counts c records of a person passes in noise for c of them (``sigma``), and their number (``person_records``):
-they may be c new levels.
+Whoever counts c records of a unit passes in noise for c of them (``sigma``), and their number (``unit_records``): they
+may be c new levels.
 """
 
 from __future__ import annotations
@@ -51,24 +51,24 @@ TAIL_ERRORS = 1.645
 """Standard errors in the upper bound of the records beyond an end."""
 
 
-def level_threshold(sigma: float, delta: float, person_records: int = 1) -> float:
+def level_threshold(sigma: float, delta: float, unit_records: int = 1) -> float:
     """Return the noisy count above which a level is kept.
 
-    One person's new levels pass it with a probability of at most ``delta``, all together.
+    One unit's new levels pass it with a probability of at most ``delta``, all together.
     """
-    # If c records of a person make k levels new, each count is at most c and k is at most c.
-    return person_records + sigma * float(-ndtri(delta / person_records))
+    # If c records of a unit make k levels new, each count is at most c and k is at most c.
+    return unit_records + sigma * float(-ndtri(delta / unit_records))
 
 
 def select_levels(
-    counts: Floats, sigma: float, delta: float, rng: np.random.Generator, person_records: int = 1
+    counts: Floats, sigma: float, delta: float, rng: np.random.Generator, unit_records: int = 1
 ) -> Integers:
     """Return the places of the levels that are kept, (kept,), given their counts (levels,)."""
     # Levels that do not occur cannot be listed, so they get no noise. Those that both of two neighbours have cost
     # Gaussian noise as elsewhere; that new ones may appear is the delta (Bun & Steinke 2016, Definition 8.1).
     occur = np.flatnonzero(counts > 0)
     noisy = counts[occur] + rng.normal(0.0, sigma, len(occur))
-    return occur[noisy > level_threshold(sigma, delta, person_records)].astype(np.int64)
+    return occur[noisy > level_threshold(sigma, delta, unit_records)].astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Privacy accounts: the cost of a differentially private synthesis, and what its proof does not cover.
 
 A synthesis is eps-differentially private when adding or removing one confidential record changes the probability of any
-output by a factor of at most exp(eps) (Dwork 2006; Park & Ghosh eq. 2). Gaussian noise is accounted for in
+output by a factor of at most exp(eps) (Dwork 2006; Park & Ghosh eq. 2), or one unit of several records where a recipe
+declares these and bounds them (``[data] largest_unit``). Gaussian noise is accounted for in
 zero-concentrated differential privacy as rho (``zcdp``), and reported as an (epsilon, delta) guarantee.
 """
 
@@ -23,14 +24,14 @@ POSITIVE: Range = (0.0, None)
 ACCOUNT = (
     Output(
         "epsilon_sample",
-        "what one drawn record costs, or one block of them: with one confidential record more or less, no outcome is more than exp of this times as likely",
+        "what one drawn record costs, or one block of them: with one confidential record or unit more or less, no outcome is more than exp of this times as likely",
         "low",
         range=POSITIVE,
         short="eps a sample",
         statbarn="none",
         label=Label(
             "Privacy loss of one drawn record or block",
-            "One record more or less changes the odds of a drawn record or block by a factor of at most exp({value}).",
+            "One record or unit more or less changes the odds of a drawn record or block by a factor of at most exp({value}).",
             "Lower is better: one person changes a draw less.",
             "One person may change a draw more than the limit allows.",
             LESS_EPSILON,
@@ -51,14 +52,14 @@ ACCOUNT = (
     ),
     Output(
         "epsilon_release",
-        "what all datasets and paid public figures cost together, for one confidential record more or less",
+        "what all datasets and paid public figures cost together, for one confidential record or unit more or less",
         "low",
         range=POSITIVE,
         short="eps of the release",
         statbarn="none",
         label=Label(
             "Privacy loss of the release (epsilon)",
-            "One record more or less changes the odds of the release by a factor of at most exp({value}).",
+            "One record or unit more or less changes the odds of the release by a factor of at most exp({value}).",
             "Lower is better: one person changes the release less.",
             "One person may change the release more than the limit allows.",
             LESS_EPSILON,
@@ -67,14 +68,14 @@ ACCOUNT = (
     ),
     Output(
         "epsilon_substitution",
-        "what all datasets and paid public figures cost together, for one confidential record that is changed",
+        "what all datasets and paid public figures cost together, for one confidential record or unit that is changed",
         "low",
         range=POSITIVE,
         short="eps for a change",
         statbarn="none",
         label=Label(
             "Privacy loss for a changed record (epsilon)",
-            "One changed record changes the odds of the release by a factor of at most exp({value}).",
+            "One changed record or unit changes the odds of the release by a factor of at most exp({value}).",
             "Lower is better: one person changes the release less.",
             "One person may change the release more than the limit allows.",
             LESS_EPSILON,
@@ -116,7 +117,7 @@ CONCENTRATED = (
     ),
     Output(
         "rho",
-        "what all noise and all choices cost in zero-concentrated differential privacy, for one confidential record more or less",
+        "what all noise and all choices cost in zero-concentrated differential privacy, for one confidential record or unit more or less",
         "low",
         range=POSITIVE,
         short="rho",
@@ -166,8 +167,6 @@ class ConcentratedCost:
     failure_delta: part of delta with which the rho itself does not hold (delta-approximate, Bun & Steinke 2016,
         Definition 8.1)
     parts: the terms whose sum is rho, by name
-    person_records: most records of one person that the cost covers
-    bounded: whether each person's contribution was bounded to that number
     gaussian: whether all of it is Gaussian noise, which is Gaussian differential privacy with mu = sqrt(2 rho) (Dong,
         Roth & Su 2022)
     """
@@ -177,8 +176,6 @@ class ConcentratedCost:
     delta: float
     failure_delta: float = 0.0
     parts: Mapping[str, float] = field(default_factory=dict)
-    person_records: int = 1
-    bounded: bool = False
     gaussian: bool = False
 
     @property
@@ -219,6 +216,8 @@ class PrivacyAccount:
         of records and datasets, which are all drawn from what was measured once
     figures: cost of public figures with noise: part of the cost of the release, but not of that of the noise in the
         datasets
+    unit_records: most records of a unit that the cost covers: it is for one such unit more or less, or replaced
+    is_bounded: whether no more records of any unit were counted
     """
 
     epsilon: float
@@ -228,6 +227,8 @@ class PrivacyAccount:
     records_a_draw: int = 1
     concentrated: ConcentratedCost | None = None
     figures: float = 0.0
+    unit_records: int = 1
+    is_bounded: bool = False
 
     @classmethod
     def from_rho(

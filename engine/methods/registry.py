@@ -86,6 +86,7 @@ class PrivacyDeclaration(Generic[S_contra]):
     fit_estimates: returns numbers of the fit that are reported among the results
     cells_of_records: finds the cells of records in the published tables
     implied_counts: derives what the tables reveal together with those of earlier releases
+    counts_units: whether the account is of a unit of up to ``Schema.unit_records`` records, and not of one record
     """
 
     account: ComputeAccount[S_contra] | None = None
@@ -93,6 +94,7 @@ class PrivacyDeclaration(Generic[S_contra]):
     fit_estimates: FitEstimates[S_contra] | None = None
     cells_of_records: CellsOfRecords[S_contra] | None = None
     implied_counts: ImpliedCounts[S_contra] | None = None
+    counts_units: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ Anonymisation steps determine it, or ``[release]`` describes it for existing fil
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -120,7 +120,7 @@ class AnonymisationSpec(Spec):
         """Return the schema of the anonymised table."""
         keys = self.changed(schema)
         variables = tuple(self.released_variable(v) if v.name in keys else v for v in schema)
-        return Schema(variables, order=schema.order)
+        return replace(schema, variables=variables, constraints=())
 
     @property
     def limits(self) -> Limits:
@@ -264,14 +264,11 @@ class ReleaseForm(Section):
     ] = field(default_factory=dict)
 
     @classmethod
-    def from_table(
-        cls, release: Mapping[str, Any], schema: Schema, *, made: bool, units: Collection[str] = ()
-    ) -> ReleaseForm:
+    def from_table(cls, release: Mapping[str, Any], schema: Schema, *, made: bool) -> ReleaseForm:
         """Read the form that ``[release]`` requests. Raises BadInput.
 
-        ``units`` are the variables that identify persons for a step that makes none of them. ``made`` tells whether the
-        recipe itself makes the release: its rows are then shuffled by default, and its steps define how values change.
-        A release that is only scored has the original's order by default.
+        ``made`` tells whether the recipe itself makes the release: its rows are then shuffled by default, and its steps
+        define how values change. A release that is only scored has the original's order by default.
         """
         form = cls.read_section(
             {"order": _default_order(made=made), **release}, "release", others=declared_keys(DatasetsTable)
@@ -290,8 +287,7 @@ class ReleaseForm(Section):
             raise BadInput("release.link", f'"{form.link}" links records, so it must have the role "identifier"')
         # With another number of records, no released record corresponds to a confidential one.
         for name in schema.names_by_role(Role.IDENTIFIER) if form.records is not None else ():
-            if name not in units:
-                raise BadInput(f"variables.{name}.role", "synthetic records have no identifier; leave the column out")
+            raise BadInput(f"variables.{name}.role", "synthetic records have no identifier; leave the column out")
         return form
 
     def to_table(self, *, made: bool | None = None) -> dict[str, Any]:
@@ -314,7 +310,8 @@ class ReleaseForm(Section):
         changes = {name: generalised_variable(schema[name]) for name in self.generalised}
         changes |= {name: micro_aggregated_variable(schema[name], "exact") for name in self.micro_aggregated}
         schema = recode_schema(schema, self.recode)
-        return Schema(tuple(changes.get(variable.name, variable) for variable in schema), order=schema.order)
+        variables = tuple(changes.get(variable.name, variable) for variable in schema)
+        return replace(schema, variables=variables, constraints=())
 
 
 def _check_paid_epsilon(form: ReleaseForm) -> None:

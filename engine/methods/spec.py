@@ -84,14 +84,6 @@ class Spec(Section):
         """Return the processor seconds of a fit of ``variables`` variables that do not grow with the number of records."""
         return 0.0
 
-    @property
-    def units(self) -> tuple[str, ...]:
-        """Return the variables that identify the person of a record.
-
-        A synthesis step that uses them releases nothing of them.
-        """
-        return ()
-
     @classmethod
     def params(cls) -> Iterator[ParamInfo]:
         """Yield the declared parameters."""

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ..data.microdata import Microdata
-from ..data.schema import MissingPolicy
+from ..data.schema import MissingPolicy, Schema
 from ..errors import BadInput
 from ..methods.privacy import NoAccount, PrivacyAccount, UncoveredUse, sum_accounts
 from ..methods.registry import OWN
+from ..wording import singular_noun
 from .recipe import Recipe
 from .steps import RecipeStep
 
@@ -27,10 +28,10 @@ SEARCHED = UncoveredUse(
 )
 PUBLIC_KEY = NoAccount("the random numbers follow from a public key, so anyone can repeat them and subtract the noise")
 """The account of every step where the key is public: the datasets are a function of the confidential table."""
-UNIT_NOT_BOUNDED = NoAccount(
-    "several records may be of one protected unit, and nothing bounds how many of them are counted (unit and person_records of the step)"
-)
-"""The account of a step that protects records, in a recipe whose records come in units."""
+UNIT_NOT_BOUNDED = "several records may be of one protected unit, and nothing bounds how many of them are counted ([data] largest_unit)"
+"""Why there is no account of a step in a recipe whose records come in units, and that does not say how many one may have."""
+OF_RECORDS = "several records may be of one protected unit, and the account of the method {key} is of one record"
+"""Why there is none of a method that counts no units, in such a recipe."""
 FIGURES_OF_RECORDS = UncoveredUse(
     "the noise of paid public figures hides one record, and a protected unit may have several (public_figures)",
     "the noise of the public figures hides one record, and one person may have several",
@@ -95,10 +96,8 @@ def privacy_accounts(
     learned = [one.name for one in recipe.schema.constraints if one.source == "data"]
     if learned:
         reasons.append(UncoveredUse(f"constraints were learned from the data ({', '.join(learned)})", LEARNED))
-    if recipe.form.public_figures == "paid" and (
-        recipe.schema.unit is not None
-        or any(step.spec.units or getattr(step.spec, "person_records", 1) > 1 for step in kept)
-    ):
+    has_units = recipe.schema.unit is not None or recipe.schema.unit_records > 1
+    if recipe.form.public_figures == "paid" and has_units:
         reasons.append(FIGURES_OF_RECORDS)
     found: list[tuple[RecipeStep, PrivacyAccount | NoAccount]] = []
     figures = recipe.form.public_figures_epsilon or 0.0
@@ -116,8 +115,8 @@ def privacy_accounts(
                 reason = OTHER_FILES.format(text=reason, difference=difference)
             found.append((step, NoAccount(reason)))
             continue
-        if recipe.schema.unit is not None and recipe.schema.unit not in step.spec.units:
-            found.append((step, UNIT_NOT_BOUNDED))
+        if has_units and (reason := _reason_without_units(step, data)):
+            found.append((step, NoAccount(reason)))
             continue
         records = len(data) if recipe.form.records is None else recipe.form.records
         account = step.method.synthesis.privacy.account(data, step.targets, step.spec, records, recipe.m)
@@ -126,9 +125,23 @@ def privacy_accounts(
             continue
         if isinstance(account, PrivacyAccount):
             # the figures are of the whole release: the first account has them, so that the sum of all has them once
-            account = replace(account, uncovered=(*account.uncovered, *reasons), figures=0.0 if found else figures)
+            account = replace(
+                account,
+                uncovered=(*account.uncovered, *reasons),
+                figures=0.0 if found else figures,
+                unit_records=data.schema.unit_records,
+                is_bounded=recipe.schema.unit is not None,
+            )
         found.append((step, account))
     return tuple(found)
+
+
+def _reason_without_units(step: RecipeStep, data: Microdata) -> str:
+    """Return why a step has no account of units of several records; empty where it has one."""
+    # By the bound of the data, which is the one that the step counts by; none is no bound, whatever the recipe says.
+    if data.schema.largest_unit is None:
+        return UNIT_NOT_BOUNDED
+    return "" if step.method.synthesis.privacy.counts_units else OF_RECORDS.format(key=step.method.key)
 
 
 def _is_possible_account(account: object) -> bool:
@@ -193,7 +206,16 @@ def privacy_cost_text(
         return f"No epsilon can be told: {reasons[0]}{more}."
     repeated = repeated_accounts(recipe, trusted_packages)
     claim = f" The package {', '.join(repeated)} claims it; Sfumato has not checked that." if repeated else ""
-    return f"It costs an epsilon of {whole.noise + whole.figures:g}{budget_text(recipe, limit)}.{claim}"
+    return f"It costs an epsilon of {whole.noise + whole.figures:g}{budget_text(recipe, limit)}.{_protected_text(recipe.schema)}{claim}"
+
+
+def _protected_text(schema: Schema) -> str:
+    """Return what an epsilon protects where that is not a record, in a sentence after a space."""
+    most = schema.unit_records
+    if schema.unit is not None:
+        counted = "1 record is" if most == 1 else f"{most:,} records are"
+        return f" It protects each {singular_noun(schema.unit_noun)} as a whole; no more than {counted} counted of one."
+    return f" It protects units of up to {most:,} records; nothing checks that none has more." if most > 1 else ""
 
 
 def budget_text(recipe: Recipe, limit: float | None) -> str:

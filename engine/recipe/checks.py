@@ -83,6 +83,7 @@ def check_steps(recipe: Recipe, data: Microdata, trusted_packages: TrustedPackag
         check_rule_levels(recipe.form.recode, data, "release.recode")
     exact, data = data, recipe.recode_data(data)
     own = data.without_controls
+    _check_unit_numbers(recipe, own)
     for step in recipe.synthesis:
         table = step.fitted_table(own)
         # To refuse a constant target of a step with a privacy account would reveal something of the records.
@@ -105,6 +106,19 @@ def check_steps(recipe: Recipe, data: Microdata, trusted_packages: TrustedPackag
         )
     check_constraint_levels(data, recipe.schema)
     check_budget(recipe, data.without_controls, trusted_packages)
+
+
+def _check_unit_numbers(recipe: Recipe, data: Microdata) -> None:
+    """Raise BadInput where a private step bounds the records of units, and records have no number of one."""
+    unit = recipe.schema.unit
+    if unit is None or recipe.data.largest_unit is None or not any(step.is_private for step in recipe.synthesis):
+        return
+    if lacking := int(data.missing_mask(unit).sum()):
+        raise BadInput(
+            f"variables.{unit}",
+            f'{count_noun(lacking, "record")} {agreeing_word(lacking, "has", "have")} no "{unit}", so nothing bounds how many of '
+            'them one unit has; fill the gaps, or leave such records out with missing = "drop" under [data]',
+        )
 
 
 def _check_predictors(step: RecipeStep, data: Microdata) -> None:

@@ -75,6 +75,16 @@ class DataSource(Section):
             names="variables",
         ),
     ] = ""
+    largest_unit: Annotated[
+        int | None,
+        Param(
+            "the most records of a unit that a privacy account protects; of larger units no more are counted; left out, no account is of "
+            "units",
+            ge=1,
+            le=1000,
+            fix="leave it out where nothing bounds them",
+        ),
+    ] = None
     complete_cases: Annotated[
         tuple[str, ...],
         Param(

@@ -34,7 +34,6 @@ def release_provenance(recipe: Recipe, records: int, rows: Sequence[int] | None 
         rows=(requested,) * recipe.m if rows is None else tuple(rows),
         steps=tuple(StepProvenance(step.targets, fit_uncertainty_of_step(recipe, step)) for step in recipe.synthesis),
         kept=tuple(name for name in released if name not in made),
-        units=tuple(dict.fromkeys(name for step in recipe.synthesis for name in step.spec.units)),
         has_survey_design=bool(recipe.schema.names_by_role(Role.WEIGHT))
         or any(variable.design is not None for variable in recipe.schema),
         has_record_weights=recipe.weights is not None,

@@ -26,6 +26,7 @@ from ..methods.registry import registry
 from ..methods.release_form import DatasetsTable, ReleaseForm
 from ..methods.rows import may_come_from_step
 from .data_source import DataSource
+from .older_units import read_older_units
 from .population import PopulationStatement
 from .published import PublishedFigure, read_published_figures
 from .rules import RecipeSections, check_sections
@@ -42,6 +43,7 @@ from .steps import (
     with_synthesis,
 )
 from .text_format import TextFormat
+from .threshold_warnings import threshold_warnings
 from .thresholds import Threshold, ThresholdTable
 from .unit_stages import read_synthesis_steps, with_made_units
 from .weights import RecordWeighting
@@ -97,6 +99,7 @@ class Recipe:
     Synthesis steps make m datasets, anonymisation steps one, each on the table that the previous one left.
     ``companions`` are names of recipes to carry out on the same data; ``label`` names this one among them. ``weights``
     names the earlier run by which records have less influence; the weights themselves are not part of a recipe.
+    ``older_spellings`` are sentences that say today's spelling of what its text spells in an older way.
     """
 
     title: str
@@ -118,6 +121,7 @@ class Recipe:
     weights: RecordWeighting | None = None
     search: SearchTable | None = None
     population: PopulationStatement | None = None
+    older_spellings: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
     def from_toml(cls, text: str, *, stored: bool = False) -> Recipe:
@@ -130,20 +134,19 @@ class Recipe:
     @classmethod
     def from_table(cls, table: Mapping[str, Any], *, stored: bool = False) -> Recipe:
         """Create the recipe of a table from TOML or JSON. Raises BadInput."""
-        table = complete_stored_table(table) if stored else table
+        table, older_spellings = read_older_units(complete_stored_table(table) if stored else table)
         heading = RecipeHeading.read_section(table, "", others=tuple(SECTIONS))
         schema = _read_schema(table)
         schema = replace(schema, constraints=read_constraints(get_table(table, "constraints"), schema))
         source = DataSource.from_table(get_table(table, "data"))
         source.check_variables(schema)
-        schema = replace(schema, order=source.order)
+        schema = replace(schema, order=source.order, largest_unit=source.largest_unit)
         release = get_table(table, "release")
         datasets = DatasetsTable.read_section(release, "release", others=declared_keys(ReleaseForm))
         check_variable_names(datasets, schema, "release")
         synthesis = read_synthesis_steps(get_tables(table, "synthesis"), schema, release.get("units"))
         anonymisation = read_anonymisation_steps(get_tables(table, "anonymisation"), schema)
-        units = {name for step in synthesis for name in step.spec.units}
-        form = ReleaseForm.from_table(release, schema, made=bool(synthesis or anonymisation), units=units)
+        form = ReleaseForm.from_table(release, schema, made=bool(synthesis or anonymisation))
         released = _released_variables(datasets, form, synthesis, anonymisation, schema)
         measures = tuple(
             read_step(t, f"measure[{i}]", ("utility", "risk", "quality"), schema, ())
@@ -186,6 +189,7 @@ class Recipe:
             ),
             SearchTable.from_table(get_table(table, "search")),
             PopulationStatement.from_table(get_table(table, "population"), schema),
+            older_spellings,
         )
 
     def to_table(self) -> dict[str, Any]:
@@ -248,6 +252,11 @@ class Recipe:
         return bool(self.synthesis or self.anonymisation)
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return the remarks for whoever runs it: limits that can hardly be meant, and older spellings."""
+        return (*threshold_warnings(self.thresholds), *self.older_spellings)
+
+    @property
     def origin(self) -> Origin:
         """Return the origin of the released datasets: anonymised or synthetic."""
         return "anonymised" if self.anonymisation or self.form.changed_variables else "synthetic"
@@ -269,7 +278,7 @@ class Recipe:
 
     def recode_data(self, data: Microdata) -> Microdata:
         """Return confidential records with the public rules of the release applied."""
-        return recode_data(data, self.form.recode)
+        return recode_data(data.with_units(self.schema.unit_declaration), self.form.recode)
 
     @property
     def renumbered_units(self) -> tuple[str, ...]:

@@ -81,6 +81,15 @@ def require_payable_public_figures(sections: RecipeSections) -> None:
         raise BadInput(place, 'no step keeps a privacy account that could pay for noise; set "rounded", or "internal"')
 
 
+def require_use_of_largest_unit(sections: RecipeSections) -> None:
+    """Raise BadInput where records of a unit are bounded and no step counts or draws them up to that."""
+    private = any(step.is_private for step in sections.synthesis)
+    if sections.source.largest_unit is not None and not private and not sections.form.units:
+        raise BadInput(
+            "data.largest_unit", "no step has an epsilon or draws whole units, so it changes nothing; leave it out"
+        )
+
+
 def require_one_table_of_anonymisation(sections: RecipeSections) -> None:
     """Raise BadInput where [release] repeats or contradicts what anonymisation steps determine."""
     if sections.anonymisation and sections.datasets.released is not None:
@@ -145,12 +154,7 @@ def refuse_unit_in_steps(sections: RecipeSections) -> None:
                 f'"{unit}" numbers units and says nothing of a record; leave it out, or set [release] units = "drawn", which gives them new numbers',
             )
         own = sections.schema if step.table is None else step.table.schema
-        # A step of noise names the unit whose records it bounds, and neither predicts nor draws by it.
-        used = [
-            place
-            for place, column, any_order in step.spec.referenced_columns(own, step.place)
-            if column == unit and not any_order
-        ]
+        used = [place for place, column, _ in step.spec.referenced_columns(own, step.place) if column == unit]
         if used:
             raise BadInput(used[0], UNIT_IN_STEP.format(unit=unit))
     for step in sections.anonymisation:
@@ -311,6 +315,7 @@ RULES: Sequence[Callable[[RecipeSections], None]] = (
     require_one_way_of_making,
     require_own_number_of_records,
     require_payable_public_figures,
+    require_use_of_largest_unit,
     require_one_table_of_anonymisation,
     require_each_target_once,
     refuse_unit_in_steps,

@@ -42,6 +42,11 @@ class RecipeStep:
         """Return the targets of a synthesis step as text."""
         return ", ".join(self.targets)
 
+    @property
+    def is_private(self) -> bool:
+        """Return whether its noise has an epsilon."""
+        return self.method.synthesis.privacy.account is not None and getattr(self.spec, "epsilon", None) is not None
+
     def fitted_table(self, confidential: Microdata) -> Microdata:
         """Return the table that a synthesis step is fitted to: the confidential records, or that of its stage."""
         return confidential if self.table is None else self.table.of_data(confidential, self.place)

@@ -88,7 +88,11 @@ def _read_step_of_stage(table: Mapping[str, Any], index: int, schema: Schema, un
     else:
         terms = tuple(find_unit_terms({key: item for key, item in table.items() if key != "target"}, schema, place))
         variables = [v for v in schema if not v.role.is_identifier]
-        own = Schema((*variables, *(term.declare(schema) for term in terms), size, number), order=schema.order)
+        own = Schema(
+            (*variables, *(term.declare(schema) for term in terms), size, number),
+            order=schema.order,
+            largest_unit=schema.largest_unit,
+        )
     step = read_synthesis_step(table, index, own)
     _check_method(step, place)
     return replace(step, table=StepTable(own, bool(by_unit), terms))

@@ -62,7 +62,6 @@ ANONYMISED = "values of an anonymised table are coarser by rules that no combini
 SHARED_ERROR = "all datasets share this error, which no combining rule sees"
 # Pages of a release show this reason, and no public file may tell that an earlier run found records at risk.
 RECORD_WEIGHTS = "the models stand for another mix of people than the records, so estimates are of another population"
-CLUSTERED = "no combining rule describes records that depend on each other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +106,6 @@ def combining_rule(provenance: ReleaseProvenance) -> CombiningRule:
         raise NotComputable(f"{' and '.join(provenance.shared_errors)}, so {SHARED_ERROR}")
     if provenance.has_record_weights:
         raise NotComputable(RECORD_WEIGHTS)
-    if provenance.units and not provenance.has_survey_design:
-        raise NotComputable(f"several records may be of one {provenance.units[0]}: {CLUSTERED}")
     # The variance within datasets is that of a design where there is one, which models of records do not follow.
     if provenance.is_full_synthesis and not provenance.has_survey_design and m < MIN_FOR_BETWEEN[-1][1]:
         if provenance.parameters == "estimated":

@@ -7,7 +7,7 @@ zero-concentrated differential privacy, the choice of margins included (McKenna,
 
 Estimation reads the protected margins alone, and records are drawn within rounding of the fit. Noise also finds levels,
 ranges or cut points that the recipe leaves open, at a part of the budget (``sfumato.engine.design.noisy_categories``).
-With a ``unit`` no person or household is counted with more records than the recipe says.
+Where a unit has up to c records, a count moves by c, and the noise is c times as large.
 
 Relations that no margin lists are not kept, however real the records look; the fit lists what is kept. Rounding is no
 differential privacy: differences of two releases of almost the same people can show single counts.
@@ -70,8 +70,6 @@ from ..methods.registry import PrivacyDeclaration, synthesis_method
 from ..methods.results import Diagnostic, Estimate, Fit, NoTrace
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, SearchValues, Spec
-from ..partition.equivalence_classes import equivalence_classes
-from ..wording import agreeing_word, count_noun
 
 FITTED = "margins are fitted, not sampled"
 Protection = Literal["coarsened", "gaussian", "exact"]
@@ -239,15 +237,8 @@ def check_data(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, pla
         raise BadInput(f"{place}.selection", "aim chooses by noisy margins; use mutual_information, mst or pairs")
     if spec.survey_weights and not data.schema.names_by_role(Role.WEIGHT):
         raise BadInput(f"{place}.survey_weights", "no variable is the survey weight; give one the role weight")
-    if not private and (spec.unit is not None or spec.figures):
-        name = "unit" if spec.unit is not None else "figures"
-        raise BadInput(f"{place}.{name}", "it belongs to noise; give an epsilon, or leave it out")
-    if spec.unit is not None and (unknown_units := int(data.missing_mask(spec.unit).sum())):
-        raise BadInput(
-            f"{place}.unit",
-            f'{count_noun(unknown_units, "record")} {agreeing_word(unknown_units, "has", "have")} no "{spec.unit}", so nothing bounds how many of them one person has; '
-            'fill the gaps, or leave such records out with missing = "drop" under [data]',
-        )
+    if not private and spec.figures:
+        raise BadInput(f"{place}.figures", "it belongs to noise; give an epsilon, or leave it out")
     check_bins(data, targets, spec.bins, place)
     open_to_noise = undeclared_variables(data.schema, targets, spec.bins) if private else ()
     for i, condition in enumerate(spec.impossible):
@@ -308,8 +299,6 @@ def account(
         spec.delta,
         failed,
         {what: own / budget.total_cost * rho for what, own in parts.items()},
-        spec.person_records,
-        spec.unit is not None,
         gaussian=not (budget.choices or budget.domain or budget.figures),
     )
     return PrivacyAccount.from_rho(cost, (), spec.epsilon)
@@ -328,8 +317,8 @@ def _delta_of_noise(spec: MarginsSpec, schema: Schema, targets: Sequence[str]) -
 def _privacy_budget(spec: MarginsSpec, schema: Schema, targets: tuple[str, ...]) -> PrivacyBudget:
     """Return the budget of the mechanism, in rho."""
     assert spec.epsilon is not None
-    # A person of c records moves a count by up to c, and the cost grows with its square.
-    rho = largest_rho(spec.epsilon, _delta_of_noise(spec, schema, targets)) / spec.person_records**2
+    # A unit of c records moves a count by up to c, and the cost grows with its square.
+    rho = largest_rho(spec.epsilon, _delta_of_noise(spec, schema, targets)) / schema.unit_records**2
     domain = bool(undeclared_variables(schema, targets, spec.bins))
     return PrivacyBudget.from_total(rho, len(targets), _noisy_selection(spec), domain, spec.figures)
 
@@ -464,7 +453,7 @@ def noisy_estimates(
     """Estimate means of numbers and shares of levels in the population by the noisy counts.
 
     The distance that was paid for is returned too. Numbers count as the middle of their bin, and the rows say so. There
-    is no interval where the records are no simple random sample, as where a person has several.
+    is no interval where the records are no simple random sample, as where a unit has several.
     """
     if spec.effective_protection != "gaussian" or has_unprotected_categories(fit, data.schema, targets, spec):
         return ()
@@ -472,7 +461,7 @@ def noisy_estimates(
     table = TargetTable.from_data(data, targets, spec, arrays=fit.arrays)
     tables = protected_margins(fit)
     ones = [MeasuredMargin((at,), tables[(at,)], float(fit.arrays[f"sigma/{at}"][0])) for at in range(len(targets))]
-    obstacle = sampling_obstacle(provenance, spec.person_records)
+    obstacle = sampling_obstacle(provenance, data.schema.unit_records)
     found: list[Estimate] = []
     for at, (name, one) in enumerate(table.categories.items()):
         here = np.arange(one.size) < one.value_count
@@ -605,10 +594,9 @@ def _grouped_labels(labels: tuple[str, ...], groups: Integers) -> tuple[str, ...
 def _fit_noisy_margins(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: Run) -> Fit:
     """Measure margins with noise and fit soft records to them."""
     budget = _privacy_budget(spec, data.schema, targets)
-    counted = choose_counted_records(data, spec, run.rng)
-    arrays: dict[str, NDArray[np.generic]] = _find_noisy_domain(data, targets, spec, budget, counted, run.rng)
+    arrays: dict[str, NDArray[np.generic]] = _find_noisy_domain(data, targets, spec, budget, run.rng)
     table = TargetTable.from_data(data, targets, spec, arrays=arrays)
-    codes = table.record_codes(data)[counted]
+    codes = table.record_codes(data)
     domain = table.domain
     cliques = add_single_variables(domain, [table.clique_of_variables(one.columns) for one in spec.margins])
     for clique in cliques:
@@ -649,7 +637,6 @@ def _fit_noisy_margins(data: Microdata, targets: tuple[str, ...], spec: MarginsS
         Diagnostic("noise", "single variables", found.margins[0].sigma),
     ]
     said += [Diagnostic("noise", "several variables", several[0].sigma)] if several else []
-    said += _unit_diagnostics(spec, counted)
     return Fit(arrays, tuple(said), NoTrace(FITTED))
 
 
@@ -658,7 +645,6 @@ def _find_noisy_domain(
     targets: tuple[str, ...],
     spec: MarginsSpec,
     budget: PrivacyBudget,
-    counted: Booleans,
     rng: np.random.Generator,
 ) -> dict[str, NDArray[np.generic]]:
     """Find the levels and ends of bins that the recipe leaves open, and return them as arrays of the fit."""
@@ -668,40 +654,12 @@ def _find_noisy_domain(
     return categories_to_arrays(
         {
             name: noisy_categories(
-                data, name, spec.bins.get(name), budget.domain / len(names), delta, rng, spec.person_records, counted
+                data, name, spec.bins.get(name), budget.domain / len(names), delta, rng, data.schema.unit_records
             )
             for name in names
         },
         targets,
     )
-
-
-def choose_counted_records(data: Microdata, spec: MarginsSpec, rng: np.random.Generator) -> Booleans:
-    """Choose the records that are counted, as flags (n,).
-
-    These are all records, or of each unit at random as many as the recipe says one has.
-    """
-    if spec.unit is None:
-        return np.ones(len(data), dtype=np.bool_)
-    unit = equivalence_classes([data.column(spec.unit)], len(data))
-    order = rng.permutation(len(data))
-    by_unit = order[np.argsort(unit[order], kind="stable")]
-    starts = np.flatnonzero(np.diff(unit[by_unit], prepend=-1))
-    place = np.arange(len(data)) - np.repeat(starts, np.diff(np.append(starts, len(data))))
-    found = np.zeros(len(data), dtype=np.bool_)
-    found[by_unit[place < spec.person_records]] = True
-    # A check refuses records without a unit, and none may slip past it. Counted as those of one unit, a person's records
-    # would push out those of others, and twice as many counts change as the promise says. Counted each as a unit, a
-    # person has any number of them.
-    return found & ~data.missing_mask(spec.unit)
-
-
-def _unit_diagnostics(spec: MarginsSpec, counted: Booleans) -> Iterator[Diagnostic]:
-    """Report how many records were left out so that no unit has too many, or that this could not be checked."""
-    if spec.unit is not None:
-        yield Diagnostic("records_beyond_those_of_a_unit", spec.unit, float((~counted).sum()))
-    elif spec.person_records > 1:
-        yield Diagnostic("records_of_a_unit_not_checked", "no variable is named as unit", float(spec.person_records))
 
 
 def _drop_unkept_levels(probabilities: Float32Array, table: TargetTable) -> Float32Array:
@@ -958,18 +916,6 @@ class MarginsSpec(Spec):
     delta: Annotated[float, Param("of gaussian: the chance that the promise does not hold", gt=0, le=1e-5)] = (
         DEFAULT_DELTA
     )
-    person_records: Annotated[
-        int, Param("of gaussian: most records that one protected person or household has", ge=1, le=1000)
-    ] = 1
-    unit: Annotated[
-        str | None,
-        # any order: it says whose a record is, and nothing of it is drawn
-        Param(
-            "of gaussian: the variable that says whose a record is; of each person or household person_records records are counted, taken at random",
-            names="variables",
-            any_order=True,
-        ),
-    ] = None
     figures: Annotated[
         float,
         Param(
@@ -1021,10 +967,6 @@ class MarginsSpec(Spec):
             if self.effective_protection == "gaussian" or variables > FEW_VARIABLES
             else 0.0
         )
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        return () if self.unit is None else (self.unit,)
 
     @property
     def effective_protection(self) -> Protection:
@@ -1098,6 +1040,7 @@ def fit_uncertainty(spec: MarginsSpec, targets: tuple[str, ...], schema: Schema)
         fit_estimates=noisy_estimates,
         cells_of_records=margin_cells_of_records,
         implied_counts=audit_together,
+        counts_units=True,
     ),
     outputs=(*CONCENTRATED, *NOISY),
     fit_uncertainty=fit_uncertainty,

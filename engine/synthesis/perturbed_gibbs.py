@@ -4,7 +4,8 @@ For each feature a table counts its categories by key: some of the other feature
 records are added to every category, enough that a drawn record costs epsilon (eq. 4-6). A synthetic record starts as a
 seed and takes a new value for each feature in turn, given the current values of the others.
 
-A drawn record costs epsilon, n of them n epsilon. With ``reset`` (PeGS.rs, §3.4) a block of records costs it. With
+A drawn record costs epsilon, n of them n epsilon. With ``reset`` (PeGS.rs, §3.4) a block of records costs it. Where a
+unit has up to c records, the virtual records are so many that this is the cost of the unit. With
 ``privacy = "l_diversity"`` each key has the fewest virtual records that make the entropy of its distribution log l;
 that has no epsilon. Beyond the paper: numbers are cut by rules and drawn back inside their bins; ``neighbours`` spreads
 each record over adjacent categories of ordered variables; variables that stay can stand in the keys (partial
@@ -170,7 +171,10 @@ def joint_draw(
     """Draw a dataset of ``records`` records, each from a seed of its own; with reset, a seed for each block."""
     features = make_feature_keys(confidential, targets, spec)
     tables = {name: ConditionalTable.from_arrays(fit.arrays, name, features.categories[name].size) for name in targets}
-    mixed = {n: uniform_draw_shares(tables[n], features.categories[n], spec, len(targets)) for n in targets}
+    unit_records = confidential.schema.unit_records
+    mixed = {
+        n: uniform_draw_shares(tables[n], features.categories[n], spec, len(targets), unit_records) for n in targets
+    }
     sampler = PerturbedSampler(features, tables, mixed, spec.neighbours)
     kept = features.record_codes(released, spec.predictors)
     blocks = math.ceil(records / spec.block) if spec.reset else records
@@ -250,15 +254,21 @@ def move_to_neighbours(codes: Codes, present: int, share: float, rng: np.random.
 
 
 def uniform_draw_shares(
-    table: ConditionalTable, categories: VariableCategories, spec: PerturbedGibbsSpec, features: int
+    table: ConditionalTable,
+    categories: VariableCategories,
+    spec: PerturbedGibbsSpec,
+    features: int,
+    unit_records: int = 1,
 ) -> Floats:
-    """Return the probability that a draw from each row is uniform, (rows + 1,)."""
+    """Return the probability that a draw from each row is uniform, (rows + 1,), where a unit has ``unit_records``."""
     if spec.l is not None:
         return table.uniform_share_by_entropy(math.log(spec.l))
     assert spec.epsilon is not None
-    return table.uniform_share_by_virtual_records(
-        virtual_records(spec.epsilon, features, largest_part(categories, spec.neighbours))
-    )
+    # A draw looks at one row of the table, a block with reset at up to ``block`` different ones. With w records of a
+    # unit among r of them each costs log(1 + w / (r alpha)), and their sum is largest where w and r are.
+    rows = min(unit_records, spec.block) if spec.reset else 1
+    largest = largest_part(categories, spec.neighbours) * unit_records / rows
+    return table.uniform_share_by_virtual_records(virtual_records(spec.epsilon / rows, features, largest))
 
 
 def largest_part(categories: VariableCategories, neighbours: float) -> float:
@@ -342,7 +352,7 @@ def fit_uncertainty(spec: PerturbedGibbsSpec, targets: tuple[str, ...], schema: 
     joint_draw=joint_draw,
     targets=tuple(Kind),
     check=check_data,
-    privacy=PrivacyDeclaration(account),
+    privacy=PrivacyDeclaration(account, counts_units=True),
     outputs=ACCOUNT,
     fit_uncertainty=fit_uncertainty,
 )
@@ -358,7 +368,7 @@ def perturbed_gibbs(data: Microdata, targets: tuple[str, ...], spec: PerturbedGi
     for name in targets:
         categories, key = features.categories[name], features.keys[name]
         table = ConditionalTable.from_records(key.key_of_records(codes, len(data)), codes[name], categories.size)
-        mixed = uniform_draw_shares(table, categories, spec, len(targets))
+        mixed = uniform_draw_shares(table, categories, spec, len(targets), data.schema.unit_records)
         arrays |= table.to_arrays(name)
         found += _table_diagnostics(name, table, mixed)
     return Fit(arrays, tuple(found), NoTrace(COUNTED))

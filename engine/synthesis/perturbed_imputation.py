@@ -57,7 +57,8 @@ def account(
         return NoAccount("nothing is perturbed: no epsilon was asked for")
     learned = learned_from_data(data, (*targets, *spec.predictors), spec.bins, inside=spec.inside)
     # A drawn record costs epsilon whatever the models have learned: g lies between 0 and 1, so that two probabilities
-    # are never more than 1 + 1/alpha apart. That is also why it needs so much noise.
+    # are never more than 1 + 1/alpha apart, and so are those of tables that differ in a unit, of however many records.
+    # That is also why it needs so much noise.
     return PrivacyAccount(spec.epsilon, records, datasets, (*uncovered_seeds(spec.seeds), *learned))
 
 
@@ -238,7 +239,7 @@ def fit_uncertainty(spec: PerturbedImputationSpec, targets: tuple[str, ...], sch
     joint_draw=joint_draw,
     targets=tuple(Kind),
     check=check_data,
-    privacy=PrivacyDeclaration(account),
+    privacy=PrivacyDeclaration(account, counts_units=True),
     outputs=ACCOUNT,
     fit_uncertainty=fit_uncertainty,
 )

@@ -85,7 +85,7 @@ MASKS = (
         NUMBER.encode() + rb'\]\nkind = (&quot;|")count(&quot;|")\nrole = (&quot;|")(identifier|unit)(&quot;|")',
         b"<role>",
     ),
-    (NUMBER.encode() + rb"(</th><td></td><td>count</td><td>| \|  \| count \| )(identifier|unit number)", b"<role>"),
+    (NUMBER.encode() + rb"(</th>(<td></td>)?<td>count</td><td>| \|(  \|)? count \| )(identifier|unit number)", b"<role>"),
 )
 """What is not compared, in any file of a release: what is made from the text of the recipe or from the clock, and the role."""
 

@@ -114,14 +114,13 @@ def _enter_and_run(
 
     ``given`` is whether the user named the key.
     """
-    from sfumato.engine.recipe.threshold_warnings import threshold_warnings
     from sfumato.workspace.service.prepare import enter_with_companions
     from sfumato.workspace.store.chains import kept_chains_remark
     from sfumato.workspace.store.keys import NoKey
 
     from .run import run_to_end
 
-    for said in () if quiet else threshold_warnings(prepared.recipe.thresholds):
+    for said in () if quiet else prepared.recipe.warnings:
         echo(f"warning: {said}", err=True)
     if (kept := kept_chains_remark(prepared.recipe, prepared.data)) and not quiet:
         echo(kept, err=True)

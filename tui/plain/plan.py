@@ -134,7 +134,7 @@ def list_steps(session: PlainSession) -> None:
         if isinstance(table, Mapping) and table:
             session.conversation.say(f"{section}: {_settings_text(table)}.")
     session.conversation.print_lines([f"{plan_step_line(line)}." for line in lines])
-    session.conversation.print_lines([f"Warning: {one}." for one in view.threshold_warnings])
+    session.conversation.print_lines([f"Warning: {one}." for one in view.warnings])
     problem = plan_problem(view)
     session.conversation.say(f"The plan cannot be run yet: {problem}." if problem else "The plan can be run.")
 
@@ -203,7 +203,7 @@ def set_value(session: PlainSession) -> None:
         return
     save_draft(session.workspace, draft.with_text(toml), draft.revision)
     session.conversation.say(f"Set: {' '.join(change_text(changed_lines(draft.toml, toml)).split())}.")
-    session.conversation.print_lines([f"Warning: {one}." for one in after.threshold_warnings])
+    session.conversation.print_lines([f"Warning: {one}." for one in after.warnings])
 
 
 def _check_setting(answer: str) -> str:

@@ -31,7 +31,7 @@ def start_run(session: PlainSession) -> None:
     view = parse_plan(draft.toml)
     if problem := plan_problem(view):
         raise ActNotPossible(f"the plan of project {project.name} cannot be run yet: {problem}.")
-    session.conversation.print_lines([f"Warning: {one}." for one in view.threshold_warnings])
+    session.conversation.print_lines([f"Warning: {one}." for one in view.warnings])
     session.conversation.print_lines(cost_lines(session, draft))
     if not session.conversation.confirm(f"Run the plan of project {project.name}?", default=True):
         return

@@ -170,7 +170,7 @@ def run_plan_text(view: PlanView, cost: str = "") -> str:
         parts.insert(0, f"{count_noun(m, 'dataset')}")
     weights = mapping_or_empty(view.table.get("weights"))
     less = f"Records at risk in run {value_text(weights.get('run'))} have less influence." if weights else ""
-    doubts = " ".join(f"{sign_for('warn')} {said}." for said in view.threshold_warnings)
+    doubts = " ".join(f"{sign_for('warn')} {said}." for said in view.warnings)
     return " ".join(filter(None, (f"{', '.join(parts)}.", less, cost, doubts, "It keeps running if you quit.")))
 
 
@@ -446,7 +446,7 @@ class PlanTab(EditQueue):
         if self._run_of_plan is not None:
             words = [f"run {self._run_of_plan} is this plan;", key, "runs it again"]
         good = " ".join((sign_for("pass"), *words))
-        doubts = [f"{sign_for('warn')} {said}" for said in view.threshold_warnings]
+        doubts = [f"{sign_for('warn')} {said}" for said in view.warnings]
         self.query_one("#plan-head", Line).set_text(
             " · ".join(filter(None, (good, *doubts, replace_unprintable(self.last_change_text))))
         )

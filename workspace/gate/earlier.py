@@ -35,7 +35,7 @@ from sfumato.engine.data.declaration import to_plain_value
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.recoding import RecodeRules, recode_data
 from sfumato.engine.data.recoding_rules import RecodeRule
-from sfumato.engine.data.schema import Origin, Role, Schema
+from sfumato.engine.data.schema import Origin, Role, Schema, UnitDeclaration
 from sfumato.engine.errors import EngineError
 from sfumato.engine.methods.privacy import PrivacyAccount, sum_accounts
 from sfumato.engine.methods.registry import method_by_key
@@ -563,7 +563,7 @@ def packages_in_force(workspace: Workspace, run: StoredRun) -> TrustedPackages:
 def _earlier_release_of_run(workspace: Workspace, run: StoredRun, known: Mapping[str, Microdata]) -> EarlierRelease:
     """Describe the release of a stored run; its tables are read when needed."""
     original = workspace.find_dataset(run.dataset_id)
-    read = partial(_read_confidential, workspace, original, known, run.recipe.schema.order)
+    read = partial(_read_confidential, workspace, original, known, run.recipe.schema.unit_declaration)
     release = released_data_of_run(workspace, run, released_table_hashes(workspace, run.id))
     return EarlierRelease(
         run.id, original.source_sha256, original.table_sha256, _StoredPeople(read, original.schema), release,
@@ -573,15 +573,16 @@ def _earlier_release_of_run(workspace: Workspace, run: StoredRun, known: Mapping
 
 
 def _read_confidential(
-    workspace: Workspace, original: StoredDataset, known: Mapping[str, Microdata], order: str = ""
+    workspace: Workspace, original: StoredDataset, known: Mapping[str, Microdata], units: UnitDeclaration | None = None
 ) -> Microdata:
     """Return a confidential table, read again only where ``known`` does not have it with the same schema.
 
-    ``order`` is that of the records of a unit by the recipe of the run; a deleted run has left none.
+    ``units`` is what the recipe of the run declares of units; a deleted run has left nothing of it.
     """
     found = known.get(original.table_sha256)
     same = found is not None and found.schema == original.schema
-    return (found if same and found is not None else workspace.read_stored_dataset(original)).with_order(order)
+    data = found if same and found is not None else workspace.read_stored_dataset(original)
+    return data if units is None else data.with_units(units)
 
 
 def _record_risks_of_run(workspace: Workspace, run_id: int) -> list[MeasuredRecordRisks]:

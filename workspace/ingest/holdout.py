@@ -27,7 +27,7 @@ def add_holdout_column(schema: Schema, data: DataSource) -> Schema:
     """Return the schema of the variables to read, with the column that marks controls where there is one."""
     if not isinstance(data.holdout, str):
         return schema
-    return Schema((*schema, Variable(data.holdout, Kind.CATEGORICAL)), order=schema.order)
+    return replace(schema, variables=(*schema, Variable(data.holdout, Kind.CATEGORICAL)), constraints=())
 
 
 def check_holdout_column(raw: RawTable, schema: Schema, data: DataSource) -> None:

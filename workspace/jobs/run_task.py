@@ -23,6 +23,7 @@ from threadpoolctl import ThreadpoolController
 
 from sfumato.engine.constraints.redraw_counts import RedrawCounts
 from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import UnitDeclaration
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput, Cancelled, EngineError, NotConverged
 from sfumato.engine.execution import tasks
@@ -275,14 +276,14 @@ def _parse_recipe(text: str) -> Recipe:
 
 @CONFIDENTIAL_TABLES.cached
 def _read_confidential_table(
-    directory: Path, schema: str, sha256: str, dropped: tuple[int, int], order: str
+    directory: Path, schema: str, sha256: str, dropped: tuple[int, int], units: UnitDeclaration
 ) -> Microdata:
     """Read a confidential table from the store or the cache; ``dropped`` is that of its task.
 
-    ``order`` names the variable by which the recipe orders the records of a unit, which a stored schema does not have.
+    ``units`` is what the recipe declares of units, which a stored schema does not have.
     """
     found = TableStore(directory).read_microdata(sha256, schema_from_json(schema), "confidential")
-    return replace(found, dropped=dropped[0], file_records=dropped[1]).with_order(order)
+    return replace(found, dropped=dropped[0], file_records=dropped[1]).with_units(units)
 
 
 @RELEASED_TABLES.cached
@@ -297,10 +298,10 @@ def _read_fit(directory: Path, sha256: str) -> Fit:
     return Fit(TableStore(directory).read_arrays(sha256))
 
 
-def _table_of_task(tables: TableStore, task: TaskInput) -> tuple[Path, str, str, tuple[int, int], str]:
+def _table_of_task(tables: TableStore, task: TaskInput) -> tuple[Path, str, str, tuple[int, int], UnitDeclaration]:
     """Return what the confidential table of a task is read by."""
-    order = _parse_recipe(task.recipe).schema.order
-    return tables.directory, task.schema, task.table_sha256, task.dropped, order
+    units = _parse_recipe(task.recipe).schema.unit_declaration
+    return tables.directory, task.schema, task.table_sha256, task.dropped, units
 
 
 def _confidential_data(tables: TableStore, task: TaskInput) -> Microdata:
@@ -310,10 +311,10 @@ def _confidential_data(tables: TableStore, task: TaskInput) -> Microdata:
 
 @CONFIDENTIAL_TABLES.cached
 def _read_weighted_table(
-    directory: Path, schema: str, sha256: str, dropped: tuple[int, int], order: str, weights_sha256: str
+    directory: Path, schema: str, sha256: str, dropped: tuple[int, int], units: UnitDeclaration, weights_sha256: str
 ) -> Microdata:
     """Read a confidential table with weights of its records, from the store or the cache."""
-    return _read_confidential_table(directory, schema, sha256, dropped, order).with_weights(
+    return _read_confidential_table(directory, schema, sha256, dropped, units).with_weights(
         read_weights(TableStore(directory), weights_sha256)
     )
 
@@ -331,11 +332,11 @@ def _data_for_fit(tables: TableStore, task: TaskInput) -> Microdata:
 
 @CONFIDENTIAL_TABLES.cached
 def _read_table_with_controls(
-    directory: Path, schema: str, sha256: str, dropped: tuple[int, int], order: str, controls_sha256: str
+    directory: Path, schema: str, sha256: str, dropped: tuple[int, int], units: UnitDeclaration, controls_sha256: str
 ) -> Microdata:
     """Read a confidential table with its control records, from the store or the cache."""
     return add_stored_controls(
-        TableStore(directory), controls_sha256, _read_confidential_table(directory, schema, sha256, dropped, order)
+        TableStore(directory), controls_sha256, _read_confidential_table(directory, schema, sha256, dropped, units)
     )
 
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
-from sfumato.engine.data.declaration import declared_keys
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.recoding import recode_data
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
@@ -26,7 +25,7 @@ from sfumato.engine.methods.table_profile import TableProfile, VariableProfile, 
 from sfumato.engine.recipe.provenance import release_provenance
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.statistics.combining import combining_rule
-from sfumato.engine.wording import agreeing_word, count_noun, join_names
+from sfumato.engine.wording import agreeing_word, count_noun, join_names, singular_noun
 
 from ..policy.policy import Policy
 from .protection import (
@@ -452,33 +451,23 @@ class _PlanDrafter:
         for method, offer in ranked_offers(case, "synthesis", decline=self._note_declined, joint=True):
             if method.synthesis.privacy.publishable_tables is None:
                 continue
-            step = {
-                "method": method.name,
-                "target": list(case.released),
-                **offer.settings,
-                **self._bounded_units(method),
-            }
+            step = {"method": method.name, "target": list(case.released), **offer.settings}
             self.warnings += [f"{_as_sentence(said)}." for said in offer.missed]
             return [DraftedStep("synthesis", step, f"{_as_sentence(self._package_remark(method) + offer.why)}.")]
         raise BadInput("synthesis", "; ".join(self.declined_methods) or "no method draws all variables from tables")
 
-    def _bounded_units(self, method: Method) -> dict[str, Any]:
-        """Return the settings by which a promise of epsilon is about whole units; none without an epsilon or a unit."""
-        unit = self._unit
-        if not self.is_private or unit is None or not {"unit", "person_records"} <= set(declared_keys(method.spec)):
-            return {}
-        # The largest number in these data would itself tell of a unit.
-        self.warnings.append(
-            f"Of each {unit} {RECORDS_OF_A_UNIT} records are counted, taken at random: set person_records to what is public knowledge about "
-            "the records of one; fewer cost less noise."
-        )
-        return {"unit": unit, "person_records": RECORDS_OF_A_UNIT}
-
-    @property
-    def _unit(self) -> str | None:
-        """Return the variable of the plan that numbers units; None without one."""
-        own = self.table.get("variables", {})
-        return next((name for name, one in own.items() if one.get("role") == Role.UNIT), None)
+    def _bound_units(self, data: dict[str, Any], schema: Schema) -> None:
+        """Set the bound of ``[data]`` by which a promise of epsilon is about whole units; leave it out elsewhere."""
+        if not self.is_private:
+            data.pop("largest_unit", None)
+        elif schema.unit is not None and "largest_unit" not in data:
+            # The largest number in these data would itself tell of a unit.
+            data["largest_unit"] = RECORDS_OF_A_UNIT
+            chosen = f"the first by {data['order']}" if data.get("order") else "taken at random"
+            self.warnings.append(
+                f"Of each {singular_noun(schema.unit_noun)} {RECORDS_OF_A_UNIT} records are counted, {chosen}: set largest_unit under [data] to "
+                "what is public knowledge about the records of one; fewer cost less noise."
+            )
 
     def _draft_synthesis(self, case: Case) -> list[DraftedStep]:
         """Draft the synthesis: one step for each variable, each predicted from those kept or made before it."""
@@ -624,6 +613,7 @@ class _PlanDrafter:
                 del data["holdout"]
         elif case.holdout and "holdout" not in data:
             data["holdout"] = _holdout_share(case)
+        self._bound_units(data, schema)
         release = {
             key: value for key, value in self.table.get("release", {}).items() if key in ("title", "order", "seed")
         }

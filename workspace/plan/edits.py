@@ -9,7 +9,6 @@ from typing import Any
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.recipe.threshold_warnings import threshold_warnings
 from sfumato.engine.recipe.thresholds import Threshold
 
 from ..errors import NotFound
@@ -50,7 +49,7 @@ class PlanView:
     table: the whole plan
     problem: why it cannot be run, empty if it can
     problem_place: place of the problem
-    threshold_warnings: remarks on limits that can hardly be meant
+    warnings: remarks on limits that can hardly be meant, and on older spellings
     sha256: fingerprint of the recipe, which a run has too, empty for a text that is no recipe
     """
 
@@ -59,7 +58,7 @@ class PlanView:
     table: Mapping[str, Any]
     problem: str = ""
     problem_place: str = ""
-    threshold_warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     sha256: str = ""
 
 
@@ -75,7 +74,7 @@ def parse_plan(toml: str) -> PlanView:
         recipe = Recipe.from_table(table)
     except BadInput as error:
         return PlanView(toml, lines, table, str(error), error.place)
-    return PlanView(toml, lines, table, threshold_warnings=threshold_warnings(recipe.thresholds), sha256=recipe.sha256)
+    return PlanView(toml, lines, table, warnings=recipe.warnings, sha256=recipe.sha256)
 
 
 def _step_line(place: StepPlace, step: Mapping[str, Any]) -> StepLine:

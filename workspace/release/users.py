@@ -112,10 +112,9 @@ def privacy_promise_of_run(
     samples = tuple(SampleCost(one.epsilon, one.records_a_draw) for one in known if one.concentrated is None)
     delta = math.fsum(one.concentrated.delta for one in known if one.concentrated is not None)
     sampled = recipe.data.sample is not None or recipe.data.holdout is not None
-    costs = [one.concentrated for one in known]
-    most = min((1 if cost is None else cost.person_records for cost in costs), default=1)
-    bounded = all(cost is not None and cost.bounded for cost in costs)
-    return PrivacyPromise(totals[0], totals[1], samples, (), sampled, delta, most, bounded, ledger, packages)
+    most = min((one.unit_records for one in known), default=1)
+    noun = recipe.schema.unit_noun if all(one.is_bounded for one in known) else ""
+    return PrivacyPromise(totals[0], totals[1], samples, (), sampled, delta, most, noun, ledger, packages)
 
 
 def _account_total(rows: Sequence[Row], measure: str) -> float | None:

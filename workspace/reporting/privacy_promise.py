@@ -51,8 +51,9 @@ class PrivacyPromise:
     reasons: why there is no guarantee
     sampled: whether the confidential records were sampled from a file, or others were held out
     delta: probability with which the guarantee may fail
-    person_records: largest number of records of a person that it covers
-    bounded: whether at most this number of records of each person was counted
+    unit_records: largest number of records of a unit that it covers
+    unit_noun: what the units are of which at most this number of records was counted, in the plural; empty where nothing
+        was cut
     ledger: what everything that was released of the same people costs together; None where it is not known
     packages: packages of other authors, with their versions, whose accounts it repeats
     """
@@ -63,8 +64,8 @@ class PrivacyPromise:
     reasons: tuple[str, ...] = ()
     sampled: bool = False
     delta: float = 0.0
-    person_records: int = 1
-    bounded: bool = False
+    unit_records: int = 1
+    unit_noun: str = ""
     ledger: LedgerSum | None = None
     packages: tuple[str, ...] = ()
 
@@ -80,10 +81,11 @@ def promise_sentences(privacy: PrivacyPromise) -> list[str]:
     epsilon = round_up_text(privacy.epsilon)
     return [
         *_unchecked_sentences(privacy),
-        f"These data are differentially private with epsilon {epsilon}{_delta_clause(privacy)}, all datasets together: had any one {_protected_unit(privacy)} not been among the "
+        f"These data are differentially private with epsilon {epsilon}{_delta_clause(privacy)}, all datasets together: had {_protected_unit(privacy)} not been among the "
         f"confidential data, no datasets would have been more than {_likelihood_factor(privacy.epsilon)} times as likely or as unlikely.",
         *_delta_sentences(privacy),
-        f"Had a record been another one, epsilon is {round_up_text(privacy.substitution_epsilon)}.",
+        *_bound_sentences(privacy),
+        f"Had {_replaced_unit(privacy)}, epsilon is {round_up_text(privacy.substitution_epsilon)}.",
         *_ledger_sentences(privacy.ledger),
         *map(_sample_cost_sentence, dict.fromkeys(privacy.samples)),
         "An epsilon of 0.1 promises that hardly anything can be learned of one person, one of 1 that little can; from 10 on the promise "
@@ -142,17 +144,36 @@ def _unchecked_sentences(privacy: PrivacyPromise) -> Sequence[str]:
 
 
 def _protected_unit(privacy: PrivacyPromise) -> str:
-    """Return the noun for what the guarantee protects: a record, or all records of a person."""
-    return "record" if privacy.person_records == 1 and not privacy.bounded else "person's records"
+    """Return what the guarantee protects: a record, or all records of a unit."""
+    if privacy.unit_noun:
+        return f"all records of any one of the {privacy.unit_noun}"
+    return "any one record" if privacy.unit_records == 1 else "any one person's records"
+
+
+def _replaced_unit(privacy: PrivacyPromise) -> str:
+    """Return the change that the guarantee for a replaced record or unit is of."""
+    return (
+        "a record been another one"
+        if privacy.unit_records == 1 and not privacy.unit_noun
+        else "all of them been others"
+    )
+
+
+def _bound_sentences(privacy: PrivacyPromise) -> Sequence[str]:
+    """Return how many records of a unit were counted; none where the release is of records, or nothing was cut."""
+    if not privacy.unit_noun:
+        return ()
+    counted = "1 record was" if privacy.unit_records == 1 else f"{privacy.unit_records:,} records were"
+    return (f"Of each of the {privacy.unit_noun} at most {counted} counted, and none that does not say whose it is.",)
 
 
 def _uncovered_people(privacy: PrivacyPromise) -> Sequence[str]:
     """Return which people with several records are not covered; none where the number of records was bounded."""
-    if privacy.bounded:
+    if privacy.unit_noun:
         return ()
-    if privacy.person_records == 1:
+    if privacy.unit_records == 1:
         return ("a person who has several records, each of which costs as much",)
-    return (f"a person who has more than {privacy.person_records:,} records, which nothing has looked at",)
+    return (f"a person who has more than {privacy.unit_records:,} records, which nothing has looked at",)
 
 
 def _proof_exclusions(privacy: PrivacyPromise) -> Sequence[str]:

@@ -267,10 +267,11 @@ def read_run_records(
 ) -> Microdata:
     """Read the confidential records of a run, or some of their variables or ``rows`` (from 0).
 
-    Records of a unit are in the order that the recipe of the run names: a stored table knows none. Raises DamagedTable.
+    Their units are as the recipe of the run declares them, with the order of their records: a stored table lacks these.
+    Raises DamagedTable.
     """
     found = workspace.read_stored_dataset(workspace.find_dataset(run.dataset_id), names, rows)
-    return found.with_order(run.recipe.schema.order)
+    return found.with_units(run.recipe.schema.unit_declaration)
 
 
 def has_units(workspace: Workspace, run: StoredRun) -> bool:

@@ -99,14 +99,14 @@ def test_noise_as_large_as_the_records_leaves_every_share_possible() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "person_records", "words"),
-    [({}, 1, ""), ({"has_survey_design": True}, 1, "survey design"), ({"units": ("home",)}, 3, "at most 3")],
+    ("more", "unit_records", "words"),
+    [({}, 1, ""), ({"has_survey_design": True}, 1, "survey design"), ({}, 3, "at most 3")],
 )
 def test_records_that_are_no_simple_sample_have_no_interval(
-    more: dict[str, Any], person_records: int, words: str
+    more: dict[str, Any], unit_records: int, words: str
 ) -> None:
     release = ReleaseProvenance("synthetic", 100, (100,), (), (), **more)
-    obstacle = sampling_obstacle(release, person_records)
+    obstacle = sampling_obstacle(release, unit_records)
     assert words in obstacle
     assert bool(obstacle) == bool(words)
 

@@ -15,7 +15,7 @@ VARIABLES: dict[str, Any] = {
     "sex": {"kind": "binary", "levels": ["f", "m"]},
     "ill": {"kind": "binary", "levels": ["no", "yes"]},
     "age": {"kind": "count"},
-    "home": {"kind": "categorical", "role": "identifier"},
+    "home": {"kind": "categorical", "role": "unit"},
 }
 TREE = {"target": "age", "method": "cart", "predictors": ["sex"]}
 LOGITS = {"target": ["sex", "ill"], "method": "sequential_logistic"}
@@ -41,7 +41,7 @@ def test_rows_and_kept_variables_follow_from_the_recipe() -> None:
     full = release_provenance(recipe(LOGITS, TREE, m=2), 100)
     assert full.is_full_synthesis
     assert full.parameters == "unknown", "the logits draw coefficients, and one tree serves both datasets"
-    larger = release_provenance(recipe({**TABLES, "epsilon": 1.0, "unit": "home"}, m=2, records=400), 100)
+    larger = release_provenance(recipe({**TABLES, "epsilon": 1.0}, m=2, records=400), 100)
     assert larger.size_ratios == (4, 4)
     given = release_provenance(recipe(m=2, released=["age"]), 100, [90, 110])
     assert (given.rows, given.kept, given.parameters, given.steps) == ((90, 110), ("sex", "ill"), "unknown", ())
@@ -84,11 +84,9 @@ def test_a_method_with_an_account_that_declares_nothing_shares_an_unknown_noise(
     assert fit_uncertainty_of_step(plan, silent).shared_error == UNDECLARED_NOISE
 
 
-def test_designs_units_and_weights_are_part_of_the_description() -> None:
+def test_designs_and_weights_are_part_of_the_description() -> None:
     plain = release_provenance(recipe(TREE, m=2), 100)
-    assert (plain.has_survey_design, plain.has_record_weights, plain.units) == (False, False, ())
-    unit = release_provenance(recipe({**TABLES, "epsilon": 1.0, "unit": "home", "person_records": 2}, m=2), 100)
-    assert unit.units == ("home",)
+    assert (plain.has_survey_design, plain.has_record_weights) == (False, False)
     weighted = {**VARIABLES, "w": {"kind": "continuous", "role": "weight"}}
     survey = Recipe.from_table({"variables": weighted, "release": {"m": 2}, "synthesis": [TREE]})
     assert release_provenance(survey, 100).has_survey_design

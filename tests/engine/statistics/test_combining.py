@@ -96,7 +96,6 @@ def test_the_rule_follows_from_how_the_release_came_about(release: ReleaseProven
         (partial(2, 0.5), "2 datasets show too little of how much datasets differ; release 3 or more"),
         (partial(4, 0.1), "release 5 or more"),
         (release_provenance(5, "drawn", has_record_weights=True), "another mix of people"),
-        (release_provenance(5, "drawn", units=("household",)), "may be of one household"),
         (replace(partial(5), origin="anonymised"), "anonymised"),
         (
             replace(

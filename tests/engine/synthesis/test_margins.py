@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from sfumato.engine.data.schema import MissingPolicy
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import draw_dataset, fit_model
 from sfumato.engine.margins import private_domain
-from sfumato.engine.margins.zcdp import epsilon_of_rho, largest_rho, sigma_of_rho
+from sfumato.engine.margins.zcdp import largest_rho
 from sfumato.engine.methods.privacy import PrivacyAccount
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.results import Fit
@@ -24,7 +23,7 @@ from sfumato.engine.recipe.budget import privacy_accounts
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.synthesis import margins
-from sfumato.engine.synthesis.margins import MarginsSpec, protected_margins
+from sfumato.engine.synthesis.margins import protected_margins
 
 KEY = bytes(range(32))
 VARIABLES: dict[str, Any] = {
@@ -155,17 +154,6 @@ def test_the_account_is_the_epsilon_of_the_recipe_whatever_is_drawn() -> None:
     assert values["delta"] == 1e-7
     assert values["rho"] == pytest.approx(largest_rho(2.0, 1e-7))
     assert values["sample_records"] is None
-    assert account_of(epsilon=2.0, delta=1e-7, person_records=5).release == 2.0
-
-
-def test_a_person_of_several_records_is_paid_for_by_noise() -> None:
-    """c records of one person change a count by c: the same promise needs c times the noise."""
-    one, five = (
-        fit_model(*planned(epsilon=2.0, selection="pairs", person_records=c)[:1], 0, planned()[1], key=KEY).arrays
-        for c in (1, 5)
-    )
-    assert five["sigma/0"][0] == pytest.approx(5 * one["sigma/0"][0])
-    assert five["sigma/0.1"][0] == pytest.approx(5 * one["sigma/0.1"][0])
 
 
 @pytest.mark.parametrize(
@@ -183,7 +171,6 @@ def test_a_person_of_several_records_is_paid_for_by_noise() -> None:
         ({"margins": ["area : area"]}, "is no margin"),
         ({"impossible": ["sex = 1 & area = city"]}, "records of the data are like that"),
         ({"limit": 2}, "at least 3"),
-        ({"unit": "sex"}, "it belongs to noise"),
         ({"figures": 0.1}, "it belongs to noise"),
     ],
 )
@@ -287,164 +274,3 @@ def test_a_threshold_that_is_too_low_is_noticed_by_the_neighbour_test(monkeypatc
     monkeypatch.setattr(margins, "SOFT_STEPS", 10)
     found = neighbour_differences(recipe)
     assert any("region: a new level: releases" in one for one in found), found
-
-
-def households(sizes: list[int]) -> tuple[pd.DataFrame, list[str]]:
-    frame = table(sum(sizes))
-    owners = [f"h{at}" for at, size in enumerate(sizes) for _ in range(size)]
-    return frame.assign(home=owners), owners
-
-
-def of_households(frame: pd.DataFrame, role: str = "identifier", **step: Any) -> tuple[Recipe, Microdata]:
-    variables = {
-        **{name: dict(own) for name, own in VARIABLES.items()},
-        "home": {"kind": "categorical", "role": role},
-    }
-    recipe = Recipe.from_table(
-        {
-            "variables": variables,
-            "synthesis": [{"method": "margins", "target": list(VARIABLES), "bins": BINS, "epsilon": 2.0, **step}],
-            "release": {"m": 1, "seed": 1, "records": 500},
-        }
-    )
-    return recipe, conform_to_schema(frame, recipe.schema)
-
-
-def test_no_unit_is_counted_with_more_records_than_was_said() -> None:
-    frame, owners = households([1, 2, 3, 40, 5] * 20)
-    recipe, data = of_households(frame, unit="home", person_records=3)
-    spec = recipe.synthesis[0].spec
-    assert isinstance(spec, margins.MarginsSpec)
-    counted = margins.choose_counted_records(data, spec, np.random.default_rng(1))
-    kept = pd.Series(owners)[counted].value_counts()
-    assert sorted(kept.unique()) == [1, 2, 3]
-    assert len(kept) == 100, "nobody is left out whole"
-    first = {
-        at
-        for seed in range(30)
-        for at in np.flatnonzero(margins.choose_counted_records(data, spec, np.random.default_rng(seed))[6:46])
-    }
-    assert len(first) > 25, "which records are taken is chance"
-    fit, released = fit_and_draw(recipe, data)
-    (left_out,) = (one for one in fit.diagnostics if one.name == "records_beyond_those_of_a_unit")
-    assert left_out.value == len(frame) - counted.sum()
-    assert set(owners).isdisjoint(released.astype(str).to_numpy().ravel())
-    ((_, found),) = privacy_accounts(recipe, data, secret=True)
-    assert isinstance(found, PrivacyAccount)
-    assert found.release == 2.0
-
-
-@pytest.mark.parametrize(("role", "step", "has_epsilon"), [
-    ("unit", {"unit": "home", "person_records": 3}, True),
-    ("unit", {}, False),
-    ("unit", {"person_records": 3}, False),
-    ("identifier", {"unit": "home", "person_records": 3}, True),
-])  # fmt: skip
-def test_where_the_recipe_declares_units_an_epsilon_is_of_whole_ones(role: str, step: dict, has_epsilon: bool) -> None:
-    """An epsilon of single records says nothing of a household of five; the last row is a recipe of an earlier version."""
-    recipe, data = of_households(households([1, 2, 3, 40, 5] * 20)[0], role, **step)
-    ((_, account),) = privacy_accounts(recipe, data, secret=True)
-    assert isinstance(account, PrivacyAccount) is has_epsilon
-    fit, released = fit_and_draw(recipe, data)
-    assert len(released) == 500
-    assert fit.diagnostics or not step
-
-
-def test_paid_figures_of_records_leave_units_without_an_epsilon() -> None:
-    """Their noise hides one record, not a household of 40; the control is of one record a person."""
-    homes = households([1, 2, 3, 40, 5] * 20)[0]
-    cases = [
-        (planned(epsilon=2.0), 2.5),
-        (planned(epsilon=2.0, person_records=3), None),
-        (of_households(homes, unit="home", person_records=3), None),
-        (of_households(homes, "unit", unit="home", person_records=3), None),
-    ]
-    for (recipe, data), epsilon in cases:
-        form = replace(recipe.form, public_figures="paid", public_figures_epsilon=0.5)
-        ((_, account),) = privacy_accounts(replace(recipe, form=form), data, secret=True)
-        assert isinstance(account, PrivacyAccount)
-        assert account.release == epsilon
-
-
-def test_a_unit_changes_no_count_by_more_than_was_said() -> None:
-    """The tables that are counted, with and without a unit of 40 records: apart by 3 in each margin; by 40 where nothing is left out."""
-    frame, owners = households([1, 2, 3, 40, 5] * 20)
-    without = frame[np.array(owners) != "h3"].reset_index(drop=True)
-    for spec, most in (({"unit": "home", "person_records": 3}, 3), ({"unit": "home", "person_records": 40}, 40)):
-        totals = []
-        for one in (frame, without):
-            recipe, data = of_households(one, **spec)
-            settings = recipe.synthesis[0].spec
-            assert isinstance(settings, margins.MarginsSpec)
-            totals.append(int(margins.choose_counted_records(data, settings, np.random.default_rng(1)).sum()))
-        assert totals[0] - totals[1] == most
-
-
-def test_records_of_a_person_that_nothing_checks_are_said_to_be_unchecked() -> None:
-    recipe, data = planned(epsilon=2.0, selection="pairs", person_records=5)
-    fit = fit_model(recipe, 0, data, key=KEY)
-    assert "records_of_a_unit_not_checked" in {one.name for one in fit.diagnostics}
-
-
-def with_gaps(frame: pd.DataFrame, **step: Any) -> tuple[MarginsSpec, Microdata]:
-    variables = {
-        **{name: dict(own) for name, own in VARIABLES.items()},
-        "home": {"kind": "categorical"},
-    }
-    recipe = Recipe.from_table(
-        {
-            "variables": variables,
-            "data": {"missing": "keep"},
-            "synthesis": [{"method": "margins", "target": list(VARIABLES), "bins": BINS, "epsilon": 2.0, **step}],
-            "release": {"m": 1, "seed": 1},
-        }
-    )
-    spec = recipe.synthesis[0].spec
-    assert isinstance(spec, MarginsSpec)
-    return spec, conform_to_schema(frame, recipe.schema, recipe.data.missing)
-
-
-def test_records_without_a_unit_are_refused_where_the_promise_is_of_units() -> None:
-    frame, _ = households([1, 2, 3] * 20)
-    frame.loc[[4, 9], "home"] = None
-    spec, data = with_gaps(frame, unit="home", person_records=3)
-    with pytest.raises(BadInput, match=r'2 records have no "home"') as refused:
-        margins.check_data(data, tuple(VARIABLES), spec, "synthesis[0]")
-    assert refused.value.place == "synthesis[0].unit"
-    assert 'missing = "drop"' in refused.value.message
-    spec, data = with_gaps(frame.drop(columns="home").assign(home="h"))
-    margins.check_data(data, tuple(VARIABLES), spec, "synthesis[0]")
-
-
-def exact_delta(first: dict[tuple[int, ...], float], second: dict[tuple[int, ...], float], rho: float) -> float:
-    """The least delta at the epsilon that is told for ``rho`` and 1e-9, of noisy counts of two records, by summing the chances of which are counted."""
-    epsilon, sigma = epsilon_of_rho(rho, 1e-9), sigma_of_rho(rho)
-    axis = np.linspace(-9 * sigma, 1 + 9 * sigma, 1_500)
-    cells = np.meshgrid(axis, axis, indexing="ij")
-    width = (axis[1] - axis[0]) ** 2
-
-    def density(counts: dict[tuple[int, ...], float]) -> np.ndarray:
-        each = [
-            chance * np.exp(-sum((x - n) ** 2 for x, n in zip(cells, own, strict=True)) / (2 * sigma**2))
-            for own, chance in counts.items()
-        ]
-        return np.sum(each, axis=0) / (2 * np.pi * sigma**2)
-
-    p, q = density(first), density(second)
-    return max(float(np.maximum(a - np.exp(epsilon) * b, 0).sum() * width) for a, b in ((p, q), (q, p)))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rho", [0.25, 2.5])
-def test_the_told_delta_holds_for_people_without_a_unit(rho: float) -> None:
-    """Two people without a unit, one record of each counted: the second person's pushes out that of the first."""
-    frame, _ = households([1, 1])
-    spec, data = with_gaps(frame.assign(home=["h", None]), unit="home")
-    counted = {
-        tuple(margins.choose_counted_records(data, spec, np.random.default_rng(s)).astype(int)) for s in range(50)
-    }
-    assert counted == {(1, 0)}, "a record without a unit is never counted, whoever else has none"
-    assert exact_delta({(1, 0): 1.0}, {(1, 0): 1.0}, rho) == 0
-    assert exact_delta({(1, 1): 1.0}, {(1, 0): 1.0}, rho) <= 1.05e-9, "a person with a unit of their own"
-    together = exact_delta({(1, 0): 0.5, (0, 1): 0.5}, {(1, 0): 1.0}, rho)
-    assert together > 10 * 1e-9, "the control: all people without a unit count as one"

@@ -82,14 +82,20 @@ def spread(size: int, share: float) -> Any:
 
 
 def distribution(
-    rows: Table, spec: PerturbedGibbsSpec, sizes: tuple[int, ...] = (2, 2, 2), kind: Kind = Kind.CATEGORICAL
+    rows: Table,
+    spec: PerturbedGibbsSpec,
+    sizes: tuple[int, ...] = (2, 2, 2),
+    kind: Kind = Kind.CATEGORICAL,
+    unit_records: int = 1,
 ) -> Any:
-    """Log probability of every block of records from every seed, (seeds, blocks)."""
+    """Log probability of every block of records from every seed, (seeds, blocks), with noise for units of so many records."""
     data = data_of(rows, sizes, kind)
     features = make_feature_keys(data, NAMES, spec)
     fit = pegs.perturbed_gibbs(data, NAMES, spec, Run(np.random.default_rng(1)), 1)
     tables = {n: ConditionalTable.from_arrays(fit.arrays, n, s) for n, s in zip(NAMES, sizes, strict=True)}
-    mixed = {n: pegs.uniform_draw_shares(tables[n], features.categories[n], spec, len(NAMES)) for n in NAMES}
+    mixed = {
+        n: pegs.uniform_draw_shares(tables[n], features.categories[n], spec, len(NAMES), unit_records) for n in NAMES
+    }
     cells = list(itertools.product(*(range(size) for size in sizes)))
     length = spec.block if spec.reset else spec.iterations
     paths = list(itertools.product(cells, *([cells] * length)))
@@ -145,6 +151,84 @@ def test_no_record_changes_any_outcome_by_more_than_epsilon(spec: PerturbedGibbs
         f"every table of up to {records} records: claimed {spec.epsilon * spec.iterations:g}, largest log ratio {found:.4f}"
     )
     assert found <= spec.epsilon * spec.iterations + 1e-9
+
+
+CROWDS: list[Table] = [
+    (),
+    ((0, 0, 0),) * 400,
+    ((0, 1, 1), (1, 0, 1), (1, 1, 0)) * 400,
+    tuple(cell for cell in CUBE if cell not in ((0, 0, 0), (1, 1, 1))) * 400,
+]
+"""What a unit stands before: another record, people who are all alike, those who differ from one or two others in one value."""
+
+
+def largest_ratio_of_units(spec: PerturbedGibbsSpec, most: int, noise_for: int) -> float:
+    """The largest log ratio over all units of up to ``most`` records in every crowd, and the same crowd without them."""
+    worst = 0.0
+    for crowd in CROWDS:
+        for rest in ((), *((cell,) for cell in CUBE)) if not crowd else ((),):
+            others = (*crowd, *rest)
+            if others:
+                without = distribution(others, spec, unit_records=noise_for)
+                for size in range(1, most + 1):
+                    for unit in itertools.combinations_with_replacement(CUBE, size):
+                        own = distribution((*others, *unit), spec, unit_records=noise_for)
+                        worst = max(worst, float(np.abs(own - without).max()))
+    return worst
+
+
+UNIT_SPECS = ("one record", "a hashed rest", "all hashed", "two iterations", "a block with reset")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", UNIT_SPECS)
+def test_no_unit_of_two_records_changes_any_outcome_by_more_than_epsilon(name: str) -> None:
+    spec = SPECS[name]
+    assert spec.epsilon is not None
+    claimed = spec.epsilon * spec.iterations
+    kept, for_one = (largest_ratio_of_units(spec, 2, noise) for noise in (2, 1))
+    print(
+        f"{name}: claimed {claimed:g} of a unit of 2 records, largest log ratio {kept:.4f}; with the noise for 1 {for_one:.4f}"
+    )
+    assert 0.8 * claimed < kept <= claimed + 1e-9
+    assert for_one > 1.2 * claimed, "the control"
+
+
+@pytest.mark.slow
+def test_a_block_needs_more_than_as_many_times_the_virtual_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block looks at several rows of a table, and two records of a unit may be in two of them."""
+    spec = PerturbedGibbsSpec(epsilon=9.0, hash_size=2, reset=True, block=2)
+    kept = largest_ratio_of_units(spec, 2, 2)
+    real = pegs.virtual_records
+    monkeypatch.setattr(pegs, "virtual_records", lambda epsilon, features, largest: real(9.0, features, 2.0))
+    scaled = largest_ratio_of_units(spec, 2, 2)
+    print(f"a block at 9: {kept:.4f}; with twice the virtual records of one record {scaled:.4f}")
+    assert kept <= 9.0 + 1e-9 < scaled
+
+
+@pytest.mark.slow
+def test_a_unit_that_is_not_cut_breaks_the_claim() -> None:
+    spec = SPECS["one record"]
+    kept, uncut = (largest_ratio_of_units(spec, most, 2) for most in (2, 3))
+    print(f"units of up to 2 claimed 1: {kept:.4f}; of 3 that nothing cuts {uncut:.4f}")
+    assert kept <= 1.0 < uncut
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.lists(st.tuples(*(st.integers(0, 2) for _ in NAMES)), min_size=6, max_size=12),
+    most=st.integers(1, 5),
+    epsilon=st.floats(0.05, 20),
+    hash_size=st.integers(0, 2),
+    neighbours=st.sampled_from([0.0, 0.2, 0.5]),
+)
+def test_random_units_keep_to_epsilon(
+    rows: list[tuple[int, ...]], most: int, epsilon: float, hash_size: int, neighbours: float
+) -> None:
+    spec = PerturbedGibbsSpec(epsilon=epsilon, hash_size=hash_size, neighbours=neighbours)
+    own, less = (distribution(tuple(some), spec, (3, 3, 3), Kind.ORDINAL, most) for some in (rows, rows[most:]))
+    assert np.abs(own - less).max() <= epsilon + 1e-9
 
 
 def test_the_distribution_sums_to_one() -> None:

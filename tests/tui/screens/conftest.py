@@ -182,6 +182,14 @@ class Seat:
             await self.pilot.press(key)
             await follow_parent(self.pilot)
 
+    async def until(self, done, seconds=60.0):
+        """Wait for what comes from beside the app, however busy the machine is, then until nothing more happens."""
+        end = time.monotonic() + seconds
+        while not done():
+            assert time.monotonic() < end, f"nothing came\n{self.text}"
+            await self.pilot.pause(0.01)
+        await follow_parent(self.pilot)
+
     @property
     def text(self):
         """What the terminal shows, without the sides of frames."""

@@ -27,9 +27,8 @@ async def test_the_cursor_is_on_its_row_again(sit, built_data, monkeypatch, tab)
     monkeypatch.setattr("sfumato.tui.app.project.REST_SECONDS", 0.01)
     async with sit(built_data, "j", "j", tab=tab) as seat:
         await seat.press("k")
-        await seat.pilot.pause(0.05)
         before = seat.app.screen.pane.query(Grid).first().cursor_place
-        assert load_state(built_data).row == before
+        await seat.until(lambda: load_state(built_data).row == before)
     async with sit(built_data) as seat:
         assert seat.app.screen.pane.query(Grid).first().cursor_place == before
         assert seat.app.screen.pane.query(Grid).first().cursor > 0

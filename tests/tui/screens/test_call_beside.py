@@ -13,21 +13,13 @@ def raise_refusal(words):
     raise WorkspaceError(words)
 
 
-async def until(seat, done):
-    for _ in range(1000):
-        if done():
-            return
-        await seat.pilot.pause(0.01)
-    pytest.fail("nothing came")
-
-
 @pytest.mark.parametrize("alone", [False, True])
 async def test_a_call_goes_to_another_process_where_the_app_is_alone(sit, directory, alone):
     async with sit(directory, size=(80, 24)) as seat:
         seat.app.owns_process = alone
         found = []
         seat.app.screen.compute_in_processes(lambda call: call(os.getpid, what="a look"), found.append)
-        await until(seat, lambda: found)
+        await seat.until(lambda: found)
         seat.app.owns_process = False
         assert (found[0] != os.getpid()) == alone
 
@@ -40,7 +32,7 @@ async def test_the_words_of_an_error_are_told_and_nothing_is_taken(sit, director
     async with sit(directory, size=(80, 24)) as seat:
         found = []
         seat.app.screen.compute_in_processes(ask, found.append)
-        await until(seat, lambda: "the table is gone" in seat.app.notices[-1:])
+        await seat.until(lambda: "the table is gone" in seat.app.notices[-1:])
         assert found == []
 
 
@@ -54,8 +46,8 @@ async def test_an_answer_that_is_not_wanted_any_more_is_not_taken(sit, directory
         )
         await seat.pilot.pause(0.3)
         seat.app.screen.compute_in_processes(lambda _: "second", found.append)
-        await until(seat, lambda: found)
-        await until(seat, lambda: all(worker.is_finished for worker in seat.app.workers))
+        await seat.until(lambda: found)
+        await seat.until(lambda: all(worker.is_finished for worker in seat.app.workers))
         seat.app.owns_process = False
         assert found == ["second"]
         assert time.monotonic() - started < 30
@@ -70,6 +62,6 @@ async def test_what_is_refused_is_told_as_the_screen_wants(sit, directory):
             found.append,
             refuse=lambda text: screen.AnswerReceived(found.append, text),
         )
-        await until(seat, lambda: found)
+        await seat.until(lambda: found)
         assert found == ["no"]
         assert seat.app.notices == before

@@ -50,13 +50,12 @@ async def test_a_run_that_has_no_room_says_so_before_it_is_agreed_to_and_is_refu
     with Workspace.open(built_data) as workspace:  # what the run there took says more than any rate
         workspace.connection.execute("UPDATE task SET seconds = NULL")
     async with sit(built_data, "R", size=(80, 24), tab="plan") as seat:
-        await seat.pilot.pause(0.5)
+        await seat.until(lambda: "needs about" in seat.text)
         lines = [line.split("│")[1] for line in seat.text.splitlines() if line.count("│") > 1]
         said = " ".join(" ".join(lines).split())
         assert "needs about 40 GB of memory, and there is about 6.0 GB (the limit that was given)" in said
         await seat.press("y")
-        await seat.pilot.pause(0.5)
-        assert "needs about 40 GB of memory" in seat.app.notices[-1]
+        await seat.until(lambda: seat.app.notices and "needs about 40 GB of memory" in seat.app.notices[-1])
     assert no_worker == []
     with Workspace.open(built_data) as workspace:
         assert len(list_runs(workspace)) == runs

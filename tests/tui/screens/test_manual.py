@@ -9,13 +9,8 @@ from sfumato.workspace.manual import ManualEntry, page_sections
 
 async def settled(seat):
     """The manual once its page is laid out."""
-    for _ in range(400):
-        screen = seat.app.screen
-        if isinstance(screen, ManualDialog) and screen.entry is not None:
-            await seat.pilot.pause()
-            return screen
-        await seat.pilot.pause(0.01)
-    raise AssertionError("the manual did not open")
+    await seat.until(lambda: isinstance(seat.app.screen, ManualDialog) and seat.app.screen.entry is not None)
+    return seat.app.screen
 
 
 def at(screen):
@@ -110,20 +105,12 @@ async def test_the_term_stands_at_the_top_and_no_line_is_broken_again(sit, built
         await seat.to_verdict()
         await seat.press("f1")
         screen = await settled(seat)
-        for _ in range(200):
-            await seat.pilot.pause(0.01)
-            if screen.query_one("Scroll").scroll_y:
-                break
-        await seat.pilot.pause(0.05)
+        await seat.until(lambda: screen.query_one("Scroll").scroll_y)
         lines = [line.strip() for line in seat.text.splitlines()]
         assert "risk.identification" in lines[0] or size[0] < 80
         assert lines[1].startswith("- expected_match_risk: ")
         await seat.press("home")
-        for _ in range(200):
-            await seat.pilot.pause(0.01)
-            if not screen.query_one("Scroll").scroll_y:
-                break
-        await seat.pilot.pause(0.05)
+        await seat.until(lambda: not screen.query_one("Scroll").scroll_y)
         assert seat.text.splitlines()[1].strip().startswith("Methods")
 
 
@@ -132,29 +119,17 @@ async def test_words_find_sections_and_n_goes_from_hit_to_hit(sit, built_data):
     async with sit(built_data, "f1", tab="runs") as seat:
         screen = await settled(seat)
         await seat.press("slash", *"survey weights", "enter")
-        for _ in range(200):
-            await seat.pilot.pause(0.01)
-            if "hit 1 of" in seat.text:
-                break
+        await seat.until(lambda: "hit 1 of" in seat.text)
         assert at(screen) == "recipe survey weights"
         assert "Survey weights   (hit 1 of" in seat.text
         await seat.press("right_curly_bracket")
-        for _ in range(200):
-            await seat.pilot.pause(0.01)
-            if "hit 2 of" in seat.text:
-                break
+        await seat.until(lambda: "hit 2 of" in seat.text)
         assert at(screen) != "recipe survey weights"
         await seat.press("left_curly_bracket")
-        for _ in range(200):
-            await seat.pilot.pause(0.01)
-            if "hit 1 of" in seat.text:
-                break
+        await seat.until(lambda: "hit 1 of" in seat.text)
         assert at(screen) == "recipe survey weights"
         await seat.press("slash", *"zzyzx", "enter")
-        for _ in range(200):
-            await seat.pilot.pause(0.01)
-            if any("on no page" in said for said in seat.app.notices):
-                break
+        await seat.until(lambda: any("on no page" in said for said in seat.app.notices))
         assert any('"zzyzx" is on no page' in said for said in seat.app.notices)
         await seat.press("escape")
         assert not isinstance(seat.app.screen, ManualDialog)
@@ -165,17 +140,11 @@ async def test_it_opens_in_any_terminal_and_pages_follow_each_other(sit, built_d
     async with sit(built_data, "f1", tab="runs", size=(40, 12)) as seat:
         screen = await settled(seat)
         await seat.press("right_square_bracket")
-        for _ in range(200):
-            await seat.pilot.pause(0.01)
-            if screen.entry.page == "plain":
-                break
+        await seat.until(lambda: screen.entry.page == "plain")
         assert at(screen) == "plain"
         await seat.pilot.resize_terminal(160, 50)
         await seat.press("left_square_bracket")
-        for _ in range(200):
-            await seat.pilot.pause(0.01)
-            if screen.entry.page == "app":
-                break
+        await seat.until(lambda: screen.entry.page == "app")
         assert at(screen) == "app"
         await seat.press("f1")
         assert seat.app.screen is screen

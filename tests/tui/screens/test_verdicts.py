@@ -3,7 +3,6 @@ import re
 import pytest
 
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.tui.parts.split import REST_SECONDS
 from sfumato.tui.parts.verdict_board import (
     VerdictBoard,
     board_text,
@@ -95,9 +94,9 @@ async def test_the_board_of_a_finished_run(sit, directory, size):
         assert "Re-identified with certainty" in seat.text
         assert ("at most 90 %" if size[0] > 120 else "≤ 90 %") in seat.text
         await seat.press("j", "j")
-        await seat.pilot.pause(REST_SECONDS + 0.2)  # beside the list it comes once the cursor rests
-        await seat.press("shift")
-        assert "the run has no such row" in seat.text
+        await seat.until(
+            lambda: "the run has no such row" in seat.text
+        )  # beside the list it comes once the cursor rests
 
 
 @pytest.mark.slow

@@ -13,7 +13,6 @@ from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.published import RunFigures, source_tables
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.recipe.threshold_warnings import threshold_warnings
 from sfumato.workspace.recipes import find_recipe, shipped_recipes
 from sfumato.workspace.service.prepare import PreparedRun, prepare_companion_runs, prepare_run
 
@@ -24,7 +23,7 @@ SMALL = ["data.sample=400", "release.m=2"]
 def test_a_shipped_recipe_is_valid_and_comes_back_the_same(name: str) -> None:
     recipe = Recipe.from_table(find_recipe(name).table)
     assert Recipe.from_toml(recipe.to_toml()) == recipe
-    assert threshold_warnings(recipe.thresholds) == ()
+    assert recipe.warnings == ()
     assert all(find_recipe(other).name == other for other in recipe.companions)
 
 

@@ -48,12 +48,18 @@ def test_without_an_epsilon_there_is_no_promise() -> None:
 
 def test_whose_records_are_promised_what() -> None:
     alone, several, bounded = (
-        " ".join(promise_sentences(PrivacyPromise(1.0, 2.0, person_records=most, bounded=left_out)))
-        for most, left_out in ((1, False), (5, False), (5, True))
+        " ".join(promise_sentences(PrivacyPromise(1.0, 2.0, unit_records=most, unit_noun=noun)))
+        for most, noun in ((1, ""), (5, ""), (5, "households"))
     )
     assert "had any one record not been" in alone
     assert "a person who has several records, each of which costs as much" in alone
     assert "had any one person's records not been" in several
     assert "a person who has more than 5 records, which nothing has looked at" in several
-    assert "had any one person's records not been" in bounded
+    assert "had all records of any one of the households not been" in bounded
+    assert "Of each of the households at most 5 records were counted" in bounded
+    assert "and none that does not say whose it is" in bounded
+    assert "Had all of them been others, epsilon is 2." in bounded
     assert "a person who has" not in bounded
+    one = " ".join(promise_sentences(PrivacyPromise(1.0, 2.0, unit_records=1, unit_noun="households")))
+    assert "at most 1 record was counted" in one
+    assert "a person who has" not in one
