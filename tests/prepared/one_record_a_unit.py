@@ -42,6 +42,9 @@ def release_with_numbers(
     source = SourceFile(found.name, _add_numbers(found.content, records))
     declared = {key: one for key, one in table.get("variables", {}).items() if one.get("role") != "unit"}
     table["variables"] = {**declared, **({NUMBER: {"kind": "count", "role": role}} if role else {})}
+    if role == "unit" and "epsilon" in table["release"]:
+        # a promise holds for all data: that units have one record is stated, and not seen
+        table["data"] = {**table["data"], "largest_unit": 1}
     # random numbers are bound to the data, which have a column more where it is named, but for those of a public key
     key = PUBLIC if "" in roles_of(name) else KEY
     prepared = prepare_on_source(Recipe.from_table(table), source, key=key)
@@ -55,8 +58,9 @@ def release_with_numbers(
 
 def roles_of(name: str) -> tuple[str, str]:
     """Return the roles of the numbers in the two releases of a recipe."""
-    # an anonymised table has no identifier: the numbers are not named, or those of units
-    return ("", "unit") if "anonymisation" in find_recipe(name).table else ("identifier", "unit")
+    # an anonymised table has no identifier, nor have records of another number: the numbers are not named, or those of units
+    table = find_recipe(name).table
+    return ("", "unit") if "anonymisation" in table or "records" in table["release"] else ("identifier", "unit")
 
 
 def _add_numbers(content: bytes, records: int) -> bytes:
@@ -74,6 +78,8 @@ def _add_numbers(content: bytes, records: int) -> bytes:
 MOST_LINES = 20
 """Lines of a file that are shown where they differ."""
 MASKS = (
+    # what a promise needs beside the role
+    (rb"largest_unit = 1\n", b""),
     # hashes and identities, of which the recipe is a part, and the sizes of files in which it or the clock stands
     (rb"\b([0-9a-f]{128}|[0-9a-f]{64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})\b", b"<hash>"),
     (rb'(?<="bytes": )\d+|(?<=Payload-Oxum: )[\d.]+', b"<size>"),
@@ -85,7 +91,10 @@ MASKS = (
         NUMBER.encode() + rb'\]\nkind = (&quot;|")count(&quot;|")\nrole = (&quot;|")(identifier|unit)(&quot;|")',
         b"<role>",
     ),
-    (NUMBER.encode() + rb"(</th>(<td></td>)?<td>count</td><td>| \|(  \|)? count \| )(identifier|unit number)", b"<role>"),
+    (
+        NUMBER.encode() + rb"(</th>(<td></td>)?<td>count</td><td>| \|(  \|)? count \| )(identifier|unit number)",
+        b"<role>",
+    ),
 )
 """What is not compared, in any file of a release: what is made from the text of the recipe or from the clock, and the role."""
 
@@ -99,14 +108,14 @@ def mask_what_differs(content: bytes) -> bytes:
 
 MENTIONS = (
     (rb"\n?\[variables\." + NUMBER.encode() + rb"\]\n(kind|role) = [^\n]*\n(kind|role) = [^\n]*\n", b""),
-    (rb'<tr><th scope="row">' + NUMBER.encode() + rb".*?</tr>", b""),
+    (rb"<tr>(?:(?!</tr>).)*" + NUMBER.encode() + rb"(?:(?!</tr>).)*</tr>", b""),
     (rb"\| " + NUMBER.encode() + rb" [^\n]*\n", b""),
     (rb'\[\s*"' + NUMBER.encode() + rb'"\s*\]', b"[]"),
     (rb',\s*"' + NUMBER.encode() + rb'": 0', b""),
     (rb"<dt>Left out</dt><dd>" + NUMBER.encode() + rb"</dd>", b""),
     (rb" Left out: " + NUMBER.encode() + rb"\.", b""),
 )
-"""Where a file of a release mentions the column, which only one of the two recipes of an anonymised table names."""
+"""Where a file of a release mentions the column, which the first of two recipes does not name where it cannot."""
 
 
 def files_of(folder: Path) -> list[str]:

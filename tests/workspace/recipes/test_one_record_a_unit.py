@@ -15,15 +15,17 @@ from one_record_a_unit import differences, files_of, mask_what_differs, release_
 from sfumato.workspace.recipes import find_recipe, shipped_recipes
 
 FEW = ["release.m=1", "data.sample=300"]
-QUICK = ("anes96", "ce", "randhie")
+QUICK = ("adult", "anes96", "ce")
 """Recipes of seconds; the others are studies."""
+WHOLE = ("adult-calibration", "randhie")
+"""Recipes that need all records: one asks for samples of 40,000, a regression of the other does not converge on few."""
 
 
 def compared(name: str, folder: Path, public_data: Callable[[str], Path]) -> tuple[Path, Path]:
     """Return the releases of a recipe on few records, with numbers as an identifier and as units."""
     file = str(find_recipe(name).table["data"]["file"])
     path = "" if file.startswith("statsmodels:") else str(public_data(file))
-    settings = FEW[:1] if name == "adult-calibration" else FEW  # its study asks for samples of 40,000
+    settings = FEW[:1] if name in WHOLE else FEW
     one, other = (release_with_numbers(name, role, folder, path, settings) for role in roles_of(name))
     return one, other
 
