@@ -15,7 +15,7 @@ from ..data.microdata import SECONDS_OF_DAY, Microdata, units_of
 from ..data.schema import Kind, Schema
 from ..data.units import Units
 from .evaluation import PossibleValues, evaluate_rule
-from .unit_terms import FOLLOWING, PLACE, SIZE, UnitTerm
+from .unit_terms import FOLLOWING, PLACE, SIZE, UnitTerm, drop_out_variable
 
 UNITS_OF_PLACE = 10
 """The fewest units that have a record at the last place that is a level of its own."""
@@ -32,7 +32,7 @@ class PlaceLevels:
         """Create the levels of these units: the last place is ``largest``, or one that enough units have."""
         sizes = np.sort(units.sizes)[::-1]
         if largest is not None:
-            return cls(largest)
+            return cls(min(largest, int(sizes[0])))
         return cls(max(1, int(sizes[min(UNITS_OF_PLACE, len(sizes)) - 1])))
 
     def column(self, places: Integers) -> pd.Series:
@@ -45,7 +45,7 @@ class PlaceLevels:
 class EarlierRecords:
     """Values of terms, at one place of all units after another.
 
-    Units with more records come first, so that those with a record at a place are the first ones of all.
+    Units with a record at a place are the first ones of those at the place before; ``keep`` leaves others out.
     """
 
     terms: Sequence[UnitTerm]
@@ -100,6 +100,13 @@ class EarlierRecords:
             most = max(term.lag for term in self.terms if term.column == name and term.function == "previous")
             self._held[name] = [*self._held.get(name, []), numbers[name]][-most:]
         self.place += 1
+
+    def keep(self, stays: Booleans) -> None:
+        """Leave out the units (units,) without a further record."""
+        self._held = {name: [one[: len(stays)][stays] for one in own] for name, own in self._held.items()}
+        for sums in (self._running, self._seen):
+            for name, own in sums.items():
+                sums[name] = own[: len(stays)][stays]
 
     def _add_to(self, name: str, values: Floats, sums: dict[str, Floats] | None = None) -> None:
         """Add values (units,) to the sums of the first units."""
@@ -237,6 +244,66 @@ def _values_of_terms(data: Microdata, terms: Sequence[UnitTerm]) -> tuple[dict[s
     return values, absent
 
 
+@dataclass(frozen=True, eq=False)
+class DropOut:
+    """Drop-out of units: a unit's last record, unless nobody has a later one.
+
+    Nobody has a record after the largest size of a unit, or after the last value of the variable that orders records.
+
+    largest_size: of a unit
+    last: last value of the variable that orders records; infinite where none does
+    places: places of the records after which a unit dropped out, ascending, (k,)
+    """
+
+    largest_size: int
+    last: float
+    places: Integers
+
+    @classmethod
+    def of_data(cls, data: Microdata) -> DropOut:
+        """Create from confidential records."""
+        # Records of weight 0 leave no trace.
+        units, counted = units_of(data), data.effective_weights > 0
+        ranks = _order_numbers(data, data)
+        largest = int(units.places[counted].max())
+        last = float(np.nanmax(ranks[counted], initial=-np.inf)) if len(ranks) else np.inf
+        own = cls(largest, last, np.empty(0, dtype=np.int64))
+        return replace(own, places=np.unique(units.places[own.mark_records(data) & counted]))
+
+    def mark_records(self, data: Microdata) -> Booleans:
+        """Mark the confidential records after which a unit dropped out, (n,)."""
+        units = units_of(data)
+        sizes = units.sizes[units.unit_of]
+        return np.asarray((units.places == sizes) & ~self.mark_ends(units.places, _order_numbers(data, data)))
+
+    def mark_ends(self, places: Integers, ranks: Floats) -> Booleans:
+        """Mark the records (n,) that nobody's record follows; ``ranks`` (n,) order them, or are empty."""
+        return np.asarray((places >= self.largest_size) | ((ranks >= self.last) if len(ranks) else False))
+
+    def ends_after(self, place: int, drawn: Microdata, confidential: Microdata, name: str) -> tuple[Booleans, Booleans]:
+        """Return which drawn records (n,) at a place are their unit's last, and which of them drop out."""
+        dropped = drawn.numbers(name) == 1
+        if place not in self.places:
+            dropped[:] = False
+        ends = self.mark_ends(np.full(len(drawn), place), _order_numbers(drawn, confidential))
+        dropped &= ~ends
+        return ends | dropped, dropped
+
+
+def _order_numbers(table: Microdata, confidential: Microdata) -> Floats:
+    """Return the numbers by which records of a unit are ordered, (n,), or none where nothing says the order."""
+    name = confidential.schema.order
+    known = name in confidential.schema and name not in confidential.generalised
+    return table.numbers(name) if known else np.empty(0)
+
+
+def drop_out_column(data: Microdata, name: str) -> pd.Series:
+    """Return the yes/no column of drop-out of confidential records, (n,)."""
+    yes = DropOut.of_data(data).mark_records(data)
+    levels = pd.CategoricalDtype(list(drop_out_variable(name).levels))
+    return pd.Series(pd.Categorical.from_codes(yes.astype(np.int8), dtype=levels), data.frame.index, name=name)
+
+
 def with_unit_terms(data: Microdata, terms: Sequence[UnitTerm], schema: Schema) -> Microdata:
     """Return all records with columns of the terms, ``size`` and ``place``, as a table of ``schema``.
 
@@ -245,7 +312,8 @@ def with_unit_terms(data: Microdata, terms: Sequence[UnitTerm], schema: Schema) 
     units = units_of(data)
     made = TermColumns.of_data(data, terms)
     columns = {term.text: made.confidential_column(term) for term in terms}
-    columns[SIZE] = pd.Series(units.sizes[units.unit_of])
+    if SIZE in schema:
+        columns[SIZE] = pd.Series(units.sizes[units.unit_of])
     columns[PLACE] = PlaceLevels.of_units(units, data.schema.largest_unit).column(units.places)
     frame = data.frame[[name for name in schema.names if name in data.frame]]
     columns = {name: column.set_axis(frame.index) for name, column in columns.items()}

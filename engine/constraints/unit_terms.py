@@ -204,6 +204,11 @@ def _require_of_records(text: str, column: str, schema: Schema, place: str) -> N
         raise BadInput(place, f'{text}: all records of a unit have the same "{column}"; use the variable itself')
 
 
+def drop_out_variable(name: str) -> Variable:
+    """Return the declaration of the yes/no variable of drop-out (``sfumato.engine.constraints.earlier_records``)."""
+    return Variable(name, Kind.BINARY, levels=("no", "yes"), title="last record of a unit that drops out")
+
+
 def implied_variables() -> tuple[Variable, Variable]:
     """Return the declarations of the number of records of a unit, and of a record's place among them."""
     return (

@@ -8,7 +8,7 @@ calls it with its own streams (``tasks``); an audit calls it again with other da
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -28,6 +28,7 @@ from ..recipe.provenance import release_provenance
 from ..recipe.recipe import Recipe
 from ..recipe.steps import RecipeStep
 from .hidden_values import confidential_for_drawing
+from .step_drawing import StepDraw
 from .unit_drawing import draw_units
 
 Report = Callable[[Progress], None]
@@ -106,24 +107,8 @@ def draw_release(
         own, before = data_for_drawing(
             recipe, item, confidential, released, streams.generator("draw", draw, item, "order")
         )
-
-        def values(
-            rng: np.random.Generator,
-            step: RecipeStep = step,
-            fit: Fit = fit,
-            own: Microdata = own,
-            before: Microdata = before,
-        ) -> Mapping[str, NDArray[np.generic]]:
-            """Draw the values of the step's targets."""
-            return step.method.draw_targets(
-                fit, step.spec, step.targets, own, before, draw - 1, rng, recipe.form.records
-            )
-
-        def generator(attempt: int, item: int = item) -> np.random.Generator:
-            again = ("redraw", attempt) if attempt else ()
-            return streams.generator("draw", draw, item, *again)
-
-        columns = made.make_columns(item, step, released, values, generator)
+        one = StepDraw(step, item, fit, draw, own, before, recipe.form.records, streams)
+        columns = made.make_columns(item, step, released, one.draw_values, one.generator)
         if whole:
             columns |= _empty_unit_column(confidential, len(next(iter(columns.values()))))
         released = released.with_columns(columns, "synthetic")

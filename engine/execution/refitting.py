@@ -65,6 +65,8 @@ class RecipeShadows:
         return sum_accounts(kept) if accounts and len(kept) == len(accounts) == len(self.recipe.synthesis) else None
 
     def noise_guarantee(self, removed: bool) -> NoiseGuarantee | None:
+        # Of a unit with more records than are counted, another record takes the place of the one that is removed.
+        removed = removed and self.recipe.schema.unit is None
         return None if self._account is None else self._account.noise_guarantee(removed)
 
     @property

@@ -9,21 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from ..constraints.constraints import columns_of_constraint
-from ..constraints.earlier_records import EarlierRecords, PlaceLevels, TermColumns, numbers_and_conditions
+from ..constraints.earlier_records import (
+    DropOut,
+    EarlierRecords,
+    PlaceLevels,
+    TermColumns,
+    drop_out_column,
+    numbers_and_conditions,
+)
 from ..constraints.evaluation import schema_with_levels, violations
 from ..constraints.redraw_counts import DrawViolations, RedrawCounts, RedrawTally, add_counts
 from ..constraints.rejection_sampling import ConstrainedDataset, plan_constraints
-from ..constraints.unit_terms import PLACE, SIZE, UnitTerm
-from ..data.arrays import Booleans, Integers
+from ..constraints.unit_terms import PLACE, SIZE, UnitTerm, drop_out_variable
+from ..data.arrays import Booleans, Floats, Integers
 from ..data.conditions import RecordConstraint
 from ..data.microdata import Microdata, units_of
-from ..data.schema import Schema
+from ..data.schema import Kind, Schema, Variable
 from ..data.units import Units
 from ..errors import ConstraintsUnmet
 from ..methods.results import Fit
@@ -32,9 +39,10 @@ from ..recipe.recipe import Recipe
 from ..recipe.step_tables import StepTable
 from ..recipe.steps import RecipeStep
 from ..recipe.unit_stages import steps_of_stage, with_made_units
+from ..statistics.unit_effects import UNIT_EFFECT
 from .hidden_values import confidential_for_drawing
+from .step_drawing import Path, StepDraw
 
-Path = tuple[str | int, ...]
 AGAIN = "units again"
 """Begins the path of the random numbers of units that are drawn again."""
 
@@ -78,6 +86,20 @@ class UnitDraw:
         """Return the columns of all terms as the fits have them, without the confidential values."""
         return TermColumns.for_drawing(self.confidential, self.terms)
 
+    @cached_property
+    def drop_out(self) -> DropOut | None:
+        """Return how units drop out; None where their sizes are drawn or kept."""
+        return DropOut.of_data(self.confidential) if self.recipe.form.until else None
+
+    @cached_property
+    def records_with_drop_out(self) -> Microdata:
+        """Return the confidential records with the yes/no variable of drop-out, if there is one."""
+        until, own = self.recipe.form.until, self.confidential
+        if not until or until in own.schema:
+            return own
+        schema = replace(own.schema, variables=(*own.schema.variables, drop_out_variable(until)))
+        return replace(own, schema=schema, frame=own.frame.assign(**{until: drop_out_column(own, until)}), kinds=None)
+
     def own_table(self, item: int, later: Sequence[str]) -> Microdata:
         """Return the confidential table that step ``item`` may use when it draws, the same one at every place."""
         if item not in self._own:
@@ -90,6 +112,7 @@ class UnitDraw:
         """Draw the first stage: the unit variables and ``size`` of some units (u,), (u, k)."""
         steps = steps_of_stage(self.recipe.synthesis, by_unit=True)
         own = _unit_frame(self.confidential, self.units)
+        own = own if self.drop_out is None else own.drop(columns=SIZE)
         start = own.iloc[which].reset_index(drop=True)
         if not steps:
             return start
@@ -106,18 +129,24 @@ class UnitDraw:
         Return the records place by place, (n, k), and the unit of each.
         """
         steps = steps_of_stage(self.recipe.synthesis, by_unit=False)
-        names = list(self.recipe.schema.non_identifiers)
-        base = self.recipe.schema.select_variables(names)
+        confidential = self.records_with_drop_out
+        names = list(confidential.schema.non_identifiers)
+        base = confidential.schema.select_variables(names)
         schema = _with_constraints(base, self.recipe.schema, besides=self.recipe.schema.unit_level)
-        stage = _Stage(self, schema, steps, self.confidential)
-        sizes = unit_rows[SIZE].to_numpy()
-        by_size = np.argsort(-sizes, kind="stable")
-        sorted_rows = unit_rows.iloc[by_size].reset_index(drop=True)
+        stage = _Stage(self, schema, steps, confidential)
+        effects = {
+            item: self.streams.generator("draw", self.draw, item, *path, "unit effect").standard_normal(len(which))
+            for item, step in steps
+            if step.has_unit_effect
+        }
         records = EarlierRecords(self.terms)
         frames, units = [], []
-        for place in range(1, int(sizes.max()) + 1):
-            alive = by_size[: int((sizes >= place).sum())]
-            start = sorted_rows.iloc[: len(alive)]
+        # Without sizes nothing is known of a unit's end before its last record.
+        sizes = np.zeros(len(which), dtype=np.int64) if self.drop_out else unit_rows[SIZE].to_numpy()
+        alive, place = np.argsort(-sizes, kind="stable"), 0
+        while len(alive):
+            place += 1
+            start = unit_rows.iloc[alive].reset_index(drop=True)
             if self.keeps_units:
                 rows = self.units.order[self.units.starts[which[alive]] + place - 1]
                 own = [name for name in names if name not in start]
@@ -127,12 +156,28 @@ class UnitDraw:
             terms = {term.text: self._term_column(term, records, sizes[alive]) for term in records.terms}
             terms[PLACE] = self.places.column(np.full(len(alive), place))
             where: Path = ("place", place) if place > 1 else ()
-            drawn = stage.draw_rows(start, (*path, *where), len(alive), terms)
+            shared = {item: own[alive] for item, own in effects.items()}
+            drawn = stage.draw_rows(start, (*path, *where), len(alive), terms, shared)
+            stays = sizes[alive] > place
+            if self.drop_out is not None:
+                drawn, stays = self._end_units(drawn, place, base)
             frames.append(drawn)
             units.append(alive)
             table = Microdata(base, drawn, "synthetic")
             records.add(*numbers_and_conditions(table, records, base))
+            records.keep(stays)
+            alive = alive[stays]
         return pd.concat(frames, ignore_index=True), which[np.concatenate(units)]
+
+    def _end_units(self, drawn: pd.DataFrame, place: int, schema: Schema) -> tuple[pd.DataFrame, Booleans]:
+        """Return the drawn records (n,) at a place with their drop-out, and which units have a further record, (n,)."""
+        assert self.drop_out is not None
+        until, table = self.recipe.form.until, Microdata(schema, drawn, "synthetic")
+        ends, dropped = self.drop_out.ends_after(place, table, self.confidential, until)
+        codes = pd.Categorical.from_codes(
+            dropped.astype(np.int8), dtype=cast("pd.CategoricalDtype", drawn[until].dtype)
+        )
+        return drawn.assign(**{until: codes}), ~ends
 
     def _term_column(self, term: UnitTerm, records: EarlierRecords, sizes: Integers) -> pd.Series:
         found = records.value(term, sizes)
@@ -183,13 +228,19 @@ class _Stage:
     confidential: Microdata
 
     def draw_rows(
-        self, start: pd.DataFrame, path: Path, rows: int, terms: Mapping[str, pd.Series] | None = None
+        self,
+        start: pd.DataFrame,
+        path: Path,
+        rows: int,
+        terms: Mapping[str, pd.Series] | None = None,
+        effects: Mapping[int, Floats] | None = None,
     ) -> pd.DataFrame:
         """Draw the targets of all steps for ``rows`` rows of which ``start`` is known, (rows, k).
 
-        ``terms`` are columns that steps may name besides; the result lacks them.
+        ``terms`` are columns that steps may name besides, and ``effects`` are those of units by step; the result lacks
+        them.
         """
-        of, terms, is_again = self.of, terms or {}, path[:1] == (AGAIN,)
+        of, terms, effects, is_again = self.of, terms or {}, effects or {}, path[:1] == (AGAIN,)
         plan = plan_constraints([step.targets for _, step in self.steps], self.schema)
         form = of.recipe.form
         # Units with a record that still breaks a rule are drawn again as a whole.
@@ -202,31 +253,23 @@ class _Stage:
             before = Microdata(
                 _table(step).schema, frame.assign(**named), "synthetic", linked=of.recipe.linked
             ).without_variables((*step.targets, *later), step.place)
-
-            def values(
-                rng: np.random.Generator,
-                item: int = item,
-                step: RecipeStep = step,
-                own: Microdata = own,
-                before: Microdata = before,
-            ) -> Mapping[str, NDArray[np.generic]]:
-                """Draw the values of the step's targets."""
-                return step.method.draw_targets(
-                    of.fits[item], step.spec, step.targets, own, before, of.draw - 1, rng, rows
-                )
-
-            def generator(attempt: int, item: int = item) -> np.random.Generator:
-                again = ("redraw", attempt) if attempt else ()
-                return of.streams.generator("draw", of.draw, item, *path, *again)
-
+            if item in effects:
+                before = _with_unit_effect(before, effects[item])
+            one = StepDraw(step, item, of.fits[item], of.draw, own, before, rows, of.streams, path)
             released = Microdata(self.schema, frame, "synthetic", linked=of.recipe.linked)
-            columns = made.make_columns(position, step, released, values, generator)
+            columns = made.make_columns(position, step, released, one.draw_values, one.generator)
             if SIZE in columns:
                 columns[SIZE] = of.seen_sizes(columns[SIZE])
             frame = frame.assign(**columns)
         if not is_again:
             of.counts.append(made.tally.all_counts)
         return frame
+
+
+def _with_unit_effect(table: Microdata, effect: Floats) -> Microdata:
+    """Return a table with a column of the effect of each record's unit, (n,)."""
+    schema = replace(table.schema, variables=(*table.schema.variables, Variable(UNIT_EFFECT, Kind.CONTINUOUS)))
+    return replace(table, schema=schema, frame=table.frame.assign(**{UNIT_EFFECT: effect}))
 
 
 def draw_units(

@@ -197,6 +197,7 @@ class ReleaseForm(Section):
     redraws, unmet: of constraints (``sfumato.engine.constraints.rejection_sampling``)
     units: whether units of several records are drawn, or kept with records drawn one after another; empty where
         every record is drawn by itself
+    until: yes/no variable of the record that is a drawn unit's last; empty where its size says that
     """
 
     order: Annotated[
@@ -253,6 +254,12 @@ class ReleaseForm(Section):
         UnitsOfRelease,
         Param(
             "how units of several records are made: drawn with new sizes, or kept while their records are drawn one after another; left out, every record by itself"
+        ),
+    ] = ""
+    until: Annotated[
+        str,
+        Param(
+            "with drawn units, a yes/no variable that a step draws: no record of a unit follows one where it is yes; left out, size says how many records a unit has"
         ),
     ] = ""
     recode: Annotated[

@@ -10,10 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..constraints.earlier_records import DropOut
 from ..constraints.evaluation import check_constraint_levels
 from ..constraints.unit_terms import SIZE
 from ..data.arrays import Floats
-from ..data.microdata import Microdata
+from ..data.microdata import Microdata, units_of
 from ..data.recoding import check_rule_levels
 from ..data.terms import check_domain, parse_term
 from ..design.design_matrix import Design
@@ -25,6 +26,7 @@ from ..wording import agreeing_word, count_noun
 from .budget import NO_PACKAGES, TrustedPackages, check_budget
 from .recipe import Recipe
 from .steps import RecipeStep
+from .unit_stages import UNTIL
 
 
 def require_complete(data: Microdata, target: str, terms: Sequence[str], place: str) -> None:
@@ -91,6 +93,8 @@ def check_steps(recipe: Recipe, data: Microdata, trusted_packages: TrustedPackag
             if table is own or name != SIZE:  # all units may have as many records
                 require_varying(table, name, f"{step.place}.target")
         _check_predictors(step, table)
+    if recipe.form.until in recipe.schema:
+        _check_drop_out(own, recipe.form.until)
     asked = tuple(
         name for step in recipe.synthesis if step.method.synthesis.release_model.make_model for name in step.targets
     )
@@ -106,6 +110,19 @@ def check_steps(recipe: Recipe, data: Microdata, trusted_packages: TrustedPackag
         )
     check_constraint_levels(data, recipe.schema)
     check_budget(recipe, data.without_controls, trusted_packages)
+
+
+def _check_drop_out(data: Microdata, name: str) -> None:
+    """Raise BadInput where the yes/no variable of drop-out does not mark the last records of units."""
+    units = units_of(data)
+    wrong = (data.numbers(name) == 1) != DropOut.of_data(data).mark_records(data)
+    if broken := len(np.unique(units.unit_of[wrong])):
+        raise BadInput(
+            UNTIL,
+            f'"{name}" must be the second level in the last record of a unit that drops out, and nowhere else; '
+            f"{count_noun(broken, 'unit')} {agreeing_word(broken, 'differs', 'differ')}: correct the file, or name a "
+            "variable that it does not have, which is then made",
+        )
 
 
 def _check_unit_numbers(recipe: Recipe, data: Microdata) -> None:

@@ -144,7 +144,7 @@ class Recipe:
         release = get_table(table, "release")
         datasets = DatasetsTable.read_section(release, "release", others=declared_keys(ReleaseForm))
         check_variable_names(datasets, schema, "release")
-        synthesis = read_synthesis_steps(get_tables(table, "synthesis"), schema, release.get("units"))
+        synthesis = read_synthesis_steps(get_tables(table, "synthesis"), schema, release)
         anonymisation = read_anonymisation_steps(get_tables(table, "anonymisation"), schema)
         form = ReleaseForm.from_table(release, schema, made=bool(synthesis or anonymisation))
         released = _released_variables(datasets, form, synthesis, anonymisation, schema)

@@ -169,7 +169,7 @@ def require_units_to_draw(sections: RecipeSections) -> None:
     if not sections.synthesis:
         raise BadInput(UNITS, "no step draws records; add [[synthesis]] steps, or leave it out")
     if sections.form.units == "drawn":
-        check_drawn_units(sections.synthesis, sections.schema, sections.form.surrogate_keys)
+        check_drawn_units(sections.synthesis, sections.schema, sections.form.surrogate_keys, sections.form.until)
 
 
 def require_units_for_rules(sections: RecipeSections) -> None:

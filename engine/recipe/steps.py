@@ -43,6 +43,11 @@ class RecipeStep:
         return ", ".join(self.targets)
 
     @property
+    def has_unit_effect(self) -> bool:
+        """Return whether records of a unit share an effect that the step draws."""
+        return bool(getattr(self.spec, "unit_effect", False))
+
+    @property
     def is_private(self) -> bool:
         """Return whether its noise has an epsilon."""
         return self.method.synthesis.privacy.account is not None and getattr(self.spec, "epsilon", None) is not None

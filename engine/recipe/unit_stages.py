@@ -5,6 +5,10 @@ The second has the records at place 1 of all units, then those at place 2, and s
 fitted to the records at all places, whose predictors may be variables of the unit and terms of earlier records
 (``sfumato.engine.constraints.unit_terms``). ``units = "drawn"`` makes new units of new sizes, and numbers them; ``"kept"``
 keeps which record is of which unit, and every variable without a step.
+
+``until = "dropped"`` puts a yes/no variable of the record in place of ``size``: a unit's last record is one where it is
+yes, or where nobody has a later one (``sfumato.engine.constraints.earlier_records.DropOut``). A variable of the file may
+be it; without one it is made, and not released.
 """
 
 from __future__ import annotations
@@ -13,28 +17,54 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..constraints.unit_terms import PLACE, SIZE, UnitTerm, find_unit_terms, implied_variables
+from ..constraints.unit_terms import (
+    FOLLOWING,
+    PLACE,
+    SIZE,
+    UnitTerm,
+    drop_out_variable,
+    find_unit_terms,
+    implied_variables,
+)
 from ..data.schema import Kind, Role, Schema, Variable
 from ..errors import BadInput
+from ..statistics.unit_effects import UNIT_EFFECT
 from .step_tables import StepTable
 from .steps import RecipeStep, read_synthesis_step
 
-UNITS = "release.units"
+UNITS, UNTIL = "release.units", "release.until"
 LEAF_OF_SIZE = 20
 """What the tree has in a leaf at least that draws ``size`` where no step does."""
 
 
-def read_synthesis_steps(tables: Sequence[Mapping[str, Any]], schema: Schema, units: object) -> tuple[RecipeStep, ...]:
+def read_synthesis_steps(
+    tables: Sequence[Mapping[str, Any]], schema: Schema, release: Mapping[str, Any]
+) -> tuple[RecipeStep, ...]:
     """Create the entries of [[synthesis]], in stages where ``[release] units`` requests that. Raises BadInput."""
+    units, until = release.get("units"), release.get("until") or ""
+    if until and units != "drawn":
+        raise BadInput(UNTIL, 'only drawn units drop out; set units = "drawn" beside it, or leave it out')
     if units not in ("drawn", "kept"):
         return tuple(_read_step_of_records(table, i, schema) for i, table in enumerate(tables))
     _check_declarations(schema)
+    until = _read_drop_out(until, schema)
     tables = list(tables)
-    if units == "drawn" and tables and not any(SIZE in _targets(table) for table in tables):
+    if units == "drawn" and not until and tables and not any(SIZE in _targets(table) for table in tables):
         tables.append(
             {"target": SIZE, "method": "cart", "predictors": list(schema.unit_level), "minbucket": LEAF_OF_SIZE}
         )
-    return tuple(_read_step_of_stage(table, i, schema, str(units)) for i, table in enumerate(tables))
+    return tuple(_read_step_of_stage(table, i, schema, str(units), until) for i, table in enumerate(tables))
+
+
+def _read_drop_out(name: object, schema: Schema) -> str:
+    """Return the name of the yes/no variable of drop-out, or an empty one. Raises BadInput."""
+    if not isinstance(name, str):
+        raise BadInput(UNTIL, 'must be the name of a variable, such as "dropped"')
+    if name in (SIZE, PLACE):
+        raise BadInput(UNTIL, f'"{name}" is the name of another variable of units; use another, such as "dropped"')
+    if name in schema and (schema[name].kind is not Kind.BINARY or schema[name].level == "unit"):
+        raise BadInput(UNTIL, f'"{name}" must be a binary variable of records, or a name that no column has')
+    return name
 
 
 def _targets(table: Mapping[str, Any]) -> list[object]:
@@ -50,7 +80,14 @@ def _read_step_of_records(table: Mapping[str, Any], index: int, schema: Schema) 
             raise BadInput(
                 place, f'{term.text} is of earlier records of a unit; set units = "drawn" or "kept" under [release]'
             )
-    return read_synthesis_step(table, index, schema)
+    step = read_synthesis_step(table, index, schema)
+    if step.has_unit_effect:
+        raise BadInput(
+            f"{place}.unit_effect",
+            'records of a unit share an effect where units are drawn; set units = "drawn" or "kept" under [release], or '
+            "leave it out",
+        )
+    return step
 
 
 def _check_declarations(schema: Schema) -> None:
@@ -63,13 +100,17 @@ def _check_declarations(schema: Schema) -> None:
             raise BadInput(f"variables.{name}", f'with {UNITS} "{name}" is {what}; rename this column in the file')
 
 
-def _read_step_of_stage(table: Mapping[str, Any], index: int, schema: Schema, units: str) -> RecipeStep:
+def _read_step_of_stage(
+    table: Mapping[str, Any], index: int, schema: Schema, units: str, until: str = ""
+) -> RecipeStep:
     """Read a step with the table of its stage. Raises BadInput."""
     place = f"synthesis[{index}]"
     names = [name for name in _targets(table) if isinstance(name, str)]
     by_unit = {name for name in names if name == SIZE or name in schema.unit_level}
     if SIZE in names and units == "kept":
         raise BadInput(f"{place}.target", f'units = "kept" keeps the sizes of units; leave "{SIZE}" out')
+    if until:
+        _refuse_sizes(table, until, place)
     if by_unit and len(by_unit) < len(set(names)):
         other = next(name for name in names if name not in by_unit)
         raise BadInput(
@@ -77,25 +118,51 @@ def _read_step_of_stage(table: Mapping[str, Any], index: int, schema: Schema, un
             f'"{next(iter(by_unit))}" is of a unit and "{other}" of a record; make them in steps of their own',
         )
     for name in names:
-        if name != SIZE and (schema.require_variable(name, f"{place}.target").role.is_identifier):
+        if name not in (SIZE, until) and (schema.require_variable(name, f"{place}.target").role.is_identifier):
             raise BadInput(f"{place}.target", f'"{name}" is an identifier, which no model makes; leave it out')
     size, number = implied_variables()
     terms: tuple[UnitTerm, ...] = ()
     if by_unit:
         variables = [v for v in schema if v.level == "unit"]
-        own = Schema((*variables, size))
+        own = Schema((*variables, *([] if until else [size])))
         _require_unit_variables(table, own, schema, place)
     else:
         terms = tuple(find_unit_terms({key: item for key, item in table.items() if key != "target"}, schema, place))
         variables = [v for v in schema if not v.role.is_identifier]
+        made = [*([] if not until or until in schema else [drop_out_variable(until)]), *([] if until else [size])]
         own = Schema(
-            (*variables, *(term.declare(schema) for term in terms), size, number),
+            (*variables, *(term.declare(schema) for term in terms), *made, number),
             order=schema.order,
             largest_unit=schema.largest_unit,
         )
     step = read_synthesis_step(table, index, own)
     _check_method(step, place)
-    return replace(step, table=StepTable(own, bool(by_unit), terms))
+    _check_unit_effect(step, own, place, by_unit=bool(by_unit))
+    implied = until if until not in schema and not by_unit else ""
+    return replace(step, table=StepTable(own, bool(by_unit), terms, implied))
+
+
+def _refuse_sizes(table: Mapping[str, Any], until: str, place: str) -> None:
+    """Raise BadInput where a step makes or names the size of units, which is not known before their last record."""
+    for key, item in table.items():
+        for i, text in enumerate(item if isinstance(item, list) else [item]):
+            if isinstance(text, str) and (text == SIZE or FOLLOWING in text) and key != "method":
+                at = f"{place}.{key}[{i}]" if isinstance(item, list) else f"{place}.{key}"
+                raise BadInput(at, f'with until = "{until}" the size of a unit follows from its records; leave it out')
+
+
+def _check_unit_effect(step: RecipeStep, own: Schema, place: str, *, by_unit: bool) -> None:
+    """Raise BadInput where records of a unit cannot share an effect."""
+    if not step.has_unit_effect:
+        return
+    at = f"{place}.unit_effect"
+    if by_unit:
+        raise BadInput(at, "this step makes one value a unit, so that its records share it already; leave it out")
+    for name in step.targets:
+        if own[name].kind.has_levels:
+            raise BadInput(at, f'"{name}" has levels, and only numbers share an effect; leave it out')
+    if UNIT_EFFECT in own:
+        raise BadInput(f"variables.{UNIT_EFFECT}", "unit_effect has a column of this name; rename this one in the file")
 
 
 def _require_unit_variables(table: Mapping[str, Any], own: Schema, schema: Schema, place: str) -> None:
@@ -139,7 +206,7 @@ def steps_of_stage(steps: Sequence[RecipeStep], *, by_unit: bool) -> list[tuple[
     return [(i, step) for i, step in enumerate(steps) if step.table is not None and step.table.by_unit == by_unit]
 
 
-def check_drawn_units(steps: Sequence[RecipeStep], schema: Schema, surrogate_keys: Sequence[str]) -> None:
+def check_drawn_units(steps: Sequence[RecipeStep], schema: Schema, surrogate_keys: Sequence[str], until: str) -> None:
     """Raise BadInput where new units would keep something of confidential ones."""
     for name in schema.names_by_role(Role.IDENTIFIER):
         raise BadInput(f"variables.{name}.role", "drawn units have no identifier; leave the column out")
@@ -149,5 +216,7 @@ def check_drawn_units(steps: Sequence[RecipeStep], schema: Schema, surrogate_key
             raise BadInput(
                 UNITS, f'"drawn" makes new units, and no step makes "{name}"; add a step, or set units = "kept"'
             )
+    if until and until not in made:
+        raise BadInput(UNTIL, f'no step draws "{until}"; add one with target = "{until}"')
     if surrogate_keys:
         raise BadInput("release.surrogate_keys", "drawn units have new numbers, which join nothing; leave it out")

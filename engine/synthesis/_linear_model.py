@@ -12,9 +12,11 @@ from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Variable
 from ..design.design_matrix import Design
+from ..design.design_triangle import triangle_of_blocks
 from ..design.regression_rows import RegressionRows, stack_blocks, stack_weights
 from ..methods.spec import Param, Spec
 from ..posterior.bayesian_linear_regression import LinearPosterior, Standardisation, require_more_records
+from ..statistics.unit_effects import shared_variance
 
 # Beyond 2^53 whole numbers are no longer exact as floats; 1e300 is near the largest float.
 LARGEST = {Kind.COUNT: 2.0**53, Kind.CONTINUOUS: 1e300}
@@ -32,6 +34,9 @@ class LinearRegressionSpec(Spec):
         Literal["published", "scaled"],
         Param("priors in the variables' units (Guo & Hu), or on standardised variables, which suits any unit"),
     ] = "published"
+    unit_effect: Annotated[
+        bool, Param("with [release] units: records of a unit share a part of the residual, an effect of their own")
+    ] = False
 
 
 def make_regression_rows(
@@ -61,6 +66,42 @@ def regression_posterior(
         x, y = held
         return LinearPosterior.from_records_scaled(y, x, *settings, by, weights=weights)
     return LinearPosterior.from_triangle_scaled(triangle, n, *settings, by)
+
+
+def posterior_of_units(
+    rows: RegressionRows, spec: LinearRegressionSpec, triangle: Floats
+) -> tuple[LinearPosterior, float]:
+    """Return the posterior with residuals that records of a unit share, and their share of the variance.
+
+    The variance is sigma^2, of which the share is the intraclass correlation of the residuals of least squares. Given
+    it, rows less a part of their unit's mean have independent residuals (Fuller & Battese 1973).
+    """
+    k, n = len(rows.design.names), float(rows.data.effective_weights.sum())
+    require_more_records(n, len(rows), k, weighted=rows.data.weights is not None)
+    coefficients = np.linalg.solve(triangle[:k, :k], triangle[:k, k])
+    residuals = np.empty(len(rows))
+    for some, x, y in rows.blocks():
+        residuals[some] = y - x @ coefficients
+    share, units = shared_variance(residuals, rows.data), rows.data.units
+    if units is None or not share:
+        return regression_posterior([rows], spec, triangle), 0.0
+    weights = rows.data.effective_weights
+    size = np.bincount(units.unit_of, weights)
+    means = np.zeros((len(units), k + 1))
+    for some, x, y in rows.blocks():
+        for j, column in enumerate(np.column_stack([x, y]).T):
+            means[:, j] += np.bincount(units.unit_of[some], column * weights[some], len(units))
+    part = 1.0 - np.sqrt((1.0 - share) / (1.0 - share + size * share))
+    means *= (part / size)[:, None]
+    root = np.sqrt(weights / (1.0 - share))
+    whitened = triangle_of_blocks(
+        (np.column_stack([x, y]) - means[units.unit_of[some]]) * root[some, None] for some, x, y in rows.blocks()
+    )
+    settings = spec.prior_sd, spec.sigma_scale
+    if spec.prior == "published":
+        return LinearPosterior.from_triangle(whitened, n, *settings), share
+    by = Standardisation.from_triangle(triangle, n)
+    return LinearPosterior.from_triangle_scaled(whitened, n, *settings, by), share
 
 
 def value_limits(variable: Variable) -> tuple[float, float]:

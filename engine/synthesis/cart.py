@@ -9,6 +9,15 @@ the leaf's confidential records at random. Donated values occur: an intruder see
 bootstrap sample of the records, so that the datasets vary as much as the tree is uncertain. Where records have weights,
 all counts are sums of weights. A record of weight 0 donates nothing and moves no split; any other may still donate its
 value, if more rarely.
+
+``unit_effect`` makes members of a unit alike beyond what predictors tell: their numbers lie at like places among the
+donors of their leaves. The place is that of sqrt(share) u + sqrt(1 - share) e among standard normal numbers, with one u a
+unit and one e a record. The share is the intraclass correlation of the normal scores of the confidential values within
+their leaves, so that each leaf keeps its distribution.
+
+``strata`` names a variable with levels, each of which has a tree of its own. A split looks at means alone, so that one
+tree may leave groups together that have one mean and differ in what goes with it: spouses, who are about as old as the
+head, and lodgers, who are of any age.
 """
 
 from __future__ import annotations
@@ -21,6 +30,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from ..data.arrays import Floats, Integers
 from ..data.microdata import SECONDS_OF_DAY, Microdata
@@ -33,12 +43,14 @@ from ..methods.run import Run
 from ..methods.spec import Param, SearchValues, Spec
 from ..methods.table_profile import VariableProfile
 from ..statistics.smoothing import common_step, reflect_at_bounds, smooth_donor_values
+from ..statistics.unit_effects import effect_of_unit, normal_scores, shared_variance
 from ..trees.trees import (
     TreeArrays,
     concatenate_trees,
     fit_classification_tree,
     fit_classification_trees,
     fit_regression_tree,
+    join_trees,
     order_levels,
 )
 from ..wording import count_noun
@@ -78,7 +90,12 @@ def draw(
     tree = index if spec.proper else 0
     orders = {name: fit.arrays[_order_key(name)][tree] for name in _unordered_predictors(released, spec)}
     x = _tree_features(released, confidential, spec, orders)
-    values = trees.draw_donors(tree, x, rng)
+    if spec.unit_effect:
+        effect, own = effect_of_unit(released, float(fit.arrays["unit_share"][tree]))
+        place = ndtr(effect + own * rng.standard_normal(len(x)))
+        values = trees.draw_donors_at(trees.find_leaves(tree, x), place, rng)
+    else:
+        values = trees.draw_donors(tree, x, rng)
     if confidential.schema[target].kind is Kind.DATE and "sets" not in fit.arrays:
         return values / SECONDS_OF_DAY
     if not confidential.schema[target].kind.has_levels:
@@ -150,7 +167,7 @@ def fit_tables_together(
 ) -> list[Fit]:
     """Fit ``cart`` to each of several tables."""
     every = list(zip(tables, runs, strict=True))
-    if spec.proper or not tables[0].schema[target].kind.has_levels:
+    if spec.proper or spec.strata or not tables[0].schema[target].kind.has_levels:
         return [cart(data, target, spec, run, draws) for data, run in every]
     seen = [_training_table(data, target, spec) for data in tables]
     if len({one.levels for one in seen}) > 1:
@@ -172,10 +189,19 @@ def _fit_from_trees(
     """Return the fit of grown trees with the orders of their levels."""
     trees = concatenate_trees([tree for tree, _ in grown])
     # Only with a secret: a public key hides no donor's record, and its fits keep the records' order.
-    trees = trees.with_sorted_donors() if run.secret else trees
+    trees = trees.with_sorted_donors() if run.secret or spec.unit_effect else trees
+    shares = [_unit_share(data, target, spec, *one) for one in grown] if spec.unit_effect else []
     orders = {_order_key(name): np.stack([own[name] for _, own in grown]) for name in _unordered_predictors(data, spec)}
     parts = {name: part for name, part in vars(trees).items() if part is not None}
-    return Fit({**parts, **orders}, _tree_diagnostics(trees, target), NoTrace(GROWN))
+    alike = {"unit_share": np.array(shares)} if shares else {}
+    said = [Diagnostic("unit_share", target, float(np.mean(shares)))] if shares else []
+    return Fit({**parts, **orders, **alike}, (*_tree_diagnostics(trees, target), *said), NoTrace(GROWN))
+
+
+def _unit_share(data: Microdata, target: str, spec: CartSpec, tree: TreeArrays, orders: Mapping[str, Floats]) -> float:
+    """Return the share of the variance within leaves that records of a unit have in common."""
+    leaves = tree.find_leaves(0, _tree_features(data, data, spec, orders))
+    return shared_variance(normal_scores(data.numbers(target), leaves), data)
 
 
 class _TrainingTable(NamedTuple):
@@ -204,12 +230,40 @@ def _grow_one_tree(
     )
     # scikit-learn's seed has 32 bits, which decide between equal splits alone.
     seed = int(rng.integers(2**32))
-    if not data.schema[target].kind.has_levels:
-        return fit_regression_tree(x, y, minbucket=spec.minbucket, cp=spec.cp, seed=seed, weights=weights), orders
-    tree = fit_classification_tree(
-        x, y, levels=levels, minbucket=spec.minbucket, cp=spec.cp, weights=weights, prune=spec.prune
-    )
-    return tree, orders
+
+    def grow(x: Floats, y: Floats, weights: Floats | None) -> TreeArrays:
+        if not data.schema[target].kind.has_levels:
+            return fit_regression_tree(x, y, minbucket=spec.minbucket, cp=spec.cp, seed=seed, weights=weights)
+        return fit_classification_tree(
+            x, y, levels=levels, minbucket=spec.minbucket, cp=spec.cp, weights=weights, prune=spec.prune
+        )
+
+    if not spec.strata:
+        return grow(x, y, weights), orders
+    level = x[:, -1].astype(np.int64)
+    groups = _groups_of_levels(level, _count_levels(data, spec.strata) + 1, spec.minbucket, weights)
+    trees = []
+    for own in groups:
+        rows = own[level]
+        trees.append(grow(x[rows, :-1], y[rows], None if weights is None else weights[rows]))
+    return join_trees(trees, groups, x.shape[1] - 1), orders
+
+
+def _groups_of_levels(level: Integers, levels: int, fewest: int, weights: Floats | None) -> NDArray[np.bool_]:
+    """Return which levels each tree of the strata is for, (S, levels); all with fewer than ``fewest`` records share one."""
+    count = np.bincount(level, weights, levels)
+    by_count = np.argsort(-count, kind="stable")
+    large = int((count >= fewest).sum())
+    # Those of the small levels together may still be too few for a leaf.
+    if 0 < count[by_count[large:]].sum() < fewest:
+        large -= 1
+    alone = max(large, 0)
+    group = np.empty(levels, dtype=np.int64)
+    group[by_count] = np.minimum(np.arange(levels), alone)
+    if count[by_count[alone:]].sum() == 0:
+        # A level without records is drawn as the most frequent one.
+        group[group == alone] = 0
+    return np.asarray(group == np.arange(int(group.max()) + 1)[:, None])
 
 
 def _training_table(data: Microdata, target: str, spec: CartSpec, some: Integers | None = None) -> _TrainingTable:
@@ -261,7 +315,8 @@ def _count_levels(data: Microdata, name: str) -> int:
 def _tree_features(data: Microdata, confidential: Microdata, spec: CartSpec, orders: Mapping[str, Floats]) -> Floats:
     """Return the features of the tree, (n, P).
 
-    They are numbers, days, codes of ordinal levels, and the positions of other levels in their order.
+    They are numbers, days, codes of ordinal levels, and the positions of other levels in their order; last the code of
+    the stratum.
     """
     columns = [
         orders[name][_codes_with_missing(data, name)]
@@ -269,6 +324,8 @@ def _tree_features(data: Microdata, confidential: Microdata, spec: CartSpec, ord
         else _numbers_with_missing_lowest(data, confidential, name)
         for name in spec.predictors
     ]
+    if spec.strata:
+        columns.append(_codes_with_missing(data, spec.strata).astype(np.float64))
     return np.column_stack([np.empty((len(data), 0)), *columns])
 
 
@@ -341,6 +398,18 @@ class CartSpec(Spec):
         ),
     ] = False
     proper: Annotated[bool, Param("fit the tree of each dataset to a bootstrap sample of the records")] = False
+    strata: Annotated[
+        str | None,
+        Param(
+            "variable whose levels have a tree each; those with fewer than minbucket records share one",
+            names="variables",
+            kinds=(Kind.CATEGORICAL, Kind.ORDINAL, Kind.BINARY),
+        ),
+    ] = None
+    unit_effect: Annotated[
+        bool,
+        Param("of numbers, with [release] units: records of a unit share what predictors do not tell of their values"),
+    ] = False
 
 
 def _draft_offer(case: Case) -> Offer | None:

@@ -5,6 +5,9 @@ exact and independent (``sfumato.engine.posterior.bayesian_linear_regression``).
 draft takes a regression for a continuous variable, and the release as an intruder weighs it. Its likelihoods are closed
 but for sigma (``sfumato.engine.posterior.linear_deletion``); where bounds cut the drawn values, or whole numbers are
 coarse beside sigma, the posterior given a release is drawn from, and its draws are weighed.
+
+``unit_effect`` splits sigma^2 into what records of a unit share and what they have of their own. The share is the
+intraclass correlation of the residuals; the coefficients and sigma are drawn given it.
 """
 
 from __future__ import annotations
@@ -39,10 +42,12 @@ from ..posterior.linear_deletion import DeletionPosterior
 from ..posterior.reweighting import LeaveOneOutWeights, records_at_once
 from ..recipe.checks import require_complete, require_full_rank
 from ..recipe.weights import WEIGHTS_KNOWN
+from ..statistics.unit_effects import effect_of_unit
 from ..wording import count_noun
 from ._linear_model import (
     LinearRegressionSpec,
     make_regression_rows,
+    posterior_of_units,
     regression_posterior,
     response_limits,
     transform_response,
@@ -325,8 +330,10 @@ def check_data(data: Microdata, target: str, spec: LinearRegressionSpec, place: 
     _check_and_fit(data, target, spec, place)
 
 
-def _check_and_fit(data: Microdata, target: str, spec: LinearRegressionSpec, place: str) -> LinearPosterior:
-    """Check the data as ``check_data`` does, and return the posterior."""
+def _check_and_fit(
+    data: Microdata, target: str, spec: LinearRegressionSpec, place: str
+) -> tuple[LinearPosterior, float]:
+    """Check the data as ``check_data`` does, and return the posterior and the share of the variance of units."""
     require_complete(data, target, spec.predictors, place)
     if spec.transform == "log" and (outside := int(np.sum(data.numbers(target) <= 0))):
         raise BadInput(
@@ -340,7 +347,9 @@ def _check_and_fit(data: Microdata, target: str, spec: LinearRegressionSpec, pla
     known = triangle[:-1, :-1] if own.data.weights is None and len(triangle) == triangle.shape[1] else None
     require_full_rank(own.data, spec.predictors, f"{place}.predictors", known)
     try:
-        return regression_posterior([own], spec, triangle)
+        if spec.unit_effect:
+            return posterior_of_units(own, spec, triangle)
+        return regression_posterior([own], spec, triangle), 0.0
     except ValueError as error:
         raise BadInput(f"{place}.predictors", str(error)) from None
 
@@ -360,6 +369,9 @@ def draw(
     mean = Design.from_texts(spec.predictors, confidential).predict(released, fit.arrays["coefficients"][index])
     low, high = value_limits(variable)
     lower, upper = response_limits(variable, spec)
+    if spec.unit_effect:
+        effect, own = effect_of_unit(released, float(fit.arrays["unit_share"][0]))
+        mean, sigma = mean + sigma * effect, sigma * own
     values = draw_truncated_normal(mean, sigma, lower, upper, rng)
     if spec.transform == "log":
         np.exp(values, out=values)
@@ -459,9 +471,12 @@ def linear_regression(data: Microdata, target: str, spec: LinearRegressionSpec, 
     Raises:
         BadInput: what ``check_data`` refuses.
     """
-    posterior = _check_and_fit(data, target, spec, target)
+    posterior, share = _check_and_fit(data, target, spec, target)
     coefficients, sigma = posterior.draw_parameters(draws, run.rng)
     run.report(Progress(1, 1, f"regression of {target}"))
     names = Design.from_texts(spec.predictors, data).names
-    arrays = {"coefficients": coefficients, "sigma": sigma}
-    return Fit(arrays, _regression_diagnostics(posterior, names), NoTrace(EXACT))
+    arrays, said = {"coefficients": coefficients, "sigma": sigma}, _regression_diagnostics(posterior, names)
+    if spec.unit_effect:
+        arrays["unit_share"] = np.array([share])
+        said = (*said, Diagnostic("unit_share", target, share))
+    return Fit(arrays, said, NoTrace(EXACT))

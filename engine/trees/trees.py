@@ -111,6 +111,24 @@ class TreeArrays:
             return np.asarray(self.donors[np.minimum(place, (self.start + self.count - 1)[leaf])])
         return np.asarray(self.donors[self.start[leaf] + rng.integers(self.count[leaf])])
 
+    def draw_donors_at(self, leaf: Integers, quantiles: Floats, rng: np.random.Generator) -> Floats:
+        """Draw the donors at ``quantiles`` (n,) of the leaves (n,), whose donors are sorted: (n,).
+
+        A record has as good a chance to have no value (NaN) as the leaf's donors, whatever its quantile.
+        """
+        weight = np.ones(len(self.donors)) if self.weight is None else self.weight
+        present = ~np.isnan(self.donors)
+        all_of_leaf = np.bincount(self.leaf_of_donor, weight, len(self.count))
+        present_of_leaf = np.bincount(self.leaf_of_donor[present], weight[present], len(self.count))
+        upto = np.append(0.0, np.cumsum(weight))
+        place = np.searchsorted(upto[1:], upto[self.start[leaf]] + quantiles * present_of_leaf[leaf], side="right")
+        # Missing donors are the last of a leaf; rounding may point behind the last value.
+        values = np.bincount(self.leaf_of_donor[present], minlength=len(self.count))
+        last = self.start[leaf] + np.maximum(values[leaf], 1) - 1
+        found = np.asarray(self.donors[np.minimum(place, last)])
+        missing = rng.random(len(leaf)) * all_of_leaf[leaf] >= present_of_leaf[leaf]
+        return np.where(missing, np.nan, found)
+
 
 def concatenate_trees(trees: Sequence[TreeArrays]) -> TreeArrays:
     """Concatenate trees into one set of arrays, in this order."""
@@ -137,6 +155,31 @@ def concatenate_trees(trees: Sequence[TreeArrays]) -> TreeArrays:
     weights = [t.weight for t in trees if t.weight is not None]
     parts = (np.concatenate([getattr(t, field.name) for t in shifted]) for field in fields(TreeArrays)[:-1])
     return replace(TreeArrays(*parts), weight=np.concatenate(weights) if weights else None)
+
+
+def join_trees(trees: Sequence[TreeArrays], groups: NDArray[np.bool_], feature: int) -> TreeArrays:
+    """Join S trees of one variable to one, above which records are sorted by a level that is their last ``feature``.
+
+    ``groups`` (S, L) marks the levels of each tree; every level is of one.
+    """
+    joined, above = concatenate_trees(trees), len(trees) - 1
+    if not above:
+        return joined
+    nodes, sets = len(joined.left), joined.sets
+    wide = max(sets.shape[1], groups.shape[1])
+    chain, none = nodes + np.arange(above), np.zeros(above, dtype=np.int64)
+    more = {
+        "root": chain[:1],
+        "feature": np.append(joined.feature, none + feature),
+        "threshold": np.append(joined.threshold, np.zeros(above)),
+        "left": np.append(joined.left, joined.root[:-1]),
+        "right": np.concatenate([joined.right, chain[1:], joined.root[-1:]]),
+        "start": np.append(joined.start, none),
+        "count": np.append(joined.count, none),
+        "chosen": np.append(joined.chosen, len(sets) + np.arange(above)),
+        "sets": np.vstack([np.pad(one, ((0, 0), (0, wide - one.shape[1]))) for one in (sets, groups[:-1])]),
+    }
+    return replace(joined, **more)
 
 
 def fit_regression_tree(

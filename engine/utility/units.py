@@ -44,6 +44,7 @@ from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import joint_classes
+from ..statistics.unit_effects import intraclass_correlation
 
 LEVELS = (Kind.CATEGORICAL, Kind.ORDINAL, Kind.BINARY)
 NUMBERS = (Kind.COUNT, Kind.CONTINUOUS)
@@ -77,29 +78,6 @@ def expected_total_variation(ours: Integers, theirs: Integers) -> float:
             deviation = math.sqrt(2 / math.pi * variance)
         total += cells * deviation
     return total * (1 / n + 1 / m) / 2
-
-
-def intraclass_correlation(values: Floats, units: Units) -> float:
-    """Return the share of the variance of values (n,), NaN where missing, that lies between units.
-
-    It is (B - W) / (B + (s - 1) W) with mean squares between and within units and s the mean size, corrected for units
-    of different size; -1 where it would be lower, as it may be where few units have two values. Raises NotComputable where no unit has two values, or all are equal.
-    """
-    present = ~np.isnan(values)
-    codes = pd.factorize(units.unit_of[present])[0]
-    values = values[present]
-    sizes = np.bincount(codes).astype(np.float64)
-    count, groups = len(values), len(sizes)
-    if groups < 2 or count <= groups:
-        raise NotComputable("fewer than two units, or no unit with two values")
-    values = values - values.mean()
-    means = np.bincount(codes, weights=values) / sizes
-    within = float(((values - means[codes]) ** 2).sum()) / (count - groups)
-    between = float((sizes * means**2).sum()) / (groups - 1)
-    size = (count - float((sizes**2).sum()) / count) / (groups - 1)
-    if between + within <= 0:
-        raise NotComputable("all values are equal")
-    return max((between - within) / (between + (size - 1) * within), -1.0)
 
 
 def _pair_correlation(values: Floats, pairs: tuple[Integers, Integers]) -> float:

@@ -28,12 +28,21 @@ VARIABLES: dict[str, Any] = {
 PLACES = ["size", "place"]
 FAMILY = ["relation", "first(age)", 'count(relation = "spouse")', 'count(relation = "child")']
 
+INCOME = ["age", "region", "tenure", "first(income)", "mean(income)", "relation"]
+RULES = {
+    "one_head": 'count(relation = "head") = 1',
+    "one_spouse": 'count(relation = "spouse") <= 1',
+    "parents": 'relation = "child" -> least(age, relation = "head" | "spouse") - age >= 16',
+}
+"""What no household of the census breaks."""
+
 
 def census_recipe(leaf: int, units: str = "drawn", **release: Any) -> dict[str, Any]:
     """Return a recipe of trees with leaves of ``leaf`` records or more for ``draw_census``."""
 
-    def tree(target: str, *predictors: str, least: int = leaf) -> dict[str, Any]:
-        return {"target": target, "method": "cart", "predictors": list(predictors), "minbucket": least, "prune": False}
+    def tree(target: str, *predictors: str, least: int = leaf, **more: Any) -> dict[str, Any]:
+        shape = {"method": "cart", "predictors": list(predictors), "minbucket": least, "prune": False}
+        return {"target": target, **shape, **more}
 
     return {
         "variables": VARIABLES,
@@ -47,8 +56,9 @@ def census_recipe(leaf: int, units: str = "drawn", **release: Any) -> dict[str, 
             tree("line", "place", least=1),
             tree("relation", *PLACES, "size - place", "previous(relation)", "first(age)", *FAMILY[2:]),
             tree("sex", "relation", "first(sex)"),
-            tree("age", *FAMILY[:2], "previous(age)", "previous(relation)", "size"),
-            tree("income", "age", "region", "tenure", "first(income)", 'mean(income)', "relation"),
+            # Others are about as old as spouses on average, and at any distance from the head.
+            tree("age", *FAMILY[:2], "previous(age)", "previous(relation)", "size", strata="relation"),
+            tree("income", *INCOME, unit_effect=True),
         ],
     }  # fmt: skip
 

@@ -25,22 +25,27 @@ VARIABLES: dict[str, Any] = {
 }
 
 
-def panel_recipe(leaf: int, units: str = "drawn") -> dict[str, Any]:
-    """Return a recipe of trees with leaves of ``leaf`` records or more for ``draw_panel``."""
+def panel_recipe(leaf: int, units: str = "drawn", until: str = "") -> dict[str, Any]:
+    """Return a recipe of trees with leaves of ``leaf`` records or more for ``draw_panel``.
+
+    ``until`` names the variable of drop-out, without which the number of records is drawn first.
+    """
 
     def tree(target: str, *predictors: str, least: int = leaf) -> dict[str, Any]:
         return {"target": target, "method": "cart", "predictors": list(predictors), "minbucket": least, "prune": False}
 
+    sized = units == "drawn" and not until
     return {
         "variables": VARIABLES,
         "data": {"order": "wave"},
-        "release": {"m": 1, "seed": 1, "units": units},
+        "release": {"m": 1, "seed": 1, "units": units, **({"until": until} if until else {})},
         "synthesis": [
             tree("sex"),
             tree("education", "sex"),
-            *([tree("size", "sex", "education")] if units == "drawn" else []),
+            *([tree("size", "sex", "education")] if sized else []),
             tree("wave", "place", least=1),
-            tree("state", "previous(state)", "education", "sex", "size", "place", "previous(state, 2)"),
+            tree("state", "previous(state)", "education", "sex", *([] if until else ["size"]), "place", "previous(state, 2)"),
+            *([tree(until, "state", "education", "sex", "place")] if until else []),
         ],
     }  # fmt: skip
 
@@ -76,6 +81,13 @@ def transitions(table: pd.DataFrame) -> pd.Series:
         }
     )[same]
     return steps.groupby(["education", "from"])["to"].value_counts(normalize=True)
+
+
+def leavers(table: pd.DataFrame) -> pd.Series:
+    """Return the share of people who drop out after a wave before the last, by their state in it."""
+    own = table[table["wave"] < WAVES]
+    last = own["wave"] == table.groupby("person")["wave"].max().reindex(own["person"]).to_numpy()
+    return last.groupby(own["state"].astype(str)).mean()
 
 
 def trajectories(table: pd.DataFrame) -> pd.Series:

@@ -147,7 +147,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
     def __init__(self, project_id: int, run_id: int | None, tab: str) -> None:
         """Create the screen; ``run_id`` is the run to show first, ``tab`` the tab."""
         super().__init__()
-        self._project_id, self._run_id = project_id, run_id
+        self._project_id, self._run_id, self._wanted_run = project_id, run_id, run_id
         self._tab = tab if tab in TABS else "runs"
         self._last = {place: next(iter(tabs), "") for place, (_, tabs) in PLACES.items()}
         self._title = ""
@@ -223,6 +223,13 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         return plan.unsaved if isinstance(plan, PlanTab) and plan.is_attached else ""
 
     @property
+    def _runs_tab(self) -> RunsTab:
+        """Return the tab with the list of runs."""
+        runs = self._panes["runs"]
+        assert isinstance(runs, RunsTab)
+        return runs
+
+    @property
     def _shown_grid(self) -> Grid | None:
         """Return the grid of the shown tab; None if it has none."""
         return next(iter(self.pane.query(Grid)), None)
@@ -239,11 +246,25 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
 
     @on(Grid.RowHighlighted)
     def _handle_cursor_move(self) -> None:
-        """Show the next step for the row, and remember the row once the cursor rests."""
+        """Make the run under the cursor the current one, show the next step for the row, and remember the row once the
+        cursor rests.
+        """
+        self._follow_cursor()
         self._show_next_step()
         if self._resting is not None:
             self._resting.stop()
         self._resting = self.set_timer(REST_SECONDS, self._remember_row)
+
+    def _follow_cursor(self) -> None:
+        """Make the run under the cursor of the list of runs the current one, unless a run that was just started is not yet
+        listed.
+        """
+        here = self._runs_tab.current_run if self._tab == "runs" else None
+        if here is not None and self._wanted_run is None and here.run.id != self._run_id:
+            self._run_id = here.run.id
+            self.sfumato.remember(run=here.run.id)
+        if self._tab == "runs" and self._is_read and self.is_mounted:
+            self._show_run_title(self.current_run_line)
 
     def _remember_row(self) -> None:
         """Remember the row under the cursor."""
@@ -270,8 +291,9 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
     def run_id(self) -> int | None:
         """Return the run that the tabs show: the chosen one, otherwise the newest."""
         known = [line.run.id for line in self._lines]
-        # The chosen run may have been deleted.
-        return self._run_id if self._run_id in known else next(iter(known), None)
+        # The chosen run may have been deleted; trials of a search are never chosen by default.
+        started = [line.run.id for line in self._lines if line.run.search_id is None]
+        return self._run_id if self._run_id in known else next(iter([*started, *known]), None)
 
     def read_query(self) -> Callable[[Workspace], ProjectRuns]:
         """Return the query for name, runs, and the views of each finished run."""
@@ -300,18 +322,18 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         """Show the runs, and the chosen one in the other tabs."""
         first, self._is_read = not self._lines, True
         self._title, self._lines, self._views, self._standing = answer
-        runs = self._panes["runs"]
-        assert isinstance(runs, RunsTab)
-        runs.show_runs(self._lines, self.run_id if first else None)
+        wanted = self._wanted_run if self._wanted_run in {line.run.id for line in self._lines} else None
+        if first or wanted is not None:
+            self._wanted_run = None
+        self._runs_tab.show_runs(self._lines, self.run_id if first else wanted)
         self._show_run()
         self._identify_plan()
 
     def _show_run(self) -> None:
-        """Show the run in the title, the tab and the next step."""
-        line = self._shown_line
-        self._show_run_title(line)
+        """Show the current run in the title, the tab and the next step."""
+        self._show_run_title(self.current_run_line)
         self._show_run_hint()
-        self.pane.show_run(line)
+        self.pane.show_run(self._shown_line)
         self._show_next_step()
 
     @property
@@ -420,8 +442,8 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
             self.query_one(TabLine).focus()
 
     def select_run(self, run_id: int) -> None:
-        """Make the tabs show this run; the cursor of the runs goes there once the run is listed."""
-        self._run_id = run_id
+        """Make this run the current one; the cursor of the runs goes there once the run is listed."""
+        self._run_id = self._wanted_run = run_id
         self.sfumato.remember(run=run_id)
         self.reload()
 
@@ -435,6 +457,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
     async def open_run(self, run_id: int, tab: str, measure: int | None = None) -> None:
         """Show a tab of a run; with ``measure``, the records of the measure at this place."""
         self._run_id = run_id
+        self._runs_tab.show_runs(self._lines, run_id)
         self.sfumato.remember(run=run_id)
         records = self._panes["records"]
         if measure is not None and isinstance(records, RecordsPane):
@@ -468,15 +491,18 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
 
     @on(VerdictsPane.LeverChosen)
     async def _apply_lever(self, event: VerdictsPane.LeverChosen) -> None:
-        """Change the plan by a lever and show the difference; show the plan alone if the user must decide how."""
+        """Make the plan that of the run with the change of a lever, and show the difference; where the user must decide how,
+        make it that of the run.
+        """
         from ..findings.levers import PlanChange
 
         await self.action_show_tab("plan")
         lever, plan = event.lever, self.query_one(PlanTab)
         if not lever.toml:
-            self.sfumato.say(f"To do in the plan: {lever.text}")
+            plan.replace_draft(event.draft, f"To do in the plan of run {event.run_id}: {lever.text}")
             return
-        plan.replace_text(lever.toml, f"The plan has changed: {lever.text} (u undoes)")
+        changed = event.draft.with_text(lever.toml)
+        plan.replace_draft(changed, f"The plan of run {event.run_id} has changed: {lever.text} (u undoes)")
 
         def run_or_undo(answer: str | None) -> None:
             """Run the changed plan or undo the change."""
@@ -568,13 +594,11 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
 
     @property
     def current_run_line(self) -> RunSummary | None:
-        """Return the run under the cursor, or the one that the tabs show."""
-        pane = self.pane  # a key may come while the app is closing, when the list is gone
-        return (
-            pane.current_row
-            if isinstance(pane, RunsTab) and pane.is_mounted and pane.walk_children(Grid)
-            else pane.line
-        )
+        """Return the run that the title names and every key acts on: the one under the cursor of the list, else the one that
+        the tabs show.
+        """
+        runs = self._runs_tab
+        return runs.current_run if self._tab == "runs" and runs.is_listed else self._shown_line
 
     @property
     def views(self) -> frozenset[str]:

@@ -35,12 +35,20 @@ from .speech import confirm_or_abort, echo
     "--name", metavar="TEXT", help='Call RUN so: the name stands for its number from then on; "" takes it away.'
 )
 @click.option("--note", metavar="TEXT", help='Keep a line with RUN that says what it is for; "" takes it away.')
+@click.option("--trials", is_flag=True, help="Give each trial of a search a row of its own.")
 @WORKSPACE
 @JSON
-def runs(run_id: str | None, directory: Path | None, name: str | None, note: str | None, json_file: str | None) -> None:
+def runs(
+    run_id: str | None,
+    directory: Path | None,
+    name: str | None,
+    note: str | None,
+    trials: bool,
+    json_file: str | None,
+) -> None:
     """List the runs, newest first, or the tasks of one.
 
-    RUN is a number, a name, or last.
+    RUN is a number, a name, or last: the newest run that is no trial of a search.
 
     Names and notes are internal: no public file has them.
     """
@@ -74,7 +82,7 @@ def runs(run_id: str | None, directory: Path | None, name: str | None, note: str
         write_object(runs_object(workspace), json_file)
     if json_file != "-":
         echo(
-            run_list_text(workspace)
+            run_list_text(workspace, trials=trials)
             or "no runs yet; start one with: sfumato run RECIPE (sfumato recipes lists what ships)"
         )
     wrong, not_looked = check_all_runs_quickly(workspace)

@@ -6,11 +6,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from sfumato.engine.wording import count_noun
 from sfumato.workspace.audit import audit_rows
 from sfumato.workspace.reporting.tables import table_from_titles
 from sfumato.workspace.reporting.words import ASCII_MARKS, PUBLIC_KEY, details_text, duration_text, outcome_tally_text
 from sfumato.workspace.store.run_log import run_log_path
-from sfumato.workspace.store.runs import StoredRun, TaskRow, list_runs, list_tasks, summarise_run
+from sfumato.workspace.store.runs import StoredRun, TaskRow, count_trials, list_runs, list_tasks, summarise_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.upkeep.maintenance import WorkspaceCheck
 from sfumato.workspace.visible_text import replace_unprintable
@@ -35,7 +36,19 @@ def run_object(workspace: Workspace, run: StoredRun) -> dict[str, object]:
 def _run_object(workspace: Workspace, run: StoredRun) -> dict[str, object]:
     """Return a run as a JSON object."""
     line = summarise_run(workspace, run.id)
-    named = ("id", "title", "name", "note", "seed", "tasks_done", "tasks_total", "seconds", "seconds_left", "error")
+    named = (
+        "id",
+        "search_id",
+        "title",
+        "name",
+        "note",
+        "seed",
+        "tasks_done",
+        "tasks_total",
+        "seconds",
+        "seconds_left",
+        "error",
+    )
     return {
         **{name: getattr(run, name) for name in named},
         "state": run.state.value,
@@ -46,9 +59,13 @@ def _run_object(workspace: Workspace, run: StoredRun) -> dict[str, object]:
     }
 
 
-def run_list_text(workspace: Workspace) -> str:
-    """Return the runs of a workspace as a table, newest first; empty without any."""
+def run_list_text(workspace: Workspace, *, trials: bool = False) -> str:
+    """Return the runs of a workspace as a table, newest first; empty without any.
+
+    trials: whether trials of a search have rows of their own, instead of one row a search
+    """
     runs = list_runs(workspace)
+    counts = {} if trials else count_trials(runs)
     lines = [
         [
             str(run.id),
@@ -61,6 +78,11 @@ def run_list_text(workspace: Workspace) -> str:
             "; ".join(filter(None, [public_key_text(run), run.error])),
         ]
         for run in runs
+        if trials or run.search_id is None
+    ]
+    lines += [
+        ["", f"search {search}: {count_noun(count, 'trial')}", f"{done} done", "", "", "", "", "sfumato runs --trials"]
+        for search, (count, done) in counts.items()
     ]
     titles = ("run", "title", "state", "tasks", "time", "left", "verdicts", "")
     return table_text(table_from_titles(titles, lines, right=(0, 3, 4, 5), spare=(7, 3, 5))) if runs else ""

@@ -58,7 +58,9 @@ def complete_runs(context: click.Context, parameter: click.Parameter, typed: str
     """Complete ``last``, and the numbers and names of the workspace's runs."""
     from sfumato.workspace.views.run_words import run_completions
 
-    return _completion_items([("last", "the newest run"), *run_completions(_workspace_on_line(context))], typed)
+    return _completion_items(
+        [("last", "the newest run that is no trial of a search"), *run_completions(_workspace_on_line(context))], typed
+    )
 
 
 def complete_methods(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:

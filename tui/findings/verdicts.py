@@ -13,6 +13,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.message import Message
 
+from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.outcomes import WORST_FIRST
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.tui.keys.acts import bind_act
@@ -33,9 +34,13 @@ from .trial import LimitTrial
 
 if TYPE_CHECKING:
     from sfumato.workspace.gate.gate import Finding
+    from sfumato.workspace.plan.drafts import PlanDraft
     from sfumato.workspace.reporting.explanation import ExplainedNumber
 
     from .lever_changes import PlanLever
+
+    ExplainedVerdict = tuple[ExplainedNumber, Sequence[PlanLever], PlanDraft | None]
+    """A verdict's number, its levers, and the plan that they change; without a plan there are no levers."""
 
 MARGIN = 3
 """Cells of the list that its lines cannot use: a blank on either side and the scrollbar."""
@@ -91,9 +96,11 @@ class VerdictsPane(RunPane, SplitView):
 
     @dataclass
     class LeverChosen(Message):
-        """Message that the user wants the plan changed by this lever."""
+        """Message that the user wants a run changed by this lever; ``draft`` is the plan of the run without the change."""
 
         lever: PlanLever
+        run_id: int
+        draft: PlanDraft
 
     def __init__(self) -> None:
         """Create the tab, without a run."""
@@ -260,23 +267,27 @@ class VerdictsPane(RunPane, SplitView):
         """Read the number of a verdict, and its levers if it is not met."""
         if self.line is None:
             return
-        run_id, project_id, verdict = self.line.run.id, self.line.run.project_id, event.verdict
+        run_id, verdict = self.line.run.id, event.verdict
 
-        def query(workspace: Workspace) -> tuple[ExplainedNumber, Sequence[PlanLever]] | None:
+        def query(workspace: Workspace) -> ExplainedVerdict | None:
             """Read the number with its explanation and the levers; None if there is no such row."""
-            from sfumato.workspace.plan.drafts import find_draft
+            from sfumato.workspace.plan.edits import draft_to_change_run
 
             from ..parts.explain import read_number
             from .lever_changes import find_levers
 
-            row, draft = row_of_verdict(workspace, run_id, verdict), find_draft(workspace, project_id)
+            row = row_of_verdict(workspace, run_id, verdict)
             if row is None:
                 return None
-            return read_number(workspace, run_id, row), find_levers(verdict, draft.toml) if draft else ()
+            try:
+                draft = draft_to_change_run(workspace, run_id)
+            except BadInput:  # of an earlier version, whose recipe this one cannot read
+                return read_number(workspace, run_id, row), (), None
+            return read_number(workspace, run_id, row), find_levers(verdict, draft.toml), draft
 
         self.read(query, self._open_explanation)
 
-    async def _open_explanation(self, answer: tuple[ExplainedNumber, Sequence[PlanLever]] | None) -> None:
+    async def _open_explanation(self, answer: ExplainedVerdict | None) -> None:
         """Open the explanation of a verdict's number, with levers if it has some."""
         if answer is None:
             self.sfumato.say("The run has no row of results for this threshold; its reason stands on the board")
@@ -284,16 +295,16 @@ class VerdictsPane(RunPane, SplitView):
         from ..parts.explain import ResultExplanation
         from .levers import VerdictExplanation
 
-        found, levers = answer
+        found, levers, draft = answer
         titles, run_id = (variable_titles(self.line.run.recipe_toml), self.line.run.id) if self.line else (None, None)
-        if not levers:
+        if not levers or run_id is None or draft is None:
             await self.sfumato.open(ResultExplanation(found, titles, run_id))
             return
 
         def post_lever(lever: PlanLever | None) -> None:
             """Request the change of the plan by the chosen lever."""
             if lever is not None:
-                self.post_message(self.LeverChosen(lever))
+                self.post_message(self.LeverChosen(lever, run_id, draft))
 
         await self.sfumato.open(VerdictExplanation(found, titles, levers, run_id), post_lever)
 

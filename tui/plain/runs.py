@@ -102,7 +102,7 @@ def delete_a_run(session: PlainSession) -> None:
     session.waiver_reasons.pop(run.id, None)
     session.conversation.say(f"Run {run.id} is deleted{pending_removal_text(left)}.")
     lines = summarise_runs(session.workspace, run.project_id)
-    session.run_id = lines[0].run.id if lines else None
+    session.run_id = next((line.run.id for line in lines if line.run.search_id is None), None)
     session.conversation.say("No run is open." if session.run_id is None else f"Run {session.run_id} is open.")
 
 

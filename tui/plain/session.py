@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from sfumato.engine.errors import BadInput
+from sfumato.engine.wording import count_noun
 from sfumato.workspace.errors import NotFound
 from sfumato.workspace.jobs.settings import DEFAULT_JOBS
 from sfumato.workspace.plan.drafts import PlanDraft, find_draft
@@ -14,6 +15,7 @@ from sfumato.workspace.store.runs import (
     ProjectSummary,
     RunState,
     StoredRun,
+    count_trials,
     find_run,
     list_project_summaries,
     summarise_runs,
@@ -74,7 +76,15 @@ class PlainSession:
         lines = summarise_runs(self.workspace, self.current_project().id)
         # Not numbered: runs have their own numbers.
         self.conversation.print_lines(
-            [f"Run {run_text(one.run)}: {run_outcome_text(self.workspace, one)}." for one in lines]
+            [
+                f"Run {run_text(one.run)}: {run_outcome_text(self.workspace, one)}."
+                for one in lines
+                if one.run.search_id is None
+            ]
+            + [
+                f"Search {search}: {count_noun(count, 'trial')}, {done} done; none is the last run."
+                for search, (count, done) in count_trials(one.run for one in lines).items()
+            ]
         )
 
     def ask_run(self, question: str, *, must_be_done: bool = False) -> StoredRun:

@@ -579,6 +579,11 @@ class PlanTab(EditQueue):
         self.sfumato.say(message)
         self.compute_edit(partial(_draft_with_text, self._project_id, toml))
 
+    def replace_draft(self, draft: PlanDraft, message: str) -> None:
+        """Make this the plan, and show a message; u restores the previous plan."""
+        self.sfumato.say(message)
+        self.compute_edit(lambda _: draft)
+
     def action_undo(self) -> None:
         """Undo typed text that cannot be read, otherwise the last edit."""
         if self.queue_if_busy(self.action_undo):

@@ -4,7 +4,7 @@ risk.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -19,7 +19,7 @@ from textual.widgets import Static
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind_act
-from sfumato.workspace.reporting.words import duration_text, varying_settings_of_recipe
+from sfumato.workspace.reporting.words import duration_text, sign_for, varying_settings_of_recipe
 from sfumato.workspace.store.run_names import MAX_NAME_LENGTH, MAX_NOTE_LENGTH, check_run_name, check_run_note
 from sfumato.workspace.store.runs import RunState, RunSummary, StoredRun, recipe_text_of
 from sfumato.workspace.store.workspace import Workspace
@@ -60,6 +60,56 @@ MOST_MARKED = 6
 """Number of marked runs, the latest marked ones, that are drawn together."""
 MOST_ROWS = 200
 """Number of rows of a run that are read for the text beside the list; Results has all."""
+
+
+@dataclass(frozen=True)
+class SearchTrials:
+    """The trials of a search, which take one row of the list.
+
+    search_id: number of the search
+    trials: its runs, newest first
+    is_open: whether each trial has a row below this one
+    """
+
+    search_id: int
+    trials: tuple[RunSummary, ...]
+    is_open: bool
+
+    @property
+    def title(self) -> str:
+        """Return the title of the row."""
+        return f"{sign_for('open' if self.is_open else 'folded')} search {self.search_id}: {count_noun(len(self.trials), 'trial')}"
+
+    @property
+    def state_text(self) -> str:
+        """Return how many trials are done."""
+        return f"{sum(one.run.state is RunState.DONE for one in self.trials)} done"
+
+
+RunRow = RunSummary | SearchTrials
+
+
+def fold_trials(lines: Sequence[RunSummary], open_searches: Collection[int]) -> list[RunRow]:
+    """Return the rows of the list: runs that somebody started, and one row a search, before its trials if it is open."""
+    trials: dict[int, list[RunSummary]] = {}
+    for line in lines:
+        if line.run.search_id is not None:
+            trials.setdefault(line.run.search_id, []).append(line)
+    rows: list[RunRow] = []
+    for line in lines:
+        search_id = line.run.search_id
+        if search_id is None:
+            rows.append(line)
+        elif search_id in trials:
+            found = tuple(trials.pop(search_id))
+            rows += [SearchTrials(search_id, found, search_id in open_searches)]
+            rows += found if search_id in open_searches else ()
+    return rows
+
+
+def _row_key(row: RunRow) -> int | str:
+    """Return the key of a row, by which the cursor finds it again."""
+    return f"search {row.search_id}" if isinstance(row, SearchTrials) else row.run.id
 
 
 def weighing_form(found: ReweightableRun) -> Form:
@@ -111,8 +161,25 @@ def _created_cell(line: RunSummary) -> str:
     return datetime.fromtimestamp(line.run.created).strftime("%Y-%m-%d %H:%M")
 
 
-def _filter_words(line: RunSummary) -> dict[str, object]:
+def _cell_of_run(cell: Callable[[RunSummary], object]) -> Callable[[RunRow], object]:
+    """Return the cell of a column for any row; that of a search is empty."""
+    return lambda row: "" if isinstance(row, SearchTrials) else cell(row)
+
+
+def _title_cell(row: RunRow) -> str:
+    """Return the title of a run or a search."""
+    return row.title if isinstance(row, SearchTrials) else row.run.full_title
+
+
+def _state_cell(row: RunRow) -> str:
+    """Return the state of a run, or how many trials of a search are done."""
+    return row.state_text if isinstance(row, SearchTrials) else run_state_text(row)
+
+
+def _filter_words(line: RunRow) -> dict[str, object]:
     """Return the texts that filters search, by title."""
+    if isinstance(line, SearchTrials):
+        return {"title": line.title, "state": line.state_text}
     run = line.run
     said = {"state": run_state_text(line), "verdicts": _verdicts_cell(line)}
     return {"run": run.id, "title": run.full_title, **said, "note": run.note}
@@ -123,19 +190,23 @@ def _verdicts_cell(line: RunSummary) -> str:
     return tally_text(line.verdicts) or line.run.error
 
 
-COLUMNS: Columns[RunSummary] = (
-    TableColumn("run", "run", 4, "right", cell=lambda line: line.run.id),
-    TableColumn("title", "title", 11, drop_order=7, grow_order=2, cell=lambda line: line.run.full_title),
-    TableColumn("state", "state", 13, cell=run_state_text),
-    TableColumn("tasks", "tasks", 15, "right", drop_order=6, optional=True, cell=_tasks_cell),
-    TableColumn("rate", "rate", 7, "right", drop_order=1, optional=True, cell=lambda line: task_rate_text(line.run)),
-    TableColumn("left", "left", 8, "right", drop_order=5, optional=True, cell=lambda line: time_left_text(line.run)),
-    TableColumn("doing", "doing", 22, drop_order=3, grow_order=1, optional=True, cell=_activity_cell),
-    TableColumn("time", "time", 9, "right", drop_order=4, cell=lambda line: duration_text(line.run.seconds)),
-    TableColumn("entered", "entered", 16, drop_order=2, cell=_created_cell),
-    TableColumn("verdicts", "verdicts", 17, cell=_verdicts_cell),
+RATE = _cell_of_run(lambda line: task_rate_text(line.run))
+LEFT = _cell_of_run(lambda line: time_left_text(line.run))
+COLUMNS: Columns[RunRow] = (
+    TableColumn("run", "run", 4, "right", cell=_cell_of_run(lambda line: line.run.id)),
+    TableColumn("title", "title", 11, drop_order=7, grow_order=2, cell=_title_cell),
+    TableColumn("state", "state", 13, cell=_state_cell),
+    TableColumn("tasks", "tasks", 15, "right", drop_order=6, optional=True, cell=_cell_of_run(_tasks_cell)),
+    TableColumn("rate", "rate", 7, "right", drop_order=1, optional=True, cell=RATE),
+    TableColumn("left", "left", 8, "right", drop_order=5, optional=True, cell=LEFT),
+    TableColumn("doing", "doing", 22, drop_order=3, grow_order=1, optional=True, cell=_cell_of_run(_activity_cell)),
+    TableColumn(
+        "time", "time", 9, "right", drop_order=4, cell=_cell_of_run(lambda line: duration_text(line.run.seconds))
+    ),
+    TableColumn("entered", "entered", 16, drop_order=2, cell=_cell_of_run(_created_cell)),
+    TableColumn("verdicts", "verdicts", 17, cell=_cell_of_run(_verdicts_cell)),
 )
-TABLE = GridTable(COLUMNS, key=lambda line: line.run.id, search_texts=_filter_words)
+TABLE = GridTable(COLUMNS, key=_row_key, search_texts=_filter_words)
 
 
 class RunGrid(MarkedGrid):
@@ -144,10 +215,11 @@ class RunGrid(MarkedGrid):
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Open", show=True)]
 
 
-class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
+class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
     """Tab with the runs of a project, newest first.
 
-    Enter chooses the run that the other tabs show; marked runs are compared, drawn together, or deleted.
+    Enter chooses the run that the other tabs show, or opens the trials of a search; marked runs are compared, drawn
+    together, or deleted.
     """
 
     full_list = 78
@@ -195,6 +267,7 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
         """Create the tab."""
         super().__init__(id="runs")
         self._lines: Sequence[RunSummary] = ()
+        self._open_searches: set[int] = set()
         self._can: tuple[bool, ...] = ()
         self._seen: RunSummary | None = None
 
@@ -207,6 +280,10 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
     def show_runs(self, lines: Sequence[RunSummary], want: int | None = None) -> None:
         """Show the current state of the runs, with the cursor on ``want`` or where it was."""
         self._lines = lines
+        # A trial that is to be shown has no row while its search is folded.
+        self._open_searches.update(
+            line.run.search_id for line in lines if line.run.id == want and line.run.search_id is not None
+        )
         # The project may know its runs before the tab is mounted.
         if not self.is_mounted:
             self.call_later(self.show_runs, lines, want)
@@ -218,8 +295,19 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
             )
         going = sum(not line.run.state.is_final for line in lines)
         self.set_heading_count(f"{len(lines)}{f', {going} unfinished' if going else ''}")
-        self.show_rows(TABLE, lines, want)
+        self.show_rows(TABLE, fold_trials(lines, self._open_searches), want)
         self._show_brief()
+
+    @property
+    def is_listed(self) -> bool:
+        """Return whether the list is there: a key may come before it is, or while the app closes."""
+        return self.is_mounted and bool(self.walk_children(Grid))
+
+    @property
+    def current_run(self) -> RunSummary | None:
+        """Return the run under the cursor; None in an empty list and on the row of a search."""
+        here = self.current_row if self.is_listed else None
+        return here if isinstance(here, RunSummary) else None
 
     @property
     def grid(self) -> RunGrid:
@@ -241,7 +329,7 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
     def _show_brief(self) -> None:
         """Show the brief of the run under the cursor if there is room."""
         self._update_keys()
-        here = self.current_row
+        here = self.current_run
         # In a low terminal the brief would leave no rows of the table.
         if not self._lines or self.size.height < LEAST_HEIGHT or (self.is_split and self._spare_lines < LEAST_SPARE):
             self.query_one("#glance").display = False
@@ -254,8 +342,10 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
         """Return the number of lines below the rows of the list."""
         return max(0, self.size.height - len(self._lines) - 1)
 
-    def detail_of_row(self, row: RunSummary) -> DetailQuery:
-        """Return the query for the run in full."""
+    def detail_of_row(self, row: RunRow) -> DetailQuery | None:
+        """Return the query for the run in full; None for the row of a search."""
+        if isinstance(row, SearchTrials):
+            return None
         return row.run.id, row, lambda workspace: full_run_detail(workspace, row).to_lines
 
     def _show_brief_text(self, found: tuple[RunDetail, Facts]) -> None:
@@ -280,19 +370,25 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Enable acts on the run under the cursor: a running run can be interrupted, a stopped one resumed."""
-        here = self.current_row if self.is_mounted else None
+        here = self.current_run
         if action == "interrupt":
             return here is not None and not here.run.state.is_final and not here.is_stalled
         if action == "resume":
             return here is not None and (here.is_resumable or here.is_stalled)
         if action == "delete":
             return self.is_mounted and (bool(self._marked_run_ids) or (here is not None and here.run.state.is_final))
-        if action in ("again", "duplicate", "weigh", "compare", "name", "log", "map"):
+        if action in ("again", "duplicate", "weigh", "name", "log"):
+            return here is not None
+        if action in ("compare", "map"):
             return bool(self._lines)
         return True
 
-    async def open_row(self, row: RunSummary) -> None:
-        """Request the run for the other tabs."""
+    async def open_row(self, row: RunRow) -> None:
+        """Request the run for the other tabs, or open or fold the trials of a search."""
+        if isinstance(row, SearchTrials):
+            self._open_searches ^= {row.search_id}
+            self.show_runs(self._lines)
+            return
         self.post_message(self.RunChosen(row.run.id))
 
     @on(MarkedGrid.MarksChanged)
@@ -311,8 +407,8 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
     async def action_compare(self) -> None:
         """Compare the two runs marked last, or the marked one with the one under the cursor."""
         chosen = list(self._marked_run_ids[-2:])
-        if len(chosen) < 2 and self.current_row is not None and self.current_row.run.id not in chosen:
-            chosen.append(self.current_row.run.id)
+        if len(chosen) < 2 and self.current_run is not None and self.current_run.run.id not in chosen:
+            chosen.append(self.current_run.run.id)
         if len(chosen) < 2:
             self.sfumato.say(
                 f"Mark two runs with {current_key(self.app, 'mark')}, then press {current_key(self.app, 'compare')} to compare them"
@@ -326,9 +422,9 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
 
     async def action_again(self) -> None:
         """Ask, then run the same recipe on the same data once more."""
-        if self.current_row is None:
+        if self.current_run is None:
             return
-        run_id = self.current_row.run.id
+        run_id = self.current_run.run.id
 
         def run_again_if_confirmed(yes: bool | None) -> None:
             """Run the recipe again if the user has confirmed."""
@@ -345,12 +441,12 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
 
     def action_duplicate(self) -> None:
         """Request a plan that is that of this run."""
-        if self.current_row is not None:
-            self.post_message(self.RunDuplicated(self.current_row.run.id))
+        if self.current_run is not None:
+            self.post_message(self.RunDuplicated(self.current_run.run.id))
 
     def action_weigh(self) -> None:
         """Request the plan of this run with less influence for its records at risk."""
-        here = self.current_row
+        here = self.current_run
         if here is None or here.run.state is not RunState.DONE:
             self.sfumato.say("Only a run that is done tells which records are at risk")
             return
@@ -374,20 +470,20 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
 
     def action_resume(self) -> None:
         """Resume the run under the cursor."""
-        if self.current_row is not None:
-            self.sfumato.resume_run(self.current_row.run.id)
+        if self.current_run is not None:
+            self.sfumato.resume_run(self.current_run.run.id)
 
     async def action_log(self) -> None:
         """Show the tasks of the run and the log entries of each."""
-        if self.current_row is not None:
+        if self.current_run is not None:
             from .task_log import TaskLog
 
-            await self.sfumato.open(TaskLog(self.current_row.run.id))
+            await self.sfumato.open(TaskLog(self.current_run.run.id))
 
     async def action_name(self) -> None:
         """Ask for the name and the note of the run."""
-        if self.current_row is not None:
-            run = self.current_row.run
+        if self.current_run is not None:
+            run = self.current_run.run
 
             def store_name(table: dict[str, Any] | None) -> None:
                 """Store name and note."""
@@ -426,9 +522,9 @@ class RunsTab(TableScreen[RunSummary], FilteredList, RunPane, SplitView):
 
     async def action_interrupt(self) -> None:
         """Ask, then interrupt the run under the cursor."""
-        if self.current_row is None:
+        if self.current_run is None:
             return
-        run_id = self.current_row.run.id
+        run_id = self.current_run.run.id
 
         def interrupt_if_confirmed(yes: bool | None) -> None:
             """Interrupt the run if the user has confirmed."""

@@ -12,8 +12,9 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Threshold
 
 from ..errors import NotFound
+from ..store.runs import find_run
 from ..store.workspace import Workspace
-from .drafts import PlanDraft, find_draft, save_draft, write_plan
+from .drafts import PlanDraft, draft_of_run, find_draft, save_draft, write_plan
 from .rewrite import PlanDocument
 
 STEP_LISTS = ("synthesis", "anonymisation", "measure", "study", "threshold")
@@ -75,6 +76,18 @@ def parse_plan(toml: str) -> PlanView:
     except BadInput as error:
         return PlanView(toml, lines, table, str(error), error.place)
     return PlanView(toml, lines, table, warnings=recipe.warnings, sha256=recipe.sha256)
+
+
+def draft_to_change_run(workspace: Workspace, run_id: int) -> PlanDraft:
+    """Return the plan from which a change of a run starts: its project's plan where that is the recipe of the run, with the
+    user's own text, else the recipe of the run. Raises NotFound and BadInput.
+    """
+    run = find_run(workspace, run_id)
+    draft = find_draft(workspace, run.project_id)
+    same = draft is not None and draft.dataset_id == run.dataset_id
+    if draft is not None and same and parse_plan(draft.toml).sha256 == run.recipe_sha256:
+        return draft
+    return draft_of_run(workspace, run_id)
 
 
 def _step_line(place: StepPlace, step: Mapping[str, Any]) -> StepLine:

@@ -46,7 +46,7 @@ _BOUNDS = {
 }  # fmt: skip
 _MARKS = {
     "pass": "✓", "fail": "✗", "not computed": "?", "queued": "○", "running": "●", "done": "✓", "failed": "✗",
-    "interrupted": "‖", "cancelled": "–", "stalled": "!", "into": "›", "plus or minus": "±",
+    "interrupted": "‖", "cancelled": "–", "stalled": "!", "into": "›", "folded": "▸", "open": "▾", "plus or minus": "±",
     "met": "✓", "not met": "✗", "undecided": "~",
     "warn": "!", "block": "✗", "not checked": "?", "does not apply": "–",
     "at least": "≥", "at most": "≤",
@@ -54,7 +54,7 @@ _MARKS = {
 }  # fmt: skip
 ASCII_MARKS = {
     "pass": "+", "fail": "x", "not computed": "?", "queued": "o", "running": "*", "done": "+", "failed": "x",
-    "interrupted": "=", "cancelled": "-", "stalled": "!", "into": ">", "plus or minus": "+/-",
+    "interrupted": "=", "cancelled": "-", "stalled": "!", "into": ">", "folded": "+", "open": "-", "plus or minus": "+/-",
     "met": "+", "not met": "x", "undecided": "~",
     "warn": "!", "block": "x", "not checked": "?", "does not apply": "-",
     "at least": ">=", "at most": "<=",

@@ -149,7 +149,8 @@ def _table_for_own_files(table: Mapping[str, Any], recipe: Recipe, order: str) -
 def _scoring_recipe(table: Mapping[str, Any], recipe: Recipe, files: int) -> Recipe:
     """Return the recipe without its steps and their weights, and with what these release under ``[release]``."""
     release = {**table.get("release", {}), "released": list(recipe.released), "m": files}
-    release.pop("units", None)  # only steps draw or keep units
+    for key in ("units", "until"):
+        release.pop(key, None)  # only steps draw or keep units
     if recipe.anonymisation:
         # A mean of a class is a number even where the values are not: so a changed kind shows micro-aggregation.
         means = [v.name for v in recipe.released_schema if v.kind is not recipe.schema[v.name].kind]

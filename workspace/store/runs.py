@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, lru_cache
@@ -30,7 +30,8 @@ installed_version = cache(version)
 MAX_CACHED_RECIPES = 32
 _RUN_QUERY = f"""SELECT run.*, substr(coalesce(run_name.name, ''), 1, {MAX_NAME_LENGTH}) AS name,
           substr(coalesce(note, ''), 1, {MAX_NOTE_LENGTH}) AS note, (SELECT count(*) FROM task WHERE run_id = run.id) AS tasks_total,
-          (SELECT count(*) FROM task WHERE run_id = run.id AND state = 'done') AS tasks_done
+          (SELECT count(*) FROM task WHERE run_id = run.id AND state = 'done') AS tasks_done,
+          (SELECT max(search_id) FROM look WHERE look.run_id = run.id) AS search_id
           FROM run LEFT JOIN run_name ON run_name.run_id = run.id"""
 MAX_HEARTBEAT_AGE = 30.0
 WORKER_START_SECONDS = 10.0
@@ -143,6 +144,7 @@ class StoredRun:
     key_public: its random numbers are those of the seed alone, so that whoever has the seed can repeat them
     seconds_left: estimate while the run continues; None before there is anything to judge by
     name: unique name that its analyst gave it, empty for none; internal, as the note
+    search_id: search whose trial it is; None for a run that somebody started
     """
 
     id: int
@@ -168,6 +170,7 @@ class StoredRun:
     name: str = ""
     """What its analyst calls it, of which there is one in a workspace; empty for none. Internal, as the note."""
     note: str = ""
+    search_id: int | None = None
 
     def count_records(self, records: int) -> RecordCount:
         """Return a number of records with the noun that the recipe has for them."""
@@ -246,12 +249,18 @@ def list_runs(workspace: Workspace, project_id: int | None = None) -> list[Store
 
 
 def find_run(workspace: Workspace, run_id: int | str) -> StoredRun:
-    """Return the run with this number or name; ``last`` is the newest that is no companion. Raises NotFound."""
+    """Return the run with this number or name; ``last`` is the newest that somebody started. Raises NotFound."""
     if run_id == NEWEST_RUN:
-        alone = "run.id NOT IN (SELECT companion_id FROM companion)"
+        # A search enters dozens of trials, and a recipe its companions: "last" would mean one that nobody has seen.
+        alone = "run.id NOT IN (SELECT companion_id FROM companion) AND search_id IS NULL"
         row = workspace.connection.execute(f"{_RUN_QUERY} WHERE {alone} ORDER BY run.id DESC LIMIT 1").fetchone()
         if row is None:
-            raise NotFound("the workspace has no runs yet; start one with: sfumato run RECIPE")
+            trials = workspace.connection.execute("SELECT count(*) FROM run").fetchone()[0]
+            raise NotFound(
+                'every run here is a trial of a search, which "last" never is; name one by its number, which sfumato runs shows'
+                if trials
+                else "the workspace has no runs yet; start one with: sfumato run RECIPE"
+            )
         return _run_from_row(workspace, row)
     # Numbers first: no name can be one.
     row = workspace.connection.execute(f"{_RUN_QUERY} WHERE run.id = ?", (str(run_id),)).fetchone()
@@ -359,7 +368,7 @@ class ProjectSummary:
 
     datasets: number of datasets
     runs: number of runs
-    last: newest run, None for none
+    last: newest run that is no trial of a search, else the newest trial; None for none
     """
 
     id: int
@@ -376,13 +385,26 @@ def list_project_summaries(workspace: Workspace) -> list[ProjectSummary]:
         """SELECT project.id, name, created,
                   (SELECT count(*) FROM dataset WHERE project_id = project.id) AS datasets,
                   (SELECT count(*) FROM run WHERE project_id = project.id) AS runs,
-                  (SELECT max(id) FROM run WHERE project_id = project.id) AS newest
+                  (SELECT max(id) FROM run WHERE project_id = project.id) AS newest,
+                  (SELECT max(id) FROM run WHERE project_id = project.id
+                   AND id NOT IN (SELECT run_id FROM look WHERE run_id IS NOT NULL)) AS newest_started
            FROM project ORDER BY newest DESC NULLS LAST, project.id DESC"""
     ).fetchall()
-    newest = {row["id"]: summarise_run(workspace, row["newest"]) for row in rows if row["newest"] is not None}
+    last = {row["id"]: row["newest_started"] or row["newest"] for row in rows}
+    newest = {project: summarise_run(workspace, run) for project, run in last.items() if run is not None}
     return [
         ProjectSummary(r["id"], r["name"], r["created"], r["datasets"], r["runs"], newest.get(r["id"])) for r in rows
     ]
+
+
+def count_trials(runs: Iterable[StoredRun]) -> dict[int, tuple[int, int]]:
+    """Return how many trials each search has, and how many of them are done."""
+    counts: dict[int, tuple[int, int]] = {}
+    for run in runs:
+        if run.search_id is not None:
+            trials, done = counts.get(run.search_id, (0, 0))
+            counts[run.search_id] = trials + 1, done + (run.state is RunState.DONE)
+    return counts
 
 
 def summarise_run(workspace: Workspace, run_id: int) -> RunSummary:

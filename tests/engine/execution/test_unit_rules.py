@@ -18,11 +18,7 @@ from sfumato.engine.execution.tasks import draw_dataset, fit_model
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 
-RULES = {
-    "one_head": 'count(relation = "head") = 1',
-    "one_spouse": 'count(relation = "spouse") <= 1',
-    "parents": 'relation = "child" -> least(age, relation = "head" | "spouse") - age >= 16',
-}
+RULES = census.RULES
 
 
 def census_with(rules: dict[str, str], table: pd.DataFrame, units: str = "drawn", **release: Any) -> tuple[Recipe, Any]:

@@ -21,10 +21,10 @@ from sfumato.engine.data.schema import Kind, Origin, Role, Schema, Variable
 from sfumato.engine.data.units import Units
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.run import Run
+from sfumato.engine.statistics.unit_effects import intraclass_correlation
 from sfumato.engine.utility.units import (
     UnitsSpec,
     expected_total_variation,
-    intraclass_correlation,
     total_variation,
     units,
 )

@@ -1,10 +1,11 @@
 """From a verdict that is not met to a new run: four keys once the cursor is there, and one for each lever that is passed over."""
 
 import pytest
+from textual.widgets import OptionList
 
 from sfumato.tui.findings.levers import PlanChange, VerdictExplanation
 from sfumato.tui.parts.explain import ResultExplanation
-from sfumato.workspace.plan.drafts import find_draft
+from sfumato.workspace.plan.drafts import find_draft, save_draft
 from sfumato.workspace.store.workspace import Workspace
 
 
@@ -22,8 +23,11 @@ async def test_four_keys_lead_from_a_failed_verdict_to_a_run(sit, built_data, no
         assert isinstance(seat.app.screen, VerdictExplanation)
         assert "How to fix it" in seat.text
         assert "+ m = 2" not in seat.text
-        assert "release fewer datasets (m): m = 2" in seat.text
-        assert seat.text.index("make the quasi-identifiers coarser") < seat.text.index("release fewer datasets (m)")
+        # the list of levers itself: a wide terminal shows them beside the verdicts as well, behind the dialog
+        levers = [str(option.prompt) for option in seat.app.screen.query_one(OptionList).options]
+        assert "release fewer datasets (m): m = 2" in levers
+        coarser = next(i for i, said in enumerate(levers) if said.startswith("make the quasi-identifiers coarser"))
+        assert coarser < levers.index("release fewer datasets (m): m = 2")
         await seat.press("j")
         text = await seat.press("enter")
         assert isinstance(seat.app.screen, PlanChange)
@@ -55,7 +59,7 @@ async def test_what_a_person_decides_leads_to_the_plan(sit, built_data):
         await seat.to_verdict()
         await seat.press("enter", "j", "j", "enter")
         assert "[2 Plan]" in seat.text
-        assert "To do in the plan: " in seat.app.notices[-1]
+        assert "To do in the plan of run 1: " in seat.app.notices[-1]
         assert plan_of(built_data) == before
 
 
@@ -66,3 +70,20 @@ async def test_a_verdict_that_is_met_is_explained_without_levers(sit, built_data
         await seat.press("enter")
         assert type(seat.app.screen) is ResultExplanation
         assert "How to fix it" not in seat.text
+
+
+@pytest.mark.slow
+async def test_a_lever_changes_the_recipe_of_the_run_not_what_the_plan_has_become(sit, built_data):
+    with Workspace.open(built_data) as workspace:
+        draft = find_draft(workspace, 1)
+        save_draft(workspace, draft.with_text(draft.toml.replace("m = 3", "m = 40")))
+    edited = plan_of(built_data)
+    async with sit(built_data, tab="verdicts") as seat:
+        await seat.to_verdict()
+        await seat.press("enter")
+        assert "release fewer datasets (m): m = 2" in seat.text
+        await seat.press("j", "enter")
+        assert "m = 2" in plan_of(built_data)
+        assert "m = 40" not in plan_of(built_data)
+        await seat.press("u")
+        assert plan_of(built_data) == edited, "u restores what was there"

@@ -104,7 +104,7 @@ async def test_a_step_is_added(sit, built_data, size):
         await seat.press("down", "up", "slash", *"prop", "enter")
         assert "Propensity score" in seat.text
         await seat.press("l", "enter")
-        assert "model logit_interactions" in seat.text
+        await seat.until(lambda: "model logit_interactions" in seat.text)
         await seat.press("a", "slash", *"lim", "enter", "enter", *"0.1", "enter")
     plan, _ = stored(built_data)
     assert plan["measure"][3] == {"method": "utility.propensity", "model": "logit_interactions"}
