@@ -20,8 +20,9 @@ import numpy as np
 import pandas as pd
 
 from ..data.arrays import Floats, Integers
+from ..data.bits import Keys
 from ..data.microdata import Microdata
-from .cells import Keys, count_occurrences, distinct_key_counts
+from .cells import count_occurrences, distinct_key_counts
 
 LEAST_SHARE_ALONE = 0.5
 """Share above which unique records identify, and common unique records show the same people."""

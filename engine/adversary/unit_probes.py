@@ -21,9 +21,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
+from ..data.bits import Keys, mix_bits
 from ..data.units import Units
 from ..wording import count_noun
-from .cells import Keys, count_occurrences, mix_bits, sum_of_neighbours, unit_keys
+from .cells import count_occurrences, sum_of_neighbours, unit_keys
 from .membership_evidence import MembershipProbe
 from .people import ColumnSet, rarity_strata, sum_cells
 

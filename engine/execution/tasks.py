@@ -296,6 +296,7 @@ def measure_dataset(
     run = Run(streams.generator("measure", item, draw or 0), report=report, shared=common)
     measure = _compute_or_explain(
         step.method,
+        confidential,
         lambda: step.method.measure(
             _with_needed_controls(step, confidential),
             released.without_controls,
@@ -379,7 +380,7 @@ def gather_blocks(
         blocks = [block_result.from_arrays(part) for part in parts]
         found = gather(_with_needed_controls(step, confidential), releases, spec, blocks)
     except NotComputable as error:
-        found = WholeReleaseMeasure(_not_computed_estimates(step.method, error))
+        found = WholeReleaseMeasure(_not_computed_estimates(step.method, error, confidential))
     settings = recipe.settings(step)
     rows = rows_of_measure(step.method, found.whole, recipe.origin, None, settings=settings)
     for draw, alone in enumerate(found.datasets, start=1):
@@ -416,16 +417,21 @@ def _with_needed_controls(step: RecipeStep, confidential: Microdata) -> Microdat
     return confidential
 
 
-def _compute_or_explain(method: Method, compute: Callable[[], Measure]) -> Measure:
+def _compute_or_explain(method: Method, confidential: Microdata, compute: Callable[[], Measure]) -> Measure:
     """Return the measure, or its outputs as not computed with the reason."""
     try:
         return compute()
     except NotComputable as error:
-        return _not_computed_estimates(method, error)
+        return _not_computed_estimates(method, error, confidential)
 
 
-def _not_computed_estimates(method: Method, error: NotComputable) -> Measure:
-    return Measure(tuple(Estimate.not_computed(output.name, error.reason) for output in method.outputs))
+def _not_computed_estimates(method: Method, error: NotComputable, confidential: Microdata) -> Measure:
+    """Return all outputs without a value and with the reason; those by unit too where units have several records."""
+    found = [Estimate.not_computed(output.name, error.reason) for output in method.outputs]
+    if confidential.units is not None:
+        counted = (output for output in method.outputs if "by" in dict(output.row_defaults))
+        found += [Estimate.not_computed(output.name, error.reason, by="unit") for output in counted]
+    return Measure(tuple(found))
 
 
 def rows_of_measure(
@@ -481,7 +487,10 @@ def compute_study_points(
                 for point, run in own
             ]
     except NotComputable as error:
-        found = [StudyPoint(None, tuple(_not_computed_estimates(step.method, error) for _ in releases)) for _ in points]
+        found = [
+            StudyPoint(None, tuple(_not_computed_estimates(step.method, error, confidential) for _ in releases))
+            for _ in points
+        ]
     return [
         row for at, one in zip(points, found, strict=True) for row in _rows_at_point(recipe, item, at, one, releases)
     ]

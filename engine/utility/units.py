@@ -26,10 +26,11 @@ from typing import Annotated, Self
 import numpy as np
 import pandas as pd
 
-from ..adversary.cells import mix_bits, unit_keys
+from ..adversary.cells import unit_keys
 from ..constraints.constraints import read_constraints
 from ..constraints.evaluation import schema_with_levels, violations
 from ..data.arrays import Floats, Integers
+from ..data.bits import mix_bits
 from ..data.conditions import RecordConstraint
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata

@@ -12,11 +12,12 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.adversary.cells import Cells, Keys, cell_keys, count_occurrences, row_keys
+from sfumato.engine.adversary.cells import Cells, cell_keys, count_occurrences, row_keys
 from sfumato.engine.adversary.likeness import MemorisationShare
 from sfumato.engine.adversary.neighbours import NeighbourPairs, nearest_neighbour_pairs
 from sfumato.engine.adversary.same_people import PeopleOverlap, is_enumerated
 from sfumato.engine.data.arrays import Integers
+from sfumato.engine.data.bits import Keys
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Role
 from sfumato.engine.data.units import Units, code_unit_numbers

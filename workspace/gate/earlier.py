@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.adversary.cells import Cells, Keys, cell_keys, row_keys
+from sfumato.engine.adversary.cells import Cells, cell_keys, row_keys
 from sfumato.engine.adversary.same_people import (
     LEAST_DENSITY,
     PeopleOverlap,
@@ -31,6 +31,7 @@ from sfumato.engine.adversary.same_people import (
     numbers_people,
 )
 from sfumato.engine.data.arrays import Floats, Integers
+from sfumato.engine.data.bits import Keys
 from sfumato.engine.data.declaration import to_plain_value
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.recoding import RecodeRules, recode_data
@@ -618,6 +619,14 @@ def best_candidate_counts(workspace: Workspace, measure: RecordMeasure) -> list[
     """
     arrays = (read_risk_arrays(workspace.tables, measure.key, sha256) for sha256 in measure.draw_hashes.values())
     return [one.get("best_candidates") for one in arrays]
+
+
+def unit_candidate_counts(workspace: Workspace, measure: RecordMeasure, best: str = "") -> list[Floats | None]:
+    """Return how many units match the unit of each record, (n,) for each dataset of a run; ``best`` is ``best_`` by the
+    best choice of variables. None for a dataset where these are not measured, or nothing is ignored.
+    """
+    arrays = (read_risk_arrays(workspace.tables, measure.key, sha256) for sha256 in measure.draw_hashes.values())
+    return [one.get(f"{best}unit_candidates") for one in arrays]
 
 
 def _tombstone_candidates(workspace: Workspace, risk: MeasuredRiskTable) -> list[Floats] | None:

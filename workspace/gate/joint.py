@@ -10,7 +10,6 @@ import numpy as np
 
 from sfumato.engine.adversary.agreement import find_reproduced_people
 from sfumato.engine.adversary.cells import (
-    Keys,
     align_with_originals,
     break_ties_by_unit,
     cell_keys,
@@ -47,6 +46,7 @@ from sfumato.engine.adversary.respelled import undo_column_exchange, undo_rescal
 from sfumato.engine.adversary.single_values import merge_probes, probe_extreme_values, probe_unique_values
 from sfumato.engine.adversary.unit_probes import list_unit_column_sets, probe_units
 from sfumato.engine.data.arrays import Floats, Integers, map_on_threads
+from sfumato.engine.data.bits import Keys
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.data.units import Units
 

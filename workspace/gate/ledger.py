@@ -21,8 +21,8 @@ from datetime import UTC, datetime
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.adversary.cells import Keys
 from sfumato.engine.adversary.same_people import numbers_people
+from sfumato.engine.data.bits import Keys
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.execution.tasks import dataset_recipe_hash
 

@@ -251,10 +251,18 @@ WORST_RECORD = (
     "{key}: record {record} is disclosed with probability {probability:.3g} over {datasets:count dataset}, and {likely_records:,} of "
     "{asked:,} with more than {likely:g}{one_dataset}{matches}{compared}{releases}{alone}"
 )
+WORST_UNIT = (
+    "{key}: the {unit} of record {record} is found by all its records with probability {probability:.3g} over {datasets:count dataset}, "
+    "and {likely_units:,} of {asked:,} {units} with more than {likely:g}{one_dataset}{matches}{compared}{alone}"
+)
 CHANCE_OF_ONE_DATASET = "; of one dataset it may be chance"
 WRONG_MATCHES = (
     "; among people who have all that is kept in common, {own:,} {own:word is|are} found with more than {sure:g}, and {wrong:.3g} would be "
     "if their rows were dealt among them at random (p = {p:.2g}){chance}"
+)
+WRONG_UNIT_MATCHES = (
+    "; among {units} that have all that is kept in common, {own:,} {own:word is|are} found with more than {sure:g}, and {wrong:.3g} would be "
+    "if their records were dealt among them at random (p = {p:.2g}){chance}"
 )
 MAY_BE_CHANCE = ": it may be chance"
 COMPARED_LESS = (
@@ -263,6 +271,13 @@ COMPARED_LESS = (
 )
 RELEASES_TOGETHER = " ({releases} releases together, this one and {runs} before)"
 ALONE_WITH_KEPT = (
+    "; {number:,} of them {number:word is|are} alone with the columns that stay, and found by these whatever is drawn"
+)
+UNITS_COMPARED_LESS = (
+    "; the gate compares {compared:number} and not {highest:number}: a {unit} that is found by columns that stay is counted by {check}, "
+    "and no other is found with more than {others:number}"
+)
+UNITS_ALONE_WITH_KEPT = (
     "; {number:,} of them {number:word is|are} alone with the columns that stay, and found by these whatever is drawn"
 )
 INFERRED_RECORD = (

@@ -34,7 +34,7 @@ def copies(own: Microdata, released: Microdata) -> tuple[float, float]:
     """Released records, and released units, that equal one of the data."""
     spec = ExactCopiesSpec.from_table({"variables": KEYS}, "")
     found = exact_copies(own, released, spec, Run(np.random.default_rng(0))).estimates
-    by = {one.params.get("by", "record"): one.value for one in found if one.measure == "copies" and "unit_size" not in one.params}  # fmt: skip
+    by = {one.params.get("by", "record"): one.value for one in found if one.measure == "copies" and not {"unit_size", "columns"} & set(one.params)}  # fmt: skip
     return by["record"] or 0.0, by["unit"] or 0.0
 
 
