@@ -367,6 +367,7 @@ def test_households_copied_but_for_a_number_show_without_it() -> None:
         found = by_unit(estimate_measure("risk.exact_copies", table(own, "confidential"), table(drawn)))
         assert found[whole] == 0
         shares[name] = found["copies", "", "", "without numbers"]
+    print(f"copies of households without numbers beyond chance: {shares}; of all columns 0")
     assert shares["fresh"] == 0
     assert shares["copied"] is not None
     assert 0.05 < shares["copied"] <= 0.2 + 1e-9
@@ -615,6 +616,14 @@ def test_the_worse_of_records_and_units_decides_a_threshold() -> None:
     assert values_and_outcomes(params={"by": "record"}) == [(0.02, "met")]
     assert values_and_outcomes(params={"by": "unit"}) == [(0.3, "not met")]
     assert values_and_outcomes(params={"unit_size": "3"}) == [(0.9, "not met")]
+
+
+def test_a_limit_on_units_is_not_met_by_a_number_of_records() -> None:
+    key = "studies.intruder_uncertainty.true_match_rate"
+    of_records = Row("studies", "intruder_uncertainty", "true_match_rate", "", "synthetic", None, 0.1, 0.0)
+    (verdict,) = judge_thresholds([Threshold(key, "max", 0.05, params={"by": "unit"})], [of_records])
+    assert (verdict.outcome, verdict.observed) == ("not computed", None)
+    assert "counts records" in verdict.reason
 
 
 def test_rows_by_unit_are_told_in_units() -> None:

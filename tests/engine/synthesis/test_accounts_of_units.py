@@ -7,6 +7,7 @@ record, they do not hold.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -30,6 +31,7 @@ from sfumato.engine.recipe.budget import privacy_accounts, privacy_cost_text
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.synthesis import margins
+from sfumato.engine.synthesis.perturbed_imputation import uniform_share
 
 KEY = bytes(range(32))
 VARIABLES: dict[str, Any] = {
@@ -458,6 +460,24 @@ def test_no_unit_costs_more_than_is_claimed_of_a_choice(monkeypatch: pytest.Monk
     print(f"a choice at rho {part}: claimed {MOST**2 * part}, worst {kept:.5f}, without the cut {uncut:.5f}")
     assert part < kept <= MOST**2 * part, "the claim for one record does not hold for a unit"
     assert uncut > kept
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    epsilon=st.floats(0.01, 30),
+    features=st.integers(1, 6),
+    size=st.integers(2, 9),
+    before=st.floats(0, 1),
+    after=st.floats(0, 1),
+)
+def test_no_table_changes_a_drawn_record_of_imputation_by_more_than_epsilon(
+    epsilon: float, features: int, size: int, before: float, after: float
+) -> None:
+    """A model gives a category any probability: whatever a unit of any size does to it, the mixture with even draws is bounded."""
+    even = uniform_share(epsilon, features, size)
+    chances = [(1 - even) * own + even / size for own in (before, after, 0.0, 1.0)]
+    assert features * abs(math.log(chances[0] / chances[1])) <= epsilon * (1 + 1e-9)
+    assert features * math.log(chances[3] / chances[2]) == pytest.approx(epsilon)
 
 
 def exact_delta(first: dict[tuple[int, ...], float], second: dict[tuple[int, ...], float], rho: float) -> float:

@@ -20,6 +20,7 @@ from sfumato.tui.findings.records import record_table
 from sfumato.tui.plain.findings import record_lines
 from sfumato.workspace.store.rankings import RecordRanking
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.audits import read_audited_record
 from sfumato.workspace.views.most_at_risk import RecordsAtRisk, read_records_at_risk
 from sfumato.workspace.views.records import (
     RankedRecords,
@@ -29,6 +30,7 @@ from sfumato.workspace.views.records import (
     read_record_risks,
     record_measures,
 )
+from sfumato.workspace.views.results import read_result_rows
 
 
 def ranked(risk: RecordRisk, units: Units, most: int | None = None) -> RankedRecords:
@@ -169,3 +171,31 @@ def test_the_page_of_the_app_has_a_row_for_each_household_and_below_it_its_peopl
     assert all(not cells[0] for cells in below)
     assert records.listing_text.startswith("60 households (")
     assert len(records) == 60 + records.n_records
+
+
+@pytest.mark.slow
+def test_an_audit_lists_the_households_that_it_left_out(workspace: Workspace) -> None:
+    recipe = Recipe.from_table(
+        {
+            "variables": {one.name: {"kind": str(one.kind), "role": str(one.role)} for one in SCHEMA},
+            "release": {"m": 1, "seed": 3},
+            "synthesis": [{"target": "income", "method": "linear_regression", "predictors": ["age"]}],
+            "measure": [{"method": "risk.record_audit", "targets": 2, "people": ["random"], "shadows": 40, "blocks": 1}],
+        }
+    )  # fmt: skip
+    frame = draw_households(np.random.default_rng(4), 60)
+    run = run_recipe(workspace, recipe, as_microdata(frame, recipe.schema), "people.csv", b"people")
+    rows = [row for row in read_result_rows(workspace, run) if row.measure == "given_away"]
+    assert [(row.params.get("by"), row.unit) for row in rows] == [("unit", "units")]
+    found = read_records_at_risk(workspace, run, "", 5, None, with_values=False)
+    homes = frame["household"].to_numpy()
+    listed = [line for line in found.lines if line.is_unit]
+    assert len(listed) == len(found.audit_targets) == 2
+    assert {homes[one.record - 1] for one in found.audit_targets} == {homes[line.record - 1] for line in listed}
+    text = records_at_risk_text(found)
+    assert "of 2 households asked about are recognised" in text
+    # whoever of a household is named, it is the household that was left out
+    for line in found.record_lines:
+        one = read_audited_record(workspace, found.records.measure, line.record)
+        assert homes[one.record - 1] == homes[line.record - 1]
+        assert one.title == f"household of record {one.record:,}"
