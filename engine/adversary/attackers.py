@@ -28,10 +28,11 @@ from math import comb
 import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
+from ..data.bits import Keys, mix_bits
 from ..data.rows import distinct_codes
 from ..data.units import Units
 from ..statistics.gower import AT_ONCE, UNIT, GowerDistance, Singles, SubsetGowerDistances
-from .cells import Keys, count_occurrences, mix_bits, unit_keys
+from .cells import count_occurrences, unit_keys
 from .density import NeighbourDistances, log_density_ratio
 from .nearest_records import NearestRecords, smallest_of_each_row
 

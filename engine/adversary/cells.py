@@ -19,15 +19,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats
+from ..data.bits import MISSING_KEY, Keys, mix_bits
 from ..data.microdata import Microdata
 from ..data.sorting import is_run_start, sorted_search, sorted_unique, sorted_values
 from ..data.spelling import SURE_DIGITS, digits_and_decimals, unround_to_originals
 from ..data.units import Units
 
-Keys = NDArray[np.uint64]
 Cells = Mapping[str, Keys]
 
-MISSING_KEY = np.uint64(0x9E3779B97F4A7C15)
 LOOKED_AT = 500
 MANY = 20_000
 """Number of values above which a sample of digits is checked before sorting."""
@@ -117,18 +116,6 @@ def _text_key(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
-def mix_bits(keys: Keys) -> Keys:
-    """Return 64-bit numbers (n,) mixed so that each bit affects half of the others (finaliser of splitmix64)."""
-    found = keys >> np.uint64(30)
-    found ^= keys
-    found *= np.uint64(0xBF58476D1CE4E5B9)
-    shifted = found >> np.uint64(27)
-    found ^= shifted
-    found *= np.uint64(0x94D049BB133111EB)
-    found ^= np.right_shift(found, np.uint64(31), out=shifted)
-    return found
-
-
 def unit_keys(row_keys: Keys, units: Units) -> Keys:
     """Return the key of the records of each unit, (U,), which is equal where these are equal in any order.
 
@@ -137,6 +124,13 @@ def unit_keys(row_keys: Keys, units: Units) -> Keys:
     """
     # the mixed bits of 0 are 0, and a row with this key would not count
     return np.asarray(units.sum_by_unit(mix_bits(row_keys + MISSING_KEY)), dtype=np.uint64)
+
+
+def sum_of_neighbours(row_keys: Keys, size: int) -> Keys:
+    """Return the keys of the ``size`` records from each one on, (n - size + 1,), as ``unit_keys`` has those of a unit."""
+    # unsigned sums are modulo 2^64, and so are their differences
+    sums = np.cumsum(np.concatenate([np.zeros(1, dtype=np.uint64), mix_bits(row_keys + MISSING_KEY)]), dtype=np.uint64)
+    return np.asarray(sums[size:] - sums[:-size], dtype=np.uint64)
 
 
 def break_ties_by_unit(row_keys: Keys, units: Units) -> Keys:

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
+from ..data.bits import MISSING_KEY, Keys
 from ..data.rows import DistinctNumbers, distinct_codes
 from ..data.sorting import is_run_start, sort_order, sorted_search
-from .cells import MISSING_KEY, Keys
 
 Codes = NDArray[np.int32]
 Singles = NDArray[np.float32]

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data.arrays import Floats, Integers
+from ..data.bits import Keys
 from ..data.microdata import Microdata
 from ..data.rows import distinct_codes
 from ..data.sorting import is_run_start, sort_with_order, sorted_values
-from .cells import Cells, Keys, count_occurrences, find_positions, row_keys, run_starts_and_lengths
+from .cells import Cells, count_occurrences, find_positions, row_keys, run_starts_and_lengths
 from .likeness import MemorisationShare, share_standard_error
 from .membership_evidence import MembershipProbe, ProbeCounts, count_probe
 from .neighbours import NeighbourPairs, nearest_neighbour_pairs

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
+from ..data.bits import Keys
 from ..data.rows import distinct_codes, distinct_rows
-from .cells import Keys
 
 SAME = 0.99
 """Share of records in groups whose value must follow from the kept column."""

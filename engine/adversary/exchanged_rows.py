@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
+from ..data.bits import Keys
 from ..data.rows import distinct_codes
 from ..data.units import Units
-from .cells import Keys, unit_keys
+from .cells import unit_keys
 from .coded import CodedColumn
 from .membership_evidence import DRAWS_AT_ONCE, ROUNDING, SequentialPermutationTest, combine_probe_scores
 

@@ -24,9 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Booleans, Floats, Integers
+from ..data.bits import Keys
 from ..data.sorting import sort_with_order, sorted_search
 from ..wording import agreeing_word, count_noun
-from .cells import Keys, look_up_counts, row_keys, run_starts_and_lengths
+from .cells import look_up_counts, row_keys, run_starts_and_lengths
 from .coded import CodedColumn, JointColumn, binned_rank_keys, code_by_value, record_surprisal, released_row_surprisal
 from .evidence import COPY_LEVEL
 

@@ -18,12 +18,13 @@ from typing import Literal
 import numpy as np
 
 from ..data.arrays import Integers
+from ..data.bits import Keys
 from ..data.microdata import Microdata
 from ..data.recoding import recode_data
 from ..data.recoding_rules import RecodeRule
 from ..data.schema import Kind
 from ..data.units import Units
-from .cells import Keys, cell_keys, count_occurrences, count_sharing, distinct_key_counts, row_keys, unit_keys
+from .cells import cell_keys, count_occurrences, count_sharing, distinct_key_counts, row_keys, unit_keys
 from .kept_column_limits import KeptColumnLimits
 
 DAYS = {7: "a week", 31: "a month", 91: "a quarter", 365: "a year", 1826: "5 years", 3652: "10 years", 7305: "20 years"}

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from ..data.arrays import Floats, Integers
-from .cells import mix_bits
+from ..data.bits import mix_bits
 from .evidence import holdout_probability
 from .independent_rows import OTHER_WEIGHT, RowEvidence
 

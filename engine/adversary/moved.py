@@ -14,10 +14,11 @@ from itertools import combinations
 import numpy as np
 
 from ..data.arrays import Floats, Integers
+from ..data.bits import Keys, mix_bits
 from ..data.rows import distinct_codes
 from ..data.sorting import sort_order, sorted_unique
 from ..data.spelling import rounding_uncertainty
-from .cells import Keys, mix_bits, sampled_digits
+from .cells import sampled_digits
 from .coded import JointColumn
 from .membership_evidence import MembershipProbe
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data.arrays import Floats, Integers
+from ..data.bits import Keys
 from ..data.microdata import Microdata
 from ..data.sorting import sort_order
-from .cells import Keys, break_ties_by_unit
+from .cells import break_ties_by_unit
 from .coded import midrank_shares
 from .nearest_records import LevelGroupSearch
 

@@ -14,9 +14,10 @@ from itertools import combinations
 import numpy as np
 
 from ..data.arrays import Integers, map_on_threads
+from ..data.bits import Keys, mix_bits
 from ..data.rows import distinct_codes
 from ..wording import count_noun
-from .cells import Keys, distinct_key_counts, look_up_counts, mix_bits
+from .cells import distinct_key_counts, look_up_counts
 from .coded import JointColumn
 from .independent_rows import SOME_COLUMNS, RowCoincidenceTest, SortedRows, compare_coincidences_with_pairs
 from .membership_evidence import MembershipProbe

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers, map_on_threads
-from .cells import MISSING_KEY, Keys
+from ..data.bits import MISSING_KEY, Keys
 from .coded import UNKNOWN_CODE, CodedColumn, Codes, JointColumn, Singles, code_by_rank, rank_by_frequency
 
 Parts = NDArray[np.int8]

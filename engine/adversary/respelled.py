@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..data.arrays import Floats, Integers
+from ..data.bits import Keys
 from ..data.sorting import sorted_search
-from .cells import Keys, distinct_key_counts, number_keys, round_to_40_bits
+from .cells import distinct_key_counts, number_keys, round_to_40_bits
 from .coded import JointColumn, RankedNumbers
 
 MOST_RELEASED, MOST_OWN = 500, 1500

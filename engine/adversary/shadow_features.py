@@ -8,6 +8,10 @@
     guesses      share of the nearest released records, by the known variables, that have the target's sensitive value
 
 All datasets of a release form one table. A label of a generalised variable agrees with the values that it contains.
+
+A target that is a unit of several records has of each feature the sum over its records and the most telling of them
+(the largest count, the smallest distance), the mean of the guesses, and the numbers of released units whose records,
+in any order, agree with its own on each set of variables: a household copied whole shows in these alone.
 """
 
 from __future__ import annotations
@@ -19,15 +23,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Booleans, Floats, Integers
+from ..data.bits import mix_bits
 from ..data.microdata import Microdata
 from ..data.rows import distinct_rows
 from ..data.schema import Schema
+from ..data.units import Units
 from ..errors import NotComputable
 from ..partition.hierarchies import Hierarchy, parse_single_number, values_in_label
 from ..statistics.gower import GowerDistance, variable_distances
 from .attackers import MOST_LEFT_OUT, draw_variable_halves
+from .cells import count_occurrences, unit_keys
 
 SETS, PARTS, NEAREST_AVERAGED = 100, 20, 5
+MISSING_CODE = -2
+"""Smallest code of a level: one that no table has."""
 AT_ONCE = 1 << 22
 """Number of cells (targets, released records, variables) compared together."""
 Singles = NDArray[np.float32]
@@ -47,6 +56,8 @@ class TargetFeatures:
     distance_sets: sets of variables of the distances, (h, d)
     known: whether the intruder knows each variable, (d,)
     sensitive: positions of the guessed variables, (g,)
+    members: units of the targets, where these are units of several records; ``places`` and ``values`` are then those
+        of all R records of the targets, unit by unit, (R, d)
     """
 
     schema: Schema
@@ -59,6 +70,7 @@ class TargetFeatures:
     distance_sets: Booleans
     known: Booleans
     sensitive: tuple[int, ...]
+    members: Units | None = None
 
     @classmethod
     def from_targets(
@@ -70,8 +82,12 @@ class TargetFeatures:
         sensitive: Sequence[str],
         trees: Mapping[str, Hierarchy],
         rng: np.random.Generator,
+        members: Units | None = None,
     ) -> TargetFeatures:
-        """Choose the sets of variables and look up the values of the targets."""
+        """Choose the sets of variables and look up the values of the targets: rows of ``data``, (T,).
+
+        With ``members`` they are the rows of all records of the targets, unit by unit, (R,).
+        """
         names = tuple(names)
         d = len(names)
         gower = GowerDistance.from_tables([data.without_controls], names)
@@ -89,7 +105,7 @@ class TargetFeatures:
         values = np.stack([own.numbers(name) for name in names], axis=1)
         return cls(
             data.schema, gower, levels, trees, gower.record_places(own), values, sets, near,
-            np.isin(names, list(known)), tuple(names.index(name) for name in sensitive),
+            np.isin(names, list(known)), tuple(names.index(name) for name in sensitive), members,
         )  # fmt: skip
 
     @property
@@ -101,25 +117,36 @@ class TargetFeatures:
             some = [name for name, inside in zip(said, chosen, strict=True) if inside]
             return "all variables" if len(some) == len(said) else ", ".join(some)
 
-        return (
+        near = (
             *(f"records that agree on {variables_text(chosen)}" for chosen in self.count_sets),
             *(f"distance of the nearest record by {variables_text(chosen)}" for chosen in self.distance_sets),
             *(
                 f"mean distance of the {NEAREST_AVERAGED} nearest records by {variables_text(chosen)}"
                 for chosen in self.distance_sets[:1]
             ),
-            *(f"{said[at]} of the records nearest by the known variables" for at in self.sensitive),
+        )
+        guesses = tuple(f"{said[at]} of the records nearest by the known variables" for at in self.sensitive)
+        if self.members is None:
+            return (*near, *guesses)
+        return (
+            *(f"{one}, over all members" for one in near),
+            *(f"{one}, of one member" for one in near),
+            *(f"units whose records agree on {variables_text(chosen)}" for chosen in self.count_sets),
+            *guesses,
         )
 
     def extract_features(self, releases: Sequence[Microdata]) -> Singles:
         """Return the features of one release, (T, F)."""
         t = len(self.places)
         counts = np.zeros((t, len(self.count_sets)))
+        alike = np.zeros((0 if self.members is None else len(self.members), len(self.count_sets)))
         nearest = np.full((t, len(self.distance_sets)), np.inf, dtype=np.float32)
         few = np.full((t, NEAREST_AVERAGED), np.inf, dtype=np.float32)
         guesses = [list[tuple[Singles, Singles]]() for _ in self.sensitive]
         for release in releases:
             columns = [self._compare_column(release, k) for k in range(len(self.gower.names))]
+            if self.members is not None:
+                alike += self._count_equal_units(columns, self.members, release)
             step = max(1, AT_ONCE // max(1, t * len(columns)))
             for first in range(0, len(release), step):
                 some = slice(first, first + step)
@@ -151,12 +178,43 @@ class TargetFeatures:
         nearest = np.where(np.isfinite(nearest), nearest, d)
         shares = [_agreeing_share_of_nearest(one) for one in guesses] if self.known.any() else []
         # The spread of a square root of a count does not grow with the count.
-        return np.column_stack([np.sqrt(counts), nearest, mean, *shares]).astype(np.float32)
+        if self.members is None:
+            return np.column_stack([np.sqrt(counts), nearest, mean, *shares]).astype(np.float32)
+        members = self.members
+        total = [members.sum_by_unit(one) for one in (np.sqrt(counts), nearest, mean[:, None])]
+        telling = [members.largest_by_unit(np.sqrt(counts)), *(-members.largest_by_unit(-one) for one in (nearest, mean[:, None]))]  # fmt: skip
+        guessed = [members.sum_by_unit(share) / members.sizes for share in shares]
+        return np.column_stack([*total, *telling, np.sqrt(alike), *guessed]).astype(np.float32)
+
+    def _count_equal_units(
+        self, columns: Sequence[_ColumnComparison], members: Units, release: Microdata
+    ) -> NDArray[np.int64]:
+        """Count the released units of equal composition on each set of variables, (T, s); 0 without units."""
+        counts = np.zeros((len(members), len(self.count_sets)), dtype=np.int64)
+        try:
+            released = release.require_units()
+        except NotComputable:
+            return counts
+        cells = [
+            [mix_bits(codes.astype(np.uint64) + np.uint64((k + 1) << 48)) for codes in column.codes()]
+            for k, column in enumerate(columns)
+        ]
+        for k, chosen in enumerate(self.count_sets):
+            own, theirs = (
+                unit_keys(np.add.reduce([cells[v][side] for v in np.flatnonzero(chosen)]), units)
+                for side, units in ((0, members), (1, released))
+            )
+            counts[:, k] = count_occurrences(own, theirs)
+        return counts
 
     def select_target(self, target: int) -> TargetFeatures:
         """Return the extractor for one of the targets."""
-        some = slice(target, target + 1)
-        return replace(self, places=self.places[some], values=self.values[some])
+        if self.members is None:
+            some, own = np.array([target]), None
+        else:
+            some = self.members.records_of(np.array([target]))
+            own = Units.from_codes(np.zeros(len(some), dtype=np.int64))
+        return replace(self, places=self.places[some], values=self.values[some], members=own)
 
     @property
     def guess_features(self) -> slice:
@@ -188,6 +246,10 @@ class _ColumnComparison:
         """Return whether released records (r,) agree with the targets, and their distances, at most 1: (T, r) each."""
         raise NotImplementedError
 
+    def codes(self) -> tuple[Integers, Integers]:
+        """Return codes of the targets, (T,), and of the released records, (r,), equal where these agree."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, eq=False)
 class _LevelComparison(_ColumnComparison):
@@ -204,6 +266,11 @@ class _LevelComparison(_ColumnComparison):
         """Return agreement and distance, 0 or 1, (T, r) each."""
         agree = self.own[:, None] == self.theirs[some]
         return agree, (~agree).astype(np.float32)
+
+    def codes(self) -> tuple[Integers, Integers]:
+        """Return the codes, at least 0."""
+        own, theirs = (np.asarray(side, dtype=np.int64) - np.int64(MISSING_CODE) for side in (self.own, self.theirs))
+        return own, theirs
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,8 +294,21 @@ class _NumberComparison(_ColumnComparison):
         np.minimum(variable_distances(own, theirs, apart, has_levels=False, most=1.0), 1, out=apart)
         if self.within is not None:
             return apart < self.within, apart
-        parts = [np.where(side < 0, -1, np.minimum(side * PARTS, PARTS - 1)).astype(np.int8) for side in (own, theirs)]
+        parts = [_bins(side, PARTS) for side in (own, theirs)]
         return parts[0] == parts[1], apart
+
+    def codes(self) -> tuple[Integers, Integers]:
+        """Return the bins; those as wide as the distance below which numbers agree stand for the latter."""
+        number = PARTS if self.within is None else max(1, int(0.5 / self.within))
+        own, theirs = (
+            _bins(np.nan_to_num(side.astype(np.float32), nan=-1), number) for side in (self.own, self.theirs)
+        )
+        return own.astype(np.int64) + 1, theirs.astype(np.int64) + 1
+
+
+def _bins(places: Singles, number: int) -> NDArray[np.int8]:
+    """Return the bin of each place from 0 to 1, -1 for a negative one."""
+    return np.where(places < 0, -1, np.minimum(places * number, number - 1)).astype(np.int8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,11 +316,11 @@ class _LabelComparison(_ColumnComparison):
     """Comparison of values with the labels of a generalised column.
 
     contains_value: whether each label contains each target's value, (T, L)
-    codes: label of each released record, (r,)
+    label_codes: label of each released record, (r,)
     """
 
     contains_value: Booleans
-    codes: Integers
+    label_codes: Integers
 
     @classmethod
     def from_release(cls, release: Microdata, name: str, looked: TargetFeatures) -> _LabelComparison:
@@ -253,8 +333,13 @@ class _LabelComparison(_ColumnComparison):
 
     def compare_rows_at(self, some: slice) -> tuple[Booleans, Singles]:
         """Return agreement and distance, 0 or 1, (T, r) each."""
-        agree = self.contains_value[:, self.codes[some]]
+        agree = self.contains_value[:, self.label_codes[some]]
         return agree, (~agree).astype(np.float32)
+
+    def codes(self) -> tuple[Integers, Integers]:
+        """Return the labels; a value that several labels contain, or none, equals no label."""
+        own = np.where(self.contains_value.sum(axis=1) == 1, self.contains_value.argmax(axis=1), self.contains_value.shape[1])  # fmt: skip
+        return own.astype(np.int64), self.label_codes.astype(np.int64)
 
 
 def _label_contains(label: str, name: str, values: Floats, looked: TargetFeatures) -> Booleans:

@@ -14,6 +14,9 @@ and two meanings of "without":
 
     record    another record replaces the target's; ``removable`` releases with known background leave it out
     values    the variables that the release changes are those of another record
+
+Where units have several records all of this is about units: a household is in a shadow with all its records or with
+none. If other members stayed in the data of the shadows without a person, these would look like those with the person.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ import numpy as np
 
 from ..data.arrays import Integers
 from ..data.microdata import Microdata
+from ..data.units import Units
 
 Background = Literal["half", "all", "canaries"]
 Question = Literal["record", "values"]
@@ -40,13 +44,15 @@ class ShadowSample:
     rows: rows of the confidential data, (h,)
     value_rows: rows that supply the changed variables, (h,)
     target_present: 1 or 0 for each of T targets, or ``NOT_A_TARGET``, (T,)
-    replacement: row that replaces the only target, -1 if none
+    replacement: row (unit, if there are units) that replaces the only target, -1 if none
+    number_rows: rows that supply the number of the unit, (h,); None without units
     """
 
     rows: Integers
     value_rows: Integers
     target_present: Integers
     replacement: int = -1
+    number_rows: Integers | None = None
 
     def make_data(self, whole: Microdata, changed: tuple[str, ...]) -> Microdata:
         """Return the confidential records of the shadow; ``changed`` are the variables that the release changes."""
@@ -54,6 +60,10 @@ class ShadowSample:
         if not np.array_equal(self.rows, self.value_rows):
             others = whole.frame.iloc[self.value_rows]
             frame = frame.assign(**{name: others[name].set_axis(frame.index) for name in changed})
+        if self.number_rows is not None and whole.schema.unit is not None:
+            # A unit that stands in another's place takes its number too: twice the same number would be one unit.
+            numbers = whole.frame[whole.schema.unit].iloc[self.number_rows]
+            frame = frame.assign(**{whole.schema.unit: numbers.set_axis(frame.index)})
         weights = None if whole.weights is None else whole.weights[self.rows]
         return replace(whole.without_controls, frame=frame, weights=weights, kinds=None)
 
@@ -62,13 +72,14 @@ class ShadowSample:
 class ShadowDesign:
     """Design of the shadow releases of an audit, about half of them with each target.
 
-    records: number of confidential records
-    targets: rows of the targets, (T,)
+    records: number of confidential records; of units, if there are ``units``
+    targets: rows of the targets, or their units, (T,)
     n_shadows: number of shadows; for each target with background "all"
     background: what the intruder knows: "half", "all" or "canaries"
     question: meaning of "without": "record" or "values"
     removable: whether a release may have one record fewer
-    pools: candidate replacement rows of each target, (T, p), if all other records are known
+    pools: candidate replacement rows (units) of each target, (T, p), if all other records are known
+    units: units of the records, of which a shadow takes all records or none; None where every record is one
     """
 
     records: int
@@ -78,6 +89,7 @@ class ShadowDesign:
     question: Question
     removable: bool = False
     pools: tuple[tuple[int, ...], ...] = ()
+    units: Units | None = None
 
     @property
     def n_releases(self) -> int:
@@ -86,7 +98,7 @@ class ShadowDesign:
 
     @property
     def shadow_size(self) -> int:
-        """Return the number of records of a shadow with its target."""
+        """Return the number of records, or units, of a shadow with its target."""
         return self.records // 2 if self.background == "half" else self.records
 
     @property
@@ -98,6 +110,29 @@ class ShadowDesign:
 
     def draw_shadow(self, number: int, rng: np.random.Generator) -> ShadowSample:
         """Draw shadow ``number``, counted from 0, with a generator of its own."""
+        drawn = self._draw_rows(number, rng)
+        return drawn if self.units is None else self._records_of_units(drawn, self.units)
+
+    def _records_of_units(self, drawn: ShadowSample, units: Units) -> ShadowSample:
+        """Return the records of a sample whose rows are units."""
+        if self.question == "record":
+            sizes = units.sizes[drawn.rows]
+            # The unit that was there before lends its number to that which replaces it.
+            numbers = drawn.rows if drawn.number_rows is None else drawn.number_rows
+            rows = units.records_of(drawn.rows)
+            return replace(
+                drawn, rows=rows, value_rows=rows, number_rows=np.repeat(units.first_records[numbers], sizes)
+            )
+        values = [
+            # A donor of another size gives its records from the first on, or some of them twice.
+            np.resize(units.records_of(np.array([donor])), units.sizes[own])
+            for own, donor in zip(drawn.rows, drawn.value_rows, strict=True)
+        ]
+        rows = units.records_of(drawn.rows)
+        return replace(drawn, rows=rows, value_rows=np.concatenate(values), number_rows=rows)
+
+    def _draw_rows(self, number: int, rng: np.random.Generator) -> ShadowSample:
+        """Draw the rows of a shadow, which are units where there are any."""
         targets = np.asarray(self.targets)
         if self.background == "all":
             return self._draw_with_all_known(number, rng)
@@ -113,8 +148,20 @@ class ShadowDesign:
         place = np.argsort(rows)[np.searchsorted(np.sort(rows), targets)]
         outside = rest[self.shadow_size - len(targets) :]
         without = np.flatnonzero(present == 0)
-        values[place[without]] = rng.choice(outside, len(without), replace=False)
+        values[place[without]] = self._draw_donors(targets[without], outside, rng)
         return ShadowSample(rows, values, present)
+
+    def _draw_donors(self, receivers: Integers, outside: Integers, rng: np.random.Generator) -> Integers:
+        """Draw a row from ``outside`` for each receiver, none twice: a unit of the same size where one is left."""
+        if self.units is None:
+            return np.asarray(rng.choice(outside, len(receivers), replace=False))
+        left, donors, sizes = rng.permutation(outside), np.empty(len(receivers), dtype=np.int64), self.units.sizes
+        for place, receiver in enumerate(receivers):
+            # argmax finds the first of the same size, and the first of all where there is none
+            chosen = int(np.argmax(sizes[left] == sizes[receiver]))
+            donors[place] = left[chosen]
+            left = np.delete(left, chosen)
+        return donors
 
     def _draw_with_all_known(self, number: int, rng: np.random.Generator) -> ShadowSample:
         """Draw a shadow of one target, all other records being known; every second one contains the target."""
@@ -131,7 +178,7 @@ class ShadowDesign:
             return ShadowSample(rows, rows, present)
         values = rows.copy()
         values[target] = other
-        return ShadowSample(values if self.question == "record" else rows, values, present, other)
+        return ShadowSample(values if self.question == "record" else rows, values, present, other, rows)
 
     def _draw_with_canaries(self, rng: np.random.Generator) -> ShadowSample:
         """Draw a shadow that contains each target with probability 1/2."""
@@ -144,7 +191,7 @@ class ShadowDesign:
         values = rows.copy()
         for k in np.flatnonzero(present == 0):
             values[targets[k]] = rng.choice(self.pools[k])
-        return ShadowSample(values if self.question == "record" else rows, values, present)
+        return ShadowSample(values if self.question == "record" else rows, values, present, number_rows=rows)
 
     def has_enough_records(self) -> bool:
         """Return whether there are enough records for such shadows."""
@@ -155,9 +202,17 @@ class ShadowDesign:
         )
 
 
-def draw_replacement_pools(records: int, targets: Integers, rng: np.random.Generator) -> tuple[tuple[int, ...], ...]:
-    """Draw for each target at most ``MOST_REPLACEMENTS`` random rows that are not targets."""
+def draw_replacement_pools(
+    records: int, targets: Integers, rng: np.random.Generator, sizes: Integers | None = None
+) -> tuple[tuple[int, ...], ...]:
+    """Draw for each target at most ``MOST_REPLACEMENTS`` random rows that are not targets.
+
+    With ``sizes`` (n,) rows are units, and units of the target's size are drawn where there are any.
+    """
     others = np.setdiff1d(np.arange(records), targets)
-    return tuple(
-        tuple(rng.choice(others, min(MOST_REPLACEMENTS, len(others)), replace=False).tolist()) for _ in targets
-    )
+    pools = []
+    for target in targets:
+        alike = others if sizes is None else others[sizes[others] == sizes[target]]
+        among = alike if len(alike) else others
+        pools.append(tuple(rng.choice(among, min(MOST_REPLACEMENTS, len(among)), replace=False).tolist()))
+    return tuple(pools)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats
+from ..data.bits import MISSING_KEY, Keys
 from ..data.rows import distinct_codes
-from .cells import MISSING_KEY, Keys
 from .membership_evidence import MembershipProbe
 
 

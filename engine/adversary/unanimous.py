@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data.arrays import Floats, Integers
+from ..data.bits import Keys
 from ..data.rows import distinct_codes
-from .cells import Keys
 from .nearest_records import LevelGroupSearch
 
 MOST_WORK = 300_000_000

@@ -32,7 +32,7 @@ class PlaceLevels:
         """Create the levels of these units: the last place is ``largest``, or one that enough units have."""
         sizes = np.sort(units.sizes)[::-1]
         if largest is not None:
-            return cls(largest)
+            return cls(min(largest, int(sizes[0])))
         return cls(max(1, int(sizes[min(UNITS_OF_PLACE, len(sizes)) - 1])))
 
     def column(self, places: Integers) -> pd.Series:

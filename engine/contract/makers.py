@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from ..data.microdata import Microdata, to_column
-from ..data.schema import Kind, Schema
+from ..data.schema import Kind, Role, Schema, Variable
 from ..errors import BadInput, NotComputable, NotConverged
 from ..execution.tasks import anonymise_data, draw_dataset, fit_model
 from ..methods.privacy import PrivacyAccount
@@ -28,6 +28,7 @@ from ..recipe.checks import check_steps
 from ..recipe.recipe import Recipe
 from .examples import (
     DRAWS,
+    SCHEMA,
     every_anonymisation,
     every_synthesis,
     example_recipe,
@@ -42,6 +43,8 @@ from .examples import (
 Change = Callable[[Microdata], Microdata]
 ORDER = "confidential value"
 """What every refusal for the order of synthesis says."""
+MOST_ERRORS = 5.0
+"""Standard errors of a correlation that must not be there; chance exceeds them once in three million times."""
 
 
 def _epsilon_covers_range(method: Method, target: str, data: Microdata, kind: Kind) -> bool:
@@ -412,3 +415,88 @@ def test_only_the_target_changes_and_stays_inside(method: Method, change: Change
         if variable.kind is not Kind.DATE:
             low, high = (-np.inf, np.inf) if variable.bounds is None else variable.bounds
             assert values.between(-np.inf if low is None else low, np.inf if high is None else high).all()
+
+
+def with_homes(data: Microdata, *, alike: bool = False) -> Microdata:
+    """Return the table as records of homes of one to four, numbered within them; ``alike``, all of a home are equal."""
+    frame = data.frame.rename(columns={"size": "extent"}).drop(columns="number")
+    home = np.repeat(np.arange(len(data)), np.resize([2, 1, 4, 3], len(data)))[: len(data)]
+    if alike:
+        frame = frame.iloc[np.searchsorted(home, home)].reset_index(drop=True)
+    frame = frame.assign(home=home, line=pd.Series(home).groupby(home).cumcount() + 1)
+    level: Literal["", "unit"] = "unit" if alike else ""
+    names = {"size": "extent"}
+    own = [replace(one, name=names.get(one.name, one.name), level=level) for one in data.schema if one.name != "number"]
+    numbers = (Variable("home", Kind.COUNT, Role.UNIT), Variable("line", Kind.COUNT))
+    return Microdata(Schema((*own, *numbers), order="line"), frame)
+
+
+def recipe_of_homes(method: Method, schema: Schema, units: str) -> Recipe:
+    """Return a recipe with a step of the method, and with trees for all other variables where units are drawn."""
+    (step,) = example_recipe(method, SCHEMA).to_table()["synthesis"]
+    step = {key: _call_size_extent(value) for key, value in step.items()}
+    steps, target = [step], example_target(method, schema)
+    if units == "drawn":
+        text = str(step)
+        names = [v.name for v in schema if not v.role.is_identifier and v.name != target]
+        trees = [{"target": name, "method": "cart"} for name in sorted(names, key=lambda name: name not in text)]
+        before = sum(name in text for name in names)
+        steps = [*trees[:before], step, *trees[before:]]
+    return Recipe.from_table(
+        {
+            "variables": {variable.name: variable.to_table() for variable in schema},
+            "data": {"order": "line"},
+            "release": {"m": 1, "units": units},
+            "synthesis": steps,
+        }
+    )
+
+
+def _call_size_extent(value: Any) -> Any:
+    """Return a setting with the name that a column called "size" has beside the size of units."""
+    if isinstance(value, list):
+        return [_call_size_extent(item) for item in value]
+    return "extent" if value == "size" else value
+
+
+def serves_units(method: Method) -> bool:
+    """Return whether units of several records may be drawn by the method (``sfumato.engine.recipe.unit_stages``)."""
+    return method.synthesis.privacy.account is None and not example_spec(method, SCHEMA).uses_own_record
+
+
+@every_synthesis
+@pytest.mark.parametrize("stage", ["units", "records"])
+def test_it_serves_both_stages_of_units(method: Method, stage: str, confidential: Microdata) -> None:
+    """Check that a step draws units, or their records place by place, and finds no value that is not drawn yet."""
+    data = with_homes(confidential, alike=stage == "units")
+    target = example_target(method, data.schema)
+    if not serves_units(method):
+        pytest.skip("units of several records are not drawn by it")
+    recipe = recipe_of_homes(method, data.schema, "drawn")
+    try:
+        check_steps(recipe, data)
+    except BadInput as error:
+        pytest.skip(f"it takes no such table: {error}")
+    fits = [fit_model(recipe, item, data, key=PUBLIC) for item in range(len(recipe.synthesis))]
+    released = draw_dataset(recipe, 1, data, fits, key=PUBLIC)
+    assert released.frame["home"].nunique() == data.n_units
+    assert released.frame[target].dtype == data.frame[target].dtype
+    if stage == "units":
+        assert len(released.frame.drop_duplicates(["home", target])) == data.n_units
+
+
+@every_synthesis
+def test_no_record_follows_the_record_after_it(method: Method, confidential: Microdata) -> None:
+    """Check that where records stay in their homes, no drawn value tells the confidential one of the next record."""
+    data = with_homes(confidential)
+    if not serves_units(method):
+        pytest.skip("units of several records are not drawn by it")
+    recipe, target = recipe_of_homes(method, data.schema, "kept"), example_target(method, data.schema)
+    check_steps(recipe, data)
+    released = draw_dataset(recipe, 1, data, [fit_model(recipe, 0, data, key=PUBLIC)], key=PUBLIC)
+    home = data.frame["home"].to_numpy()
+    here = np.flatnonzero(home[:-1] == home[1:])
+    drawn, later = released.numbers(target)[here], data.numbers(target)[here + 1]
+    if np.ptp(drawn) > 0:
+        # Members of these homes have nothing in common, so that the correlation has a standard error of 1 / root(n).
+        assert np.corrcoef(drawn, later)[0, 1] * np.sqrt(len(here)) < MOST_ERRORS, f"{target} follows the next record"

@@ -1,7 +1,8 @@
 """Contract of synthesis methods with a privacy account: equal claims and equal possible releases for neighbouring
 tables.
 
-Two tables are neighbours where one has a record more, or another record in one place. A claim that holds for one and
+Two tables are neighbours where one has a record more, or another record in one place; where records come in units, also
+where one has a unit more. A claim that holds for one and
 not for the other reveals which of them the confidential data are. So does a level, a missing value, a number or a dtype
 that only one of them can release. A table that breaks what the recipe declares may be refused: no message of a refusal
 is released.
@@ -41,6 +42,8 @@ DRAWN = 400
 MUCH_NOISE = 0.01
 """An epsilon at which nearly every value is noise, so that a few hundred records show all that may be released."""
 FIFTHS = 5
+UNIT_SIZES = [1, 2, 4, *(1,) * (RECORDS - 4)]
+"""Numbers of records of the units of a table, where a recipe declares units."""
 
 every_private_synthesis = pytest.mark.sfumato_contract("synthesis", private=True)
 MOST_TARGETS = 3
@@ -179,13 +182,20 @@ def neighbour_tables(recipe: Recipe, seed: int) -> Iterator[NeighbourTable]:
     # The last level and missing values occur nowhere else, so that a record is alone with them.
     common = {v.name: _without_last_level(v) for v in schema}
     base = pd.DataFrame({v.name: pd.Series(_random_values(common[v.name], rng, RECORDS), dtype=object) for v in schema})
+    unit = schema.unit
+    if unit is not None:
+        base[unit] = pd.Series(np.repeat(np.arange(1.0, RECORDS), UNIT_SIZES)[:RECORDS], dtype=object)
     yield NeighbourTable("a table", base, True, drawn=True)
     more = pd.DataFrame({v.name: pd.Series(_random_values(v, rng, 1), dtype=object) for v in schema})
     yield NeighbourTable("a record more", pd.concat([base, more], ignore_index=True), True)
     yield NeighbourTable("the same record once more", pd.concat([base, base.tail(1)], ignore_index=True), True)
     yield NeighbourTable("a record less", base.iloc[1:].reset_index(drop=True), True, drawn=True)
+    if unit is not None:
+        yield from _tables_with_other_units(base, unit, rng, schema)
     for variable in schema:
         name = variable.name
+        if name == unit:
+            continue
         declared = recipe.data.missing is not MissingPolicy.KEEP or variable.may_be_missing
         yield NeighbourTable(f"{name}: a missing value", _with_value(base, name, 3, None), keeps and declared)
         without = pd.concat([base, _with_value(more, name, 0, None)], ignore_index=True)
@@ -199,6 +209,19 @@ def neighbour_tables(recipe: Recipe, seed: int) -> Iterator[NeighbourTable]:
         yield NeighbourTable(f"{name}: one value", alike, _has_declared_values(variable), drawn=True)
         other = _with_value(alike, name, 0, next((one for one in values if one != values[0]), values[0]))
         yield NeighbourTable(f"{name}: one value and another", other, _has_declared_values(variable))
+
+
+def _tables_with_other_units(
+    base: pd.DataFrame, unit: str, rng: np.random.Generator, schema: Schema
+) -> Iterator[NeighbourTable]:
+    """Yield tables with a unit more, of several sizes, and with one less."""
+    for size in (1, 2, 5):
+        more = {v.name: pd.Series(_random_values(v, rng, size), dtype=object) for v in schema}
+        more[unit] = pd.Series([99.0] * size, dtype=object)
+        added = pd.concat([base, pd.DataFrame(more)], ignore_index=True)
+        yield NeighbourTable(f"a unit of {size} more", added, True, drawn=size > 1)
+    yield NeighbourTable("a unit less", base[base[unit] != 3.0].reset_index(drop=True), True, drawn=True)
+    yield NeighbourTable("a record without a number", _with_value(base, unit, 4, None), False)
 
 
 def _with_value(frame: pd.DataFrame, name: str, row: int, value: Any) -> pd.DataFrame:
@@ -300,6 +323,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "no levels or bounds of the first": {"without": slice(1)},
     "no levels or bounds of the last": {"without": slice(-1, None), "data": {"missing": "keep"}, "flags": slice(None)},
     "as many records as there are": {"records": False},
+    "units with a bound": {"data": {"largest_unit": 2}, "unit": True},
+    "units without a bound": {"unit": True},
 }
 """Recipes that declare less and less about possible releases, by the change that ``vary_recipe`` makes to a table."""
 
@@ -311,6 +336,7 @@ def vary_recipe(
     without: slice = NONE,
     *,
     records: bool = True,
+    unit: bool = False,
 ) -> Recipe:
     """Return the recipe of a table that declares more or less.
 
@@ -318,6 +344,7 @@ def vary_recipe(
     flags: variables that may be missing
     without: variables that declare neither levels nor bounds
     records: whether the number of released records is declared
+    unit: whether a variable numbers units of several records
     """
     every = list(table["variables"])
     variables = {}
@@ -326,6 +353,8 @@ def vary_recipe(
             key: value for key, value in own.items() if name not in every[without] or key not in ("levels", "bounds")
         }
         variables[name] = {**kept, **({"may_be_missing": True} if name in every[flags] else {})}
+    if unit:
+        variables["household"] = {"kind": "count", "role": "unit"}
     release = {key: value for key, value in table["release"].items() if records or key != "records"}
     return Recipe.from_table({**table, "variables": variables, "release": release, "data": dict(data or {})})
 

@@ -20,6 +20,8 @@ from ..methods.outputs import RecordArray
 from ..recipe.recipe import Recipe
 
 Arrays = Mapping[str, NDArray[Any]]
+RISK_PARTS = ("probability", "candidates", "unique", "prior", "unit_probability", "unit_candidates")
+"""Fields of ``RecordRisk`` that have a value a record."""
 _NEEDED = ({"candidates", "hit"}, {"probability"})
 
 
@@ -87,6 +89,9 @@ class RecordRisk:
     unique: share of the datasets in which the released counterpart is the only candidate; None where the measure does
         not look for it
     prior: probability before the release; None where the measure does not give it
+    unit_probability: probability that the record's unit, a household or a patient, is found by the records of all its
+        members; None where every record is a unit or the measure matches no units
+    unit_candidates: number of matching units; None where the former is
     """
 
     probability: NDArray[np.float64]
@@ -94,6 +99,8 @@ class RecordRisk:
     unique: NDArray[np.float64] | None
     datasets: int
     prior: NDArray[np.float64] | None = None
+    unit_probability: NDArray[np.float64] | None = None
+    unit_candidates: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.probability)
@@ -103,14 +110,20 @@ class RecordRisk:
         """Mark the records that were examined, (n,)."""
         return ~np.isnan(self.probability)
 
+    @property
+    def worse_probability(self) -> NDArray[np.float64]:
+        """Return the probability of being found alone or with the unit, whichever is larger, (n,)."""
+        return self.probability if self.unit_probability is None else np.fmax(self.probability, self.unit_probability)
+
     def ranking(self, most: int | None = None) -> NDArray[np.intp]:
-        """Return the examined records, most at risk first: by probability, unique share, small prior, few candidates,
-        number.
+        """Return the examined records, most at risk first: by probability (the larger of the record's and its unit's),
+        unique share, small prior, few candidates, number.
 
         ``most`` limits their number.
         """
         unique = None if self.unique is None else -self.unique
-        keys = [key for key in (-self.probability, unique, self.prior, self.candidates) if key is not None]
+        worse = self.worse_probability
+        keys = [key for key in (-worse, unique, self.prior, self.candidates) if key is not None]
         chosen = np.flatnonzero(self.is_examined)
         if most is not None:
             # Selected without sorting the others.
@@ -119,9 +132,12 @@ class RecordRisk:
 
     def select(self, records: NDArray[np.intp]) -> RecordRisk:
         """Return the risk of some records (r,), rows from 0, in that order."""
-        unique = None if self.unique is None else self.unique[records]
-        prior = None if self.prior is None else self.prior[records]
-        return RecordRisk(self.probability[records], self.candidates[records], unique, self.datasets, prior)
+        found: dict[str, Any] = {
+            name: None if values is None else values[records]
+            for name in RISK_PARTS
+            for values in (getattr(self, name),)
+        }
+        return replace(self, **found)
 
 
 def _first_by_keys(keys: Sequence[NDArray[np.float64]], rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
@@ -151,11 +167,17 @@ def average_record_risk(per_record: Sequence[Arrays]) -> RecordRisk:
     """
     if not per_record:
         raise NotComputable("no dataset has values of single records")
-    total, candidates, unique, prior = (np.zeros(len(next(iter(per_record[0].values())))) for _ in range(4))
+    n = len(next(iter(per_record[0].values())))
+    total, candidates, unique, prior, of_units, unit_candidates = (np.zeros(n) for _ in range(6))
     asked = all("hit" in arrays for arrays in per_record)
     told = all("prior" in arrays for arrays in per_record)
+    has_units = all("unit_hit" in arrays for arrays in per_record)
     for arrays in per_record:
         probability, matched = _risk_and_candidates(arrays)
+        if has_units:
+            share, units = _better_of_two_matches(arrays, "unit_")
+            of_units += share
+            unit_candidates += units
         total += probability
         candidates += matched
         if asked:
@@ -163,7 +185,10 @@ def average_record_risk(per_record: Sequence[Arrays]) -> RecordRisk:
         if told:
             prior += arrays["prior"]
     m = len(per_record)
-    return RecordRisk(total / m, candidates / m, unique / m if asked else None, m, prior / m if told else None)
+    return RecordRisk(
+        total / m, candidates / m, unique / m if asked else None, m, prior / m if told else None,
+        of_units / m if has_units else None, unit_candidates / m if has_units else None,
+    )  # fmt: skip
 
 
 def _risk_and_candidates(arrays: Arrays) -> tuple[NDArray[np.float64], NDArray[Any]]:
@@ -171,16 +196,25 @@ def _risk_and_candidates(arrays: Arrays) -> tuple[NDArray[np.float64], NDArray[A
     if not has_record_risk(list(arrays)):
         raise NotComputable("the measure says nothing of single records")
     if "hit" in arrays:
-        share, candidates = _hit_probability(arrays["hit"], arrays["candidates"]), arrays["candidates"]
-        if {"best_candidates", "best_hit"} <= set(arrays):
-            best = _hit_probability(arrays["best_hit"], arrays["best_candidates"])
-            candidates = np.where(best > share, arrays["best_candidates"], candidates)
-            # The intruder uses the better of both; fmax ignores the NaN of a record that one of them did not examine.
-            share = np.fmax(share, best)
-        return share, candidates
+        return _better_of_two_matches(arrays)
     probability = arrays["probability"].astype(np.float64)
     named = next((name for name in ("candidates", "matched") if name in arrays), None)
     return probability, np.full(len(probability), np.nan) if named is None else arrays[named]
+
+
+def _better_of_two_matches(arrays: Arrays, of: str = "") -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """Return the probability of finding each record, or its unit (``unit_``), and the candidates: by all known variables
+    or the best choice of them, whichever finds it more often.
+    """
+    candidates = arrays[f"{of}candidates"]
+    share = _hit_probability(arrays[f"{of}hit"], candidates)
+    if {f"best_{of}candidates", f"best_{of}hit"} <= set(arrays):
+        best_candidates = arrays[f"best_{of}candidates"]
+        best = _hit_probability(arrays[f"best_{of}hit"], best_candidates)
+        candidates = np.where(best > share, best_candidates, candidates)
+        # The intruder uses the better of both; fmax ignores the NaN of a record that one of them did not examine.
+        share = np.fmax(share, best)
+    return share, candidates
 
 
 def _hit_probability(hit: NDArray[Any], candidates: NDArray[Any]) -> NDArray[np.float64]:

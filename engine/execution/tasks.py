@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ..data.microdata import Microdata
 from ..data.provenance import ReleaseProvenance
 from ..data.recoding import align_levels
+from ..data.schema import Role
 from ..design.survey import INFORMATION, add_unweighted_remark
 from ..errors import NotComputable
 from ..methods.registry import Method, find_method, method_by_key
@@ -68,7 +69,7 @@ def synthesis_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> Ra
     # could subtract one from the other, which leaves the record, or the model without its noise
     # (tests/attacks/test_differences.py measures it). Public streams are bound to nothing: the seed alone decides, as
     # in earlier versions.
-    bound_to = (confidential.sha256, dataset_recipe_hash(recipe), *_weights_hash(confidential)) if key else ()
+    bound_to = (confidential.sha256, _hash_for_data(recipe, confidential), *_weights_hash(confidential)) if key else ()
     return Randomness(recipe.seed, key, bound_to)
 
 
@@ -82,6 +83,21 @@ def measurement_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> 
 def _weights_hash(confidential: Microdata) -> tuple[str, ...]:
     weights = confidential.weights
     return () if weights is None else (hashlib.sha256(weights.astype("<f8").tobytes()).hexdigest(),)
+
+
+def _hash_for_data(recipe: Recipe, confidential: Microdata) -> str:
+    """Return the hash of what of a recipe changes the datasets of these data.
+
+    Where each unit has one record, the variable that numbers units numbers records, as an identifier does: the datasets are
+    the same, and so are their random numbers.
+    """
+    if recipe.schema.unit is None or confidential.units is not None or recipe.form.units:
+        return dataset_recipe_hash(recipe)
+    variables = tuple(
+        replace(v, role=Role.IDENTIFIER, runs_of=()) if v.role is Role.UNIT else replace(v, level="")
+        for v in recipe.schema
+    )
+    return dataset_recipe_hash(replace(recipe, schema=replace(recipe.schema, variables=variables)))
 
 
 def dataset_recipe_hash(recipe: Recipe) -> str:
@@ -280,6 +296,7 @@ def measure_dataset(
     run = Run(streams.generator("measure", item, draw or 0), report=report, shared=common)
     measure = _compute_or_explain(
         step.method,
+        confidential,
         lambda: step.method.measure(
             _with_needed_controls(step, confidential),
             released.without_controls,
@@ -363,7 +380,7 @@ def gather_blocks(
         blocks = [block_result.from_arrays(part) for part in parts]
         found = gather(_with_needed_controls(step, confidential), releases, spec, blocks)
     except NotComputable as error:
-        found = WholeReleaseMeasure(_not_computed_estimates(step.method, error))
+        found = WholeReleaseMeasure(_not_computed_estimates(step.method, error, confidential))
     settings = recipe.settings(step)
     rows = rows_of_measure(step.method, found.whole, recipe.origin, None, settings=settings)
     for draw, alone in enumerate(found.datasets, start=1):
@@ -400,16 +417,21 @@ def _with_needed_controls(step: RecipeStep, confidential: Microdata) -> Microdat
     return confidential
 
 
-def _compute_or_explain(method: Method, compute: Callable[[], Measure]) -> Measure:
+def _compute_or_explain(method: Method, confidential: Microdata, compute: Callable[[], Measure]) -> Measure:
     """Return the measure, or its outputs as not computed with the reason."""
     try:
         return compute()
     except NotComputable as error:
-        return _not_computed_estimates(method, error)
+        return _not_computed_estimates(method, error, confidential)
 
 
-def _not_computed_estimates(method: Method, error: NotComputable) -> Measure:
-    return Measure(tuple(Estimate.not_computed(output.name, error.reason) for output in method.outputs))
+def _not_computed_estimates(method: Method, error: NotComputable, confidential: Microdata) -> Measure:
+    """Return all outputs without a value and with the reason; those by unit too where units have several records."""
+    found = [Estimate.not_computed(output.name, error.reason) for output in method.outputs]
+    if confidential.units is not None:
+        counted = (output for output in method.outputs if "by" in dict(output.row_defaults))
+        found += [Estimate.not_computed(output.name, error.reason, by="unit") for output in counted]
+    return Measure(tuple(found))
 
 
 def rows_of_measure(
@@ -465,7 +487,10 @@ def compute_study_points(
                 for point, run in own
             ]
     except NotComputable as error:
-        found = [StudyPoint(None, tuple(_not_computed_estimates(step.method, error) for _ in releases)) for _ in points]
+        found = [
+            StudyPoint(None, tuple(_not_computed_estimates(step.method, error, confidential) for _ in releases))
+            for _ in points
+        ]
     return [
         row for at, one in zip(points, found, strict=True) for row in _rows_at_point(recipe, item, at, one, releases)
     ]

@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
-from ..data.microdata import Microdata
+from ..data.microdata import Microdata, units_of
 from ..data.rows import distinct_rows
 from ..errors import NotComputable
 from ..matching.intruder import IntruderKnowledge, MatchTolerance
 from ..matching.matching import ExactKey, WindowKey
 from ..matching.strategies import MatchTargets, find_best_matches
+from ..matching.unit_matching import UnitMatcher, find_best_unit_matches
 from ..statistics.comparing import is_above
 
 MOST = 5
@@ -111,6 +112,69 @@ def count_wrong_matches(
         found += share
     sure = is_above(found / len(candidates), beyond) & (rows >= 0)
     return _exchange_distribution(sure, rows >= 0, np.unique(blocks[people], return_inverse=True)[1])
+
+
+def count_wrong_unit_matches(
+    confidential: Microdata,
+    releases: Iterable[Microdata],
+    names: Sequence[str],
+    radius: Mapping[str, MatchTolerance],
+    *,
+    groups: NDArray[np.generic],
+    order: NDArray[np.generic],
+    candidates: Sequence[Floats],
+    beyond: float,
+    best_candidates: Sequence[Floats | None] = (),
+) -> WrongMatches:
+    """Count the units found in their own records and in those of other units of their block, on average over datasets.
+
+    The parameters are those of ``count_wrong_matches`` with U units in place of n records: ``groups`` are equal for
+    units of equal composition by what is kept. Raises NotComputable where a variable cannot be compared, no choice of
+    variables gives these ``best_candidates``, or the release does not have the units of the data.
+    """
+    ours = units_of(confidential)
+    best = best_candidates or [None] * len(candidates)
+    at_most = sum(
+        _pick_probability(c) if other is None else np.maximum(_pick_probability(c), _pick_probability(other))
+        for c, other in zip(candidates, best, strict=True)
+    ) / len(candidates)
+    blocks, others = _exchange_blocks(groups, order)
+    sought = np.flatnonzero(is_above(at_most, beyond) & (others[:, 1] >= 0))
+    rows = others[sought]
+    found = np.zeros(rows.shape)
+    knowledge = IntruderKnowledge.from_variables(confidential, names, radius)
+    for released, c, other in zip(releases, candidates, best, strict=True):
+        theirs = released.require_units()
+        if len(released) != len(confidential) or not np.array_equal(theirs.unit_of, ours.unit_of):
+            raise NotComputable("the release does not have the units of the data")
+        matcher = UnitMatcher(
+            knowledge.keys_by_variable(released),
+            ours,
+            theirs,
+            by_place=bool(confidential.schema.order),
+            own=np.arange(len(ours)),
+        )
+        share = _unit_hits(matcher, matcher.names, sought, rows) * _pick_probability(c)[sought, None]
+        if other is not None:
+            asked = np.flatnonzero(~np.isnan(c))
+            by_best, _ = find_best_unit_matches(matcher, asked)
+            if not np.array_equal(by_best.result.candidates, other[asked]):
+                raise NotComputable("the units were matched by another choice of variables")
+            hits = _unit_hits(matcher, by_best.strategy.used, sought, rows)
+            share = np.maximum(share, hits * _pick_probability(other)[sought, None])
+        found += share
+    sure = is_above(found / len(candidates), beyond) & (rows >= 0)
+    return _exchange_distribution(sure, rows >= 0, np.unique(blocks[sought], return_inverse=True)[1])
+
+
+def _unit_hits(matcher: UnitMatcher, names: Sequence[str], sought: Integers, rows: Integers) -> NDArray[np.bool_]:
+    """Return whether units (k,) match the released units in each column of ``rows`` (k, s), -1 for none."""
+    hits = np.zeros(rows.shape, dtype=np.bool_)
+    for place in range(rows.shape[1]):
+        own = matcher.own.copy()
+        own[sought] = rows[:, place]
+        hits[:, place] = matcher.with_own(own).match(names, sought, count=False).hit
+    return hits
 
 
 def _pick_probability(candidates: Floats) -> Floats:

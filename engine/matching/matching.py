@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.blocks import row_blocks
@@ -340,6 +341,17 @@ class ExactKey:
         """Return codes from 0 that are equal for equal values, (n,) and (n_r,)."""
         (confidential, released), _ = number_groups([(self.confidential, self.released)], self.shape)
         return confidential, released
+
+    def any_codes(self) -> tuple[Counts, Counts]:
+        """Return codes that are equal for equal values, (n,) and (n_r,), from 0 or -1, in no particular order.
+
+        They are found sooner than ``equal_codes`` where both tables have the same levels.
+        """
+        both = [one.array for one in (self.confidential, self.released) if isinstance(one, pd.Series)]
+        levelled = [one for one in both if isinstance(one, pd.Categorical)]
+        if len(levelled) == 2 and levelled[0].categories.equals(levelled[1].categories):
+            return levelled[0].codes, levelled[1].codes
+        return self.equal_codes()
 
 
 @dataclass(frozen=True, eq=False)

@@ -282,7 +282,7 @@ def quantity_of(
     people = output.label.counts == "people"
     chosen = {**dict(output.row_defaults), **(params or {})}
     some = any(chosen.get(name) not in (None, "", {}, []) for name in SOME_PEOPLE)
-    by_unit = chosen.get("by") == "unit"
+    by_unit = chosen.get("by") == "unit" or chosen.get("of") == "units"
     if by_unit and unit == "records":
         unit = "units"
     whole = records if people and not some and not by_unit else None

@@ -343,14 +343,18 @@ class RecordArray:
     part: role of the value for a record at risk: "candidates", released records that match it; "hit", whether its
         counterpart is among them; "probability" of disclosure; "prior", that probability before the release.
         ``best_candidates`` and ``best_hit`` are the first two for an intruder who ignores some of the known variables;
-        absent where nothing is ignored
+        absent where nothing is ignored. ``unit_candidates`` and the like are of the record's unit, and absent where
+        every record is one
     """
 
     name: str
     meaning: str
     unit: str = ""
     worse: Goal = "none"
-    part: Literal["", "candidates", "hit", "best_candidates", "best_hit", "probability", "prior"] = ""
+    part: Literal[
+        "", "candidates", "hit", "best_candidates", "best_hit", "probability", "prior",
+        "unit_candidates", "unit_hit", "best_unit_candidates", "best_unit_hit",
+    ] = ""  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from ..data.schema import MissingPolicy, Schema
 from ..errors import BadInput
 from ..methods.privacy import NoAccount, PrivacyAccount, UncoveredUse, sum_accounts
 from ..methods.registry import OWN
-from ..wording import singular_noun
+from ..wording import agreeing_word, count_noun, singular_noun
 from .recipe import Recipe
 from .steps import RecipeStep
 
@@ -213,9 +213,11 @@ def _protected_text(schema: Schema) -> str:
     """Return what an epsilon protects where that is not a record, in a sentence after a space."""
     most = schema.unit_records
     if schema.unit is not None:
-        counted = "1 record is" if most == 1 else f"{most:,} records are"
+        counted = f"{count_noun(most, 'record')} {agreeing_word(most, 'is', 'are')}"
         return f" It protects each {singular_noun(schema.unit_noun)} as a whole; no more than {counted} counted of one."
-    return f" It protects units of up to {most:,} records; nothing checks that none has more." if most > 1 else ""
+    if most == 1:
+        return ""
+    return f" It protects units of up to {count_noun(most, 'record')}; nothing checks that none has more."
 
 
 def budget_text(recipe: Recipe, limit: float | None) -> str:

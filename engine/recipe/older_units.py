@@ -28,13 +28,13 @@ def read_older_units(table: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple
     Raises BadInput where a recipe has both.
     """
     steps = table.get("synthesis")
-    older = {i: step for i, step in enumerate(steps) if _older_keys(step)} if isinstance(steps, list) else {}
+    older = {i: step for i, step in enumerate(steps) if older_unit_settings(step)} if isinstance(steps, list) else {}
     if not older:
         return table, ()
     data, variables, name = _section(table, "data"), dict(_section(table, "variables")), ""
     for i, step in older.items():
         if "largest_unit" in data:
-            place = f"synthesis[{i}].{_older_keys(step)[0]}"
+            place = f"synthesis[{i}].{next(iter(older_unit_settings(step)))}"
             raise BadInput(place, "largest_unit under [data] says the same; leave one of them out")
         if "unit" in step:
             name = str(step["unit"])
@@ -52,7 +52,7 @@ def read_older_units(table: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple
         **table,
         "data": {**data, **bound},
         "variables": variables,
-        "synthesis": [_without_older_keys(step) for step in table["synthesis"]],
+        "synthesis": [_without_older_settings(step) for step in table["synthesis"]],
     }
     now = [
         *([f'the role "unit" of "{name}"'] if name else []),
@@ -67,13 +67,13 @@ def _section(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def _older_keys(step: object) -> list[str]:
-    """Return the older keys of a step of margins; empty for every other step."""
+def older_unit_settings(step: object) -> dict[str, Any]:
+    """Return what a step of margins says of units in the older spelling; empty for every other step."""
     if not isinstance(step, Mapping) or step.get("method") not in METHODS:
-        return []
-    return [name for name in KEYS if name in step]
+        return {}
+    return {name: step[name] for name in KEYS if name in step}
 
 
-def _without_older_keys(step: Mapping[str, Any]) -> dict[str, Any]:
-    older = _older_keys(step)
+def _without_older_settings(step: Mapping[str, Any]) -> dict[str, Any]:
+    older = older_unit_settings(step)
     return {name: value for name, value in step.items() if name not in older}

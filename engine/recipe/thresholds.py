@@ -260,9 +260,12 @@ class _ThresholdJudge:
         one = self.threshold
         if not self.concerned:
             params = dict(one.params) or None
+            # A limit on units where records alone are counted: the verdict of these would look like one on units.
+            by_unit = one.params.get("by") == "unit"
+            reason = "it has no row by unit here, and counts records" if by_unit else "the run has no such row"
             return [
                 Verdict(one.value, one.target, one.level, one.bound, one.limit, None, None, "not computed",
-                        "the run has no such row", params)
+                        reason, params)
             ]  # fmt: skip
         return [self._judge_row(row) for row in self.concerned]
 

@@ -7,7 +7,9 @@ repeats records too. The baselines estimate how many by leaving one confidential
 Numbers and dates are compared exactly, or by ``bins``. A missing value equals a missing one.
 
 Where units have several records both shares are also of released units that equal a confidential one: its records in
-any order. A household copied whole is a copy by unit and hides among the copies by record.
+any order. A household copied whole is a copy by unit and hides among the copies by record. One that was copied but for
+its incomes is none: so units are compared on sets of the variables too (``columns``). On fewer variables more units are
+equal by chance, so these rows are the share beyond what an independent sample would repeat, less three standard errors.
 """
 
 from __future__ import annotations
@@ -30,7 +32,16 @@ from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
-from ._by_unit import BY_RECORD, UnitsOfBothTables, composition_classes, not_computed_by_unit
+from ..wording import format_percent
+from ._by_unit import (
+    BY_RECORD,
+    BY_UNIT,
+    COLUMNS,
+    ColumnSets,
+    UnitsOfBothTables,
+    composition_classes,
+    not_computed_by_unit,
+)
 from ._compared import comparison_codes
 
 
@@ -65,7 +76,7 @@ class ExactCopiesSpec(Spec):
 @measure_method(
     "Exact copies",
     spec=ExactCopiesSpec,
-    source="Good (1953); Park & Ghosh §4.4",
+    source="Good (1953); Esty (1983); Park & Ghosh §4.4",
     outputs=(
         Output(
             "copies",
@@ -114,7 +125,7 @@ def exact_copies(confidential: Microdata, released: Microdata, spec: ExactCopies
         )
         for name, found, repeated in _copies_and_repetitions(own, drawn)
     ]
-    return Measure((*shares, *_unit_estimates(confidential, released, own, drawn, remark)))
+    return Measure((*shares, *_unit_estimates(confidential, released, spec, own, drawn, remark)))
 
 
 def _copies_and_repetitions(own: Integers, drawn: Integers) -> Iterator[tuple[str, Booleans, Booleans]]:
@@ -129,8 +140,50 @@ def _copies_and_repetitions(own: Integers, drawn: Integers) -> Iterator[tuple[st
     yield "lone_copies", of_drawn == 1, of_own == 2
 
 
+def _estimates_of_sets(
+    confidential: Microdata, released: Microdata, spec: ExactCopiesSpec, units: UnitsOfBothTables, remark: str
+) -> Iterator[Estimate]:
+    """Yield the shares of the released units that are copies beyond chance on sets of variables; of several the largest.
+
+    None where variables are released unchanged: units then equal themselves in these.
+    """
+    if released.linked:
+        return
+    codes = {name: comparison_codes(confidential, released, (name,), spec.bins) for name in spec.variables}
+    sets = ColumnSets.from_codes(codes, units)
+    for kind, chosen in sets.sets(confidential.schema):
+        beyond: dict[str, list[tuple[float, str]]] = {"copies": [], "lone_copies": []}
+        for names in chosen:
+            own, drawn = sets.classes(names)
+            for name, found, repeated in _copies_and_repetitions(own, drawn):
+                share, base = float(np.mean(found)), float(np.mean(repeated))
+                error = np.sqrt(share * (1 - share) / len(found) + _variance_of_repetitions(own, name))
+                words = f"{sets.left_out(names)}: {format_percent(share)} of the units, {format_percent(base)} of an independent sample"
+                beyond[name].append((max(0.0, share - base - 3 * float(error)), words))
+        for name, values in beyond.items():
+            value, words = max(values, key=lambda one: one[0])
+            reason = "; ".join(filter(None, (words, remark)))
+            yield Estimate(name, value, baseline=0.0, reason=reason, params={**BY_UNIT, COLUMNS: kind})
+
+
+def _variance_of_repetitions(own: Integers, name: str) -> float:
+    """Return the variance with which leaving one unit out estimates the share of an independent sample that are copies.
+
+    ``own`` (U,) are the classes of the confidential units. The estimate is one less that of the missing mass of Good
+    (1953), or the mass of what was seen once; its variance is that of Esty (1983), and by the same steps of the latter.
+    """
+    seen = np.bincount(np.bincount(own), minlength=4)
+    once, twice, thrice = (int(number) for number in seen[1:4])
+    return (once + 2 * twice if name == "copies" else 4 * twice + 6 * thrice) / len(own) ** 2
+
+
 def _unit_estimates(
-    confidential: Microdata, released: Microdata, own: Integers, drawn: Integers, remark: str
+    confidential: Microdata,
+    released: Microdata,
+    spec: ExactCopiesSpec,
+    own: Integers,
+    drawn: Integers,
+    remark: str,
 ) -> Iterator[Estimate]:
     """Yield the shares of the released units that are copies, none where every record is a unit."""
     try:
@@ -145,3 +198,4 @@ def _unit_estimates(
         for name, found, repeated in _copies_and_repetitions(ours, theirs):
             baseline = None if released.linked else float(np.mean(repeated[part.confidential]))
             yield replace(part.share(name, found, part.released, remark), baseline=baseline)
+    yield from _estimates_of_sets(confidential, released, spec, units, remark)

@@ -1,7 +1,7 @@
 """Identification disclosure by matching: how often an intruder finds the target's released record.
 
 Where units have several records an intruder may know those of a whole household. By unit the candidates are the
-released units of equal composition, and a match is true that is the own unit (``sfumato.engine.risk._unit_matching``).
+released units of equal composition, and a match is true that is the own unit (``sfumato.engine.matching.unit_matching``).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from ..matching.matching import IDENTIFICATION_SUMMARIES, ExactKey, MatchResults
 from ..matching.radius import Radii
 from ..matching.strategies import VALUE_TOLERANCE, BestStrategy, MatchTargets, find_best_matches
 from ..matching.targets import check_conditions, meets_conditions, target_rows
+from ..matching.unit_matching import UnitMatcher, find_best_unit_matches
 from ..methods.drafting import OURS, Case, DeclinedOffer, Offer, OfferedLimit, drafts, suggest_radii
 from ..methods.intruder import KnownThoughSynthesised, KnownUnlessSynthesised
 from ..methods.levers import IDENTITY
@@ -37,7 +38,6 @@ from ..methods.spec import Param, Spec
 from ..statistics.score_interval import score_interval
 from ..wording import format_number, format_percent
 from ._by_unit import BY_RECORD, BY_UNIT, UnitsOfBothTables
-from ._unit_matching import UnitMatcher, find_best_unit_matches
 
 SUMMARY_OF_LARGEST = {
     "largest_expected_match_risk": "expected_match_risk",
@@ -128,8 +128,12 @@ def _unit_estimates(
     keys: Mapping[str, ExactKey | WindowKey],
     spec: IdentificationSpec,
     records: NDArray[np.intp],
+    arrays: dict[str, NDArray[Any]],
 ) -> Iterator[Estimate]:
-    """Yield the estimates by unit, none where every record is one; targets are the units of the target ``records``."""
+    """Yield the estimates by unit, none where every record is one; targets are the units of the target ``records``.
+
+    Candidates and hits of each unit are added to ``arrays``, with the same values for all of its records, (n,) each.
+    """
     intruder = {"intruder": KNOWS_VALUES} if spec.has_file else {}
     names = (*IDENTIFICATION_SUMMARIES, *SUMMARY_OF_LARGEST)
     try:
@@ -153,6 +157,12 @@ def _unit_estimates(
     cases = _effective_cases(len(targets), eligible)
     matches = matcher.match(matcher.names, targets)
     best = find_best_unit_matches(matcher, targets)
+    place = np.full(len(units.confidential), -1)
+    place[targets] = np.arange(len(targets))
+    place = place[units.confidential.unit_of]
+    for prefix, found in (("unit", matches), *((("best_unit", best[0].result),) if best[0].strategy.ignored else ())):
+        for name, values in zip(("candidates", "hit"), found, strict=True):
+            arrays[f"{prefix}_{name}"] = np.where(place < 0, np.nan, values[place])
     for part in units.parts():
         params = {**part.params, **intruder}
         if part.is_whole:
@@ -446,6 +456,8 @@ def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
         return None
     if not case.known:
         return DeclinedOffer("no variable is a quasi-identifier: nothing says what an intruder knows of a person")
+    if case.draws_units:
+        return DeclinedOffer("whole units are drawn, and no record is anybody's")
     if not case.linked:
         return DeclinedOffer("all variables are made at once, and no record is anybody's")
     kept = [name for name in case.known if name not in case.released]
@@ -484,6 +496,22 @@ def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
             "low",
         ),
         RecordArray("file_hit", "that the record's own is among those", "", "high"),
+        RecordArray(
+            "unit_candidates",
+            "released units whose records match those of the record's unit",
+            "units",
+            "low",
+            "unit_candidates",
+        ),
+        RecordArray("unit_hit", "that the record's own unit is among those", "", "high", "unit_hit"),
+        RecordArray(
+            "best_unit_candidates",
+            "released units that match the record's unit by the variables with the most expected finds, where some are ignored",
+            "units",
+            "low",
+            "best_unit_candidates",
+        ),
+        RecordArray("best_unit_hit", "that the record's own unit is among those", "", "high", "best_unit_hit"),
     ),
     combine=average_with_intervals,
 )
@@ -492,7 +520,8 @@ def identification(confidential: Microdata, released: Microdata, spec: Identific
     """Match the N targets among n confidential records against the released records.
 
     ``per_record``: ``candidates`` c_i and ``hit`` T_i, (n,) each, NaN for other records; ``best_candidates`` and
-    ``best_hit`` with the best subset of variables, left out if this is the full set. If the intruder has a file, each
+    ``best_hit`` with the best subset of variables, left out if this is the full set; the same of the record's unit
+    (``unit_candidates`` and so on) where units have several records. If the intruder has a file, each
     number is also reported for an intruder with that file, and ``file_candidates`` and ``file_hit`` describe its
     matches.
     """
@@ -524,7 +553,7 @@ def identification(confidential: Microdata, released: Microdata, spec: Identific
             else {"candidates": found.candidates, "hit": found.hit}
         )
         arrays |= {f"best_{name}": array for name, array in by_best.items()}
-    by_unit = list(_unit_estimates(confidential, released, keys, spec, records))
+    by_unit = list(_unit_estimates(confidential, released, keys, spec, records, arrays))
     if not spec.has_file:
         return Measure((*_summary_estimates(matches, best, said, alone, {}), *by_unit), arrays)
     held = _intruder_records(confidential, records, spec, draws[1])

@@ -15,6 +15,10 @@ and a cross-fitted classifier separates the two kinds (``adversary.cross_fitted`
                        privacy
     epsilon_guesses    privacy loss proved by all guesses at canaries together (Steinke, Nasr & Jagielski 2023)
 
+Where units have several records the targets are units: each shadow has all records of a household or none, and the
+features are of the whole household. Whoever leaves out one record of a household leaves the others in, and takes a leak
+for none.
+
 A low result is only a lower bound of the risk: other features may attack better, and few shadows or targets can miss a
 leak (``detectable_auc``). The result contains record numbers and is as confidential as the data.
 """
@@ -30,6 +34,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from ..adversary import audit_bounds
+from ..adversary.cells import cell_keys, row_keys, unit_keys
 from ..adversary.cross_fitted import (
     FEWEST_RELEASES,
     PERMUTATIONS,
@@ -42,11 +47,12 @@ from ..adversary.cross_fitted import (
 )
 from ..adversary.shadow_features import TargetFeatures
 from ..adversary.shadows import Background, Question, ShadowDesign, ShadowSample, draw_replacement_pools
-from ..adversary.targets import BOTH_TARGET_KINDS, TargetKinds, draw_rows, score_vulnerability
+from ..adversary.targets import BOTH_TARGET_KINDS, TargetKinds, VulnerabilityScores, draw_rows, score_vulnerability
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.intervals import NON_NEGATIVE, SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Role, Schema
+from ..data.units import Units
 from ..errors import BadInput, NotComputable
 from ..methods.drafting import Case, DeclinedOffer, Offer, drafts
 from ..methods.intruder import Known
@@ -60,7 +66,8 @@ from ..methods.results import Estimate, Measure, WholeReleaseMeasure
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, Spec, Variant
 from ..statistics.score_interval import Z_95, score_interval
-from ..wording import count_noun
+from ..wording import count_noun, count_of_noun
+from ._by_unit import BY_RECORD, BY_UNIT
 
 _DEFAULT_TARGETS = 20
 SHADOWS_TOGETHER, AT_ONCE = 50, 100_000
@@ -73,16 +80,16 @@ AUDIT_LEVERS = (
     "give the person's record less weight ([weights])",
     MEMBERSHIP[2],
 )
-ROW_DEFAULTS = (("people", "random"),)
+ROW_DEFAULTS = (("people", "random"), *BY_RECORD)
 
 
 @dataclass(frozen=True, eq=False)
 class _AuditSetup:
     """Targets of the audit and the design of the shadows.
 
-    data: records sorted by their values
+    data: records sorted by their values, or units by those of their records
     order: row of each in the file, (n,)
-    targets: rows of the T targets in ``data``
+    targets: rows of the T targets in ``data``, or numbers of their units
     kinds: mask of the targets of each kind, (T,) each
     design: design of the shadows
     features: computes the features of a target that the intruder sees in a shadow
@@ -110,18 +117,21 @@ class _AuditSetup:
         spec: RecordAuditSpec,
         rng: np.random.Generator,
     ) -> _AuditSetup:
-        # Draws then depend on the values alone and not on the order of the file.
         """Draw the targets and design the shadows. Raises NotComputable if there are too few records."""
-        order = np.lexsort([confidential.numbers(name) for name in sorted(confidential.schema.names)])
+        # Draws then depend on the values alone and not on the order of the file.
+        order = _order_by_values(confidential)
         data = replace(
             confidential,
             frame=confidential.frame.iloc[order].reset_index(drop=True),
             weights=None if confidential.weights is None else confidential.weights[order],
             kinds=None,
         )
-        n = len(data)
+        units, n = data.units, data.n_units
+        noun = _unit_noun(data)
         if n < 4:
-            raise NotComputable(f"{count_noun(n, 'record')} cannot be divided into shadows with and without a person")
+            raise NotComputable(
+                f"{count_of_noun(n, noun)} cannot be divided into shadows with and without {'a person' if units is None else 'one of them'}"
+            )
         groups: dict[str, Integers] = {
             kind: _draw_targets(data, kind, min(spec.targets, n // 4), rng) for kind in spec.people
         }
@@ -131,25 +141,32 @@ class _AuditSetup:
         # By Neyman & Pearson (1933) no test is more powerful than the likelihood ratio.
         exact = (
             spec.exact
+            and units is None
             and spec.background == "all"
             and refits.has_models
             and (question == "values" or not refits.kept_variables)
         )
-        pools = draw_replacement_pools(n, targets, rng) if spec.background != "half" else ()
+        sizes = None if units is None else units.sizes
+        pools = draw_replacement_pools(n, targets, rng, sizes) if spec.background != "half" else ()
+        removable = refits.removable and not exact
         design = ShadowDesign(
-            n, tuple(targets.tolist()), spec.shadows, spec.background, question, refits.removable and not exact, pools
+            n, tuple(targets.tolist()), spec.shadows, spec.background, question, removable, pools, units
         )
         if not design.has_enough_records():
             raise NotComputable(
-                f"{count_noun(n, 'record')} are too few for shadows of {design.shadow_size:,} with {count_noun(len(targets), 'target')}; ask about fewer targets"
+                f"{count_of_noun(n, noun)} are too few for shadows of {design.shadow_size:,} with {count_noun(len(targets), 'target')}; ask about fewer targets"
             )
         names = [name for name in sorted(spec.known) if name in data.schema]
         sensitive = [name for name in names if data.schema[name].role is Role.SENSITIVE]
         known = [name for name in names if data.schema[name].role is Role.QUASI_IDENTIFIER]
+        rows, members = targets, None
+        if units is not None:
+            rows = units.records_of(targets)
+            members = Units.from_codes(np.repeat(np.arange(len(targets)), units.sizes[targets]))
         looked = TargetFeatures.from_targets(
-            data, targets, names, known, sensitive if known else [], refits.hierarchies, rng
+            data, rows, names, known, sensitive if known else [], refits.hierarchies, rng, members
         )
-        kinds: dict[str, Booleans] = {kind: np.isin(targets, rows) for kind, rows in groups.items()}
+        kinds: dict[str, Booleans] = {kind: np.isin(targets, drawn) for kind, drawn in groups.items()}
         return cls(
             data, order, targets, kinds, design, looked, exact, refits.publishes_tables, spec.datasets or datasets
         )
@@ -161,7 +178,8 @@ class _AuditSetup:
         asked = np.flatnonzero(shadow.target_present >= 0)
         looked = self.features if len(asked) > 1 else self.features.select_target(int(asked[0]))
         features = looked.extract_features(shown.datasets)
-        counts = shown.summed_counts(len(self.targets))[asked]
+        counts = shown.summed_counts(len(self.target_rows))
+        counts = (counts if self.features.members is None else self.features.members.sum_by_unit(counts))[asked]
         if self.publishes_tables:
             features = np.column_stack([features, counts])
         known = shown.has_only_noisy_tables and self.design.background != "half"
@@ -174,6 +192,11 @@ class _AuditSetup:
                 else np.nan
             )
             yield int(target), int(shadow.target_present[target]), features[place], odds
+
+    @property
+    def target_rows(self) -> Integers:
+        """Return the rows of all records of the targets, unit by unit, (R,)."""
+        return self.targets if self.design.units is None else self.design.units.records_of(self.targets)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -191,11 +214,31 @@ class _AuditSetup:
 
 
 def _draw_targets(data: Microdata, kind: str, number: int, rng: np.random.Generator) -> Integers:
-    """Draw the rows of the targets of one kind."""
-    if kind == "vulnerable":
-        some = score_vulnerability(data, data.select_rows([])).select_most_vulnerable(number)[0]
-        return draw_rows(some, data, number, rng)
-    return np.sort(rng.choice(len(data), number, replace=False))
+    """Draw the rows of the targets of one kind, or their units; a unit is as vulnerable as its most vulnerable record."""
+    if kind != "vulnerable":
+        return np.sort(rng.choice(data.n_units, number, replace=False))
+    scores = score_vulnerability(data, data.select_rows([]))
+    if data.units is None:
+        return draw_rows(scores.select_most_vulnerable(number)[0], data, number, rng)
+    # a record that was not scored is no reason to look at its unit
+    people = data.units.largest_by_unit(np.nan_to_num(scores.people, nan=-1.0))
+    some = VulnerabilityScores(people, scores.controls).select_most_vulnerable(number)[0]
+    return np.sort(some if len(some) <= number else rng.choice(some, number, replace=False))
+
+
+def _order_by_values(data: Microdata) -> Integers:
+    """Return the records in an order that depends on values, or on the compositions of units, and not on the file."""
+    names = sorted(name for name in data.schema.names if name != data.schema.unit)
+    if data.units is None:
+        return np.lexsort([data.numbers(name) for name in names])
+    # Within a unit the order stays: a synthesis of units may use it.
+    keys = unit_keys(row_keys(cell_keys(data, names), names, len(data)), data.units)
+    return data.units.records_of(np.argsort(keys, kind="stable"))
+
+
+def _unit_noun(data: Microdata) -> str:
+    """Return the noun of those whom the audit leaves out."""
+    return "records" if data.units is None else data.schema.unit_noun
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,6 +259,8 @@ class AuditBlock:
     seed: seed of the random numbers of the joint evaluation of all blocks
     remark: description of the shadows in words
     output_prefix: prefix of the names of the AUC outputs
+    members: record numbers of the records of the targets, unit by unit, (R,); None where a target is a record
+    sizes: numbers of records of the targets, (T,); None where a target is a record
     """
 
     shadow: Integers
@@ -232,10 +277,14 @@ class AuditBlock:
     seed: int
     remark: str
     output_prefix: str
+    members: Integers | None = None
+    sizes: Integers | None = None
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all fields as arrays by the keys under which they are stored."""
+        of_units = {} if self.members is None or self.sizes is None else {"members": self.members, "sizes": self.sizes}
         return {
+            **of_units,
             "shadow": self.shadow,
             "target": self.target,
             "present": self.is_present.astype(np.int64),
@@ -271,6 +320,8 @@ class AuditBlock:
             seed=int(arrays["seed"]),
             remark=str(arrays["words"]),
             output_prefix=str(arrays["prefix"]),
+            members=arrays.get("members"),
+            sizes=arrays.get("sizes"),
         )
 
 
@@ -284,9 +335,11 @@ def gather_blocks(
 
     ``per_record`` of the whole holds the risk, AUC and simultaneous limits of each target, (n,), NaN for other records.
     ``guesses`` holds the ``record`` number of each target, (T,), the classifier's ``weight`` of each feature, (T, F),
-    and the ``feature`` names, (F,).
+    and the ``feature`` names, (F,). Where targets are units ``record`` is that of their first records, all records of a
+    unit have its numbers, ``members`` (R,) and ``sizes`` (T,) say which these are, and ``noun`` what units are.
     """
     found = _ScoredShadows.from_blocks(blocks, spec)
+    first = blocks[0]
     estimates: list[Estimate] = []
     for kind in spec.people:
         estimates.extend(found.estimates(kind, spec))
@@ -298,9 +351,15 @@ def gather_blocks(
     }  # fmt: skip
     for name, values in named.items():
         array = np.full(len(confidential), np.nan)
-        array[found.records] = values
+        if first.members is None or first.sizes is None:
+            array[found.records] = values
+        else:
+            array[first.members] = np.repeat(values, first.sizes)
         arrays[name] = array
     guesses = {"record": found.records, "weight": found.feature_weights, "feature": np.asarray(found.feature_names)}
+    if first.members is not None and first.sizes is not None:
+        noun = np.asarray([confidential.schema.unit_noun])
+        guesses |= {"members": first.members, "sizes": first.sizes, "noun": noun}
     return WholeReleaseMeasure(Measure(tuple(estimates), arrays), (), guesses)
 
 
@@ -319,6 +378,7 @@ class _ScoredShadows:
     claim: privacy loss claimed by the synthesis steps; None without a claim
     remark: description of the shadows in words
     output_prefix: prefix of the names of the AUC outputs
+    is_by_unit: whether the targets are units of several records
     """
 
     features: Sequence[Floats]
@@ -332,6 +392,7 @@ class _ScoredShadows:
     claim: NoiseGuarantee | None
     remark: str
     output_prefix: str
+    is_by_unit: bool
 
     @classmethod
     def from_blocks(cls, blocks: Sequence[AuditBlock], spec: RecordAuditSpec) -> _ScoredShadows:
@@ -363,7 +424,7 @@ class _ScoredShadows:
         found = evaluate_targets(smooth, labels, parts_of, spec.false_positives, [permuted] * len(held))
         return cls(
             held, labels, ratios, found, first.records, first.kinds, first.feature_names, first.guess_features, first.claim,
-            first.remark, first.output_prefix,
+            first.remark, first.output_prefix, first.members is not None,
         )  # fmt: skip
 
     @property
@@ -389,7 +450,7 @@ class _ScoredShadows:
     def estimates(self, kind: str, spec: RecordAuditSpec) -> Iterator[Estimate]:
         """Yield all estimates for the targets of one kind."""
         some, found = self.kinds[kind], self.evaluation
-        params = {} if kind == "random" else {"people": kind}
+        params = {**({} if kind == "random" else {"people": kind}), **(BY_UNIT if self.is_by_unit else {})}
         number = int(some.sum())
         words = f"{count_noun(number, 'target')}; {self.remark}"
 
@@ -419,7 +480,7 @@ class _ScoredShadows:
             shares[0] * number,
             shares[1] * number,
             0.0,
-            unit="records",
+            unit="units" if self.is_by_unit else "records",
             reason=words,
             params=params,
         )
@@ -860,12 +921,12 @@ def record_audit(
 ) -> AuditBlock:
     """Make the shadow releases of one block and return the features and likelihood ratios of the targets."""
     audit = _AuditSetup.from_data(confidential, len(releases), refits, spec, run.rng)
-    seed = run.rng.integers(2**63)
+    units, seed = audit.data.units, run.rng.integers(2**63)
     # One stream per shadow, so that a shadow does not depend on the number of blocks.
     streams = run.rng.spawn(audit.design.n_releases)
     mine = list(range(block, audit.design.n_releases, spec.blocks))
     shadow, target, present, features, odds = [], [], [], [], []
-    people = audit.data.select_rows(list(map(int, audit.targets)))
+    people = audit.data.select_rows(list(map(int, audit.target_rows)))
     together = max(1, min(SHADOWS_TOGETHER, AT_ONCE // len(confidential)))
     for first in range(0, len(mine), together):
         numbers = mine[first : first + together]
@@ -882,14 +943,14 @@ def record_audit(
         run.report(Progress(first + len(numbers), len(mine), "shadows"))
     known = not np.isnan(odds).any()
     kind = "likelihood ratios of" if audit.is_exact else "noisy counts of" if known else ""
-    words = f"{kind} {spec.shadows:,} shadows of {audit.design.shadow_size:,} records and {count_noun(audit.n_datasets, 'dataset')}".strip()
+    words = f"{kind} {spec.shadows:,} shadows of {audit.design.shadow_size:,} {_unit_noun(audit.data)} and {count_noun(audit.n_datasets, 'dataset')}".strip()
     return AuditBlock(
         shadow=np.asarray(shadow, dtype=np.int64),
         target=np.asarray(target, dtype=np.int64),
         is_present=np.asarray(present, dtype=np.int64) == 1,
         features=np.asarray(features, dtype=np.float32).reshape(len(shadow), len(audit.feature_names)),
         log_likelihood_ratios=np.asarray(odds, dtype=np.float64),
-        records=audit.order[audit.targets],
+        records=audit.order[audit.targets if units is None else units.first_records[audit.targets]],
         kinds=audit.kinds,
         feature_names=audit.feature_names,
         guess_features=audit.features.guess_features,
@@ -898,4 +959,6 @@ def record_audit(
         seed=int(seed),
         remark=words,
         output_prefix="values_" if audit.design.question == "values" else "",
+        members=None if units is None else audit.order[audit.target_rows],
+        sizes=None if units is None else units.sizes[audit.targets],
     )

@@ -34,8 +34,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..adversary.cells import Keys, mix_bits, unit_keys
+from ..adversary.cells import unit_keys
 from ..data.arrays import Booleans, Floats, Integers
+from ..data.bits import Keys, mix_bits
 from ..data.intervals import NON_NEGATIVE, SHARE
 from ..data.microdata import Microdata
 from ..data.rows import first_records

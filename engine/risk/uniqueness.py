@@ -10,7 +10,8 @@ most ``size`` records.
 Numbers and dates are compared exactly, or by ``bins`` (``sfumato.engine.design.binning``).
 
 Where units have several records each number is also of units: those whose composition, the keys of their records in any
-order, no other unit has (``sfumato.engine.risk._by_unit``).
+order, no other unit has (``sfumato.engine.risk._by_unit``). The two that compare both tables are also given on sets of
+the keys (``columns``): an exact income that was drawn hides that the rest of a household is unique in both.
 """
 
 from __future__ import annotations
@@ -37,7 +38,15 @@ from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import class_sizes, equivalence_classes, joint_classes
-from ._by_unit import BY_RECORD, BY_UNIT, UnitsOfBothTables, composition_classes, not_computed_by_unit
+from ._by_unit import (
+    BY_RECORD,
+    BY_UNIT,
+    COLUMNS,
+    ColumnSets,
+    UnitsOfBothTables,
+    composition_classes,
+    not_computed_by_unit,
+)
 
 OF_BOTH_TABLES = ("population_uniques", "replicated_uniques")
 """Outputs that compare the release with the confidential records."""
@@ -100,6 +109,29 @@ def _unit_estimates(
             yield part.share("replicated_uniques", both, part.confidential, remark)
         for size in spec.sizes if part.is_whole else ():
             yield part.share("share_in_small_groups", group <= size, part.released, remark, size=size)
+    if not isinstance(ours, NotComputable):
+        codes = {name: joint_classes([a], [b]) for name, a, b in zip(spec.keys, ours, theirs, strict=True)}
+        yield from _estimates_of_sets(ColumnSets.from_codes(codes, units), confidential.schema, remark)
+
+
+def _estimates_of_sets(sets: ColumnSets, schema: Schema, remark: str) -> Iterator[Estimate]:
+    """Yield the shares of units that are unique on sets of the keys; of several sets the largest.
+
+    The other outputs are largest on all keys.
+    """
+    for kind, chosen in sets.sets(schema):
+        found: dict[str, list[tuple[float, str]]] = {name: [] for name in OF_BOTH_TABLES}
+        for names in chosen:
+            first, second = sets.classes(names)
+            groups = int(max(first.max(), second.max())) + 1
+            own, other = (np.bincount(of, minlength=groups) for of in (first, second))
+            left_out = sets.left_out(names)
+            found["population_uniques"].append((float(np.mean(own[second] == 1)), left_out))
+            found["replicated_uniques"].append((float(np.mean((own[first] == 1) & (other[first] == 1))), left_out))
+        for name, values in found.items():
+            value, left_out = max(values, key=lambda one: one[0])
+            reason = "; ".join(filter(None, (left_out, remark)))
+            yield Estimate(name, value, reason=reason, params={**BY_UNIT, COLUMNS: kind})
 
 
 def _uniques_of_both_tables(

@@ -8,6 +8,9 @@ subset holds variable i.
 The Shapley value of a variable is its contribution to the subsets of the others, averaged over all orders in which an
 intruder may learn them (Shapley 1953); over all variables it sums to the risk of knowing them all beyond that of
 knowing nothing.
+
+With ``of = "units"`` an intruder knows these variables of all records of a household, a patient or a person over time,
+and finds the whole unit (``sfumato.engine.matching.unit_matching``).
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 
@@ -28,6 +31,7 @@ from ..errors import BadInput, NotComputable
 from ..matching.intruder import IntruderKnowledge, check_log_scale, check_radii, known_by_default
 from ..matching.matching import ExactKey, RecordMatcher, WindowKey, expected_match_risk, true_match_rate
 from ..matching.radius import Radii
+from ..matching.unit_matching import UnitMatcher
 from ..methods.intruder import KnownThoughSynthesised, KnownUnlessSynthesised
 from ..methods.levers import IDENTITY
 from ..methods.outputs import Axis, Label, LatticeOutputs, Output, RiskOutput, StudyOutput
@@ -35,7 +39,7 @@ from ..methods.registry import study_method
 from ..methods.results import Estimate, Measure, StudyPoint
 from ..methods.rows import Row
 from ..methods.run import Progress, Run
-from ..methods.spec import StudySpec, Variant
+from ..methods.spec import Param, StudySpec, Variant
 from ..statistics.combining import monte_carlo_mean
 from ..wording import agreeing_word, count_noun
 
@@ -211,7 +215,7 @@ class _SubsetRisks:
             yield self._answer_row("lowering_share", np.array([np.mean(steps.mean(axis=0) < -LOWER)]), name)
             left.append((without_it.value or 0.0, -float(shapley_value(self.expected, i).mean()), i, without_it))
         *_, first = min(left, key=lambda one: one[:3])
-        yield replace(first, measure="coarsen_first", unit=_OUTPUTS["coarsen_first"].unit)
+        yield replace(first, measure="coarsen_first", unit=self._unit_of_output(_OUTPUTS["coarsen_first"]))
 
     def _largest_row(self, measure: str, masks: Sequence[int], target: str = "") -> Row:
         """Return the row of the subset with the largest mean risk; of ties the one with fewest variables."""
@@ -226,12 +230,40 @@ class _SubsetRisks:
         mean, lower, upper = monte_carlo_mean(values.tolist(), within=self._range_of_output(output))
         subset = {} if mask is None else {"variables": variables_of_subset(mask, self.names)}
         return replace(
-            self.head, measure=measure, target=target, unit=output.unit, value=mean, lower=lower, upper=upper,
+            self.head, measure=measure, target=target, unit=self._unit_of_output(output), value=mean, lower=lower, upper=upper,
             status="computed", reason=self.reason, params={**self.head.params, **subset},
         )  # fmt: skip
 
+    def _unit_of_output(self, output: Output) -> str:
+        """Return the unit of an output, which counts units where these are what is found."""
+        return "units" if output.unit == "records" and self.head.params.get("of") == "units" else output.unit
+
     def _range_of_output(self, output: Output) -> Range:
         return intersect_ranges(output.range, (None, self.records)) if output.unit == "records" else output.range
+
+
+def subset_risks_of_units(
+    keys: Sequence[ExactKey | WindowKey], confidential: Microdata, released: Microdata
+) -> tuple[Floats, Floats]:
+    """Return the expected match risk and the true match rate of units for each subset of p keys, (2^p,) and (2^p,).
+
+    Raises NotComputable where every record is a unit, or nothing says which released records are of one.
+    """
+    if confidential.units is None:
+        raise NotComputable(
+            'every record is a unit of its own; leave out of = "units", or give a variable the role "unit"'
+        )
+    ours, theirs = confidential.units, released.require_units()
+    first = ours.first_records
+    own = np.where(first < len(released), theirs.unit_of[np.minimum(first, len(released) - 1)], -1).astype(np.int64)
+    by_place = bool(confidential.schema.order)
+    matcher = UnitMatcher({str(i): key for i, key in enumerate(keys)}, ours, theirs, by_place=by_place, own=own)
+    everyone = np.arange(len(ours))
+    expected, rate = np.zeros((2, 1 << len(keys)))
+    for mask in range(1 << len(keys)):
+        matches = matcher.match([str(i) for i in range(len(keys)) if mask >> i & 1], everyone)
+        expected[mask], rate[mask] = expected_match_risk(matches), true_match_rate(matches)
+    return expected, rate
 
 
 def _measure_subsets(confidential: Microdata, released: Microdata, spec: IntruderKnowledgeSpec) -> Measure:
@@ -244,11 +276,16 @@ def _measure_subsets(confidential: Microdata, released: Microdata, spec: Intrude
         keys: list[ExactKey | WindowKey] = []
         for exact, within in found:
             keys += [*exact, *within]
-        expected, rate = subset_risks(keys, (len(confidential), len(released)))
+        expected, rate = (
+            subset_risks(keys, (len(confidential), len(released)))
+            if spec.of == "records"
+            else subset_risks_of_units(keys, confidential, released)
+        )
     except NotComputable as error:
         return Measure((Estimate.not_computed(VALUES, error.reason),))
     params = {
-        EXPECTED: expected.tolist(), RATE: rate.tolist(), "variables_asked": spec.variables, "records": len(confidential)
+        EXPECTED: expected.tolist(), RATE: rate.tolist(), "variables_asked": spec.variables,
+        "records": len(confidential) if spec.of == "records" else confidential.n_units,
     }  # fmt: skip
     return Measure((Estimate(VALUES, float(len(expected)), params=params),))
 
@@ -260,6 +297,10 @@ class IntruderKnowledgeSpec(StudySpec):
     known: Annotated[KnownUnlessSynthesised, Variant(inherit="risk.identification")] = ()
     synthesised: Annotated[KnownThoughSynthesised, Variant(inherit="risk.identification")] = ()
     radius: Annotated[Radii, Variant(inherit="risk.identification")] = field(default_factory=dict)
+    of: Annotated[
+        Literal["records", "units"],
+        Param("what is found: records, or units of several records by the values of all of these"),
+    ] = "records"
 
     @property
     def variables(self) -> tuple[str, ...]:

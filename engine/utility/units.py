@@ -26,10 +26,11 @@ from typing import Annotated, Self
 import numpy as np
 import pandas as pd
 
-from ..adversary.cells import mix_bits, unit_keys
+from ..adversary.cells import unit_keys
 from ..constraints.constraints import read_constraints
 from ..constraints.evaluation import schema_with_levels, violations
 from ..data.arrays import Floats, Integers
+from ..data.bits import mix_bits
 from ..data.conditions import RecordConstraint
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
@@ -292,8 +293,8 @@ class UnitsSpec(Spec):
 
 
 def _draft_offer(case: Case) -> Offer | None:
-    """Offer the measure where the records have units and the release keeps them, with values in place of labels."""
-    if not case.has_units or case.want == "anonymisation" or not case.linked:
+    """Offer the measure where the records have units and the release has them too, with values in place of labels."""
+    if not case.has_units or case.want == "anonymisation" or not (case.linked or case.draws_units):
         return None
     return Offer("whether the records of a unit go together as in the data")
 

@@ -2,7 +2,8 @@
 
     python tests/benchmarks/units.py
 
-Three variables are drawn for 30 % of the records; the others are kept. Times are of the processor.
+Three variables are drawn for 30 % of the records; the others are kept. With a radius: sex and region are known, and ages
+within two years, half of which are drawn. Times are of the processor.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ import pandas as pd
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.matching.intruder import IntruderKnowledge
+from sfumato.engine.matching.unit_matching import UnitMatcher, find_best_unit_matches
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.run import Run
-from sfumato.engine.risk._unit_matching import UnitMatcher, find_best_unit_matches
 
 RECORDS, HOUSEHOLDS = 1_000_000, 400_000
 LEVELS = (2, 5, 8, 3, 10, 4, 6, 2, 20, 7, 3, 5)
@@ -53,6 +54,24 @@ def tables() -> tuple[Microdata, Microdata]:
         return pd.DataFrame({"household": np.repeat(np.arange(HOUSEHOLDS), sizes), **columns})
 
     return Microdata(SCHEMA, frame(codes)), Microdata(SCHEMA, frame(drawn), "synthetic", linked=True)
+
+
+def tables_with_ages() -> tuple[Microdata, Microdata]:
+    """The same of two variables of levels and an age."""
+    rng = np.random.default_rng(2)
+    sizes = 1 + rng.multinomial(RECORDS - HOUSEHOLDS, np.full(HOUSEHOLDS, 1 / HOUSEHOLDS))
+    age = rng.integers(0, 90, RECORDS)
+    schema = Schema((*list(SCHEMA)[:1], SCHEMA["v0"], SCHEMA["v2"], Variable("age", Kind.COUNT)))
+    frame = pd.DataFrame(
+        {
+            "household": np.repeat(np.arange(HOUSEHOLDS), sizes),
+            "v0": pd.Categorical.from_codes(rng.integers(2, size=RECORDS), list("01")),
+            "v2": pd.Categorical.from_codes(rng.integers(8, size=RECORDS), list("01234567")),
+            "age": age,
+        }
+    )
+    drawn = np.where(rng.random(RECORDS) < 0.5, rng.integers(0, 90, RECORDS), age)
+    return Microdata(schema, frame), Microdata(schema, frame.assign(age=drawn), "synthetic", linked=True)
 
 
 def main() -> None:
@@ -93,6 +112,15 @@ def main() -> None:
         spec = spec.for_release(SCHEMA, tuple(NAMES[place] for place in DRAWN))
         run = Run(np.random.default_rng(0))
         timed(f"{key}, by record and by unit", lambda f=method.func, s=spec, r=run: f(own, released, s, r))
+    own, released = tables_with_ages()
+    units, theirs = own.units, released.units
+    assert units is not None
+    assert theirs is not None
+    spec = registry()["risk.identification"].spec.from_table({"known": ["v0", "v2"], "synthesised": ["age"], "radius": {"age": 2}}, "step")  # fmt: skip
+    known = IntruderKnowledge.from_variables(own, ("v0", "v2", "age"), spec.radius).keys_by_variable(released)
+    by_age = UnitMatcher(known, units, theirs, by_place=False, own=theirs.unit_of[units.first_records])
+    timed("with a radius: all households matched", lambda: by_age.match(by_age.names, everyone))
+    timed("the same by the best choice of variables", lambda: find_best_unit_matches(by_age, everyone))
 
 
 if __name__ == "__main__":

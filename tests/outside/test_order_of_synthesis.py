@@ -59,6 +59,32 @@ UNDECLARED = ', names="variables"'
 KEPT_IN_THE_FIT = ("for cell in cells(released, spec):", "for cell in own:")
 """The cells of the confidential records in place of those of the released ones."""
 
+READS_LATER_RECORDS = (
+    """    said = Diagnostic""",
+    """    units = data.units
+    if units is not None:
+        by_size = np.argsort(-units.sizes, kind="stable")
+        alive = [by_size[: int((units.sizes >= place).sum())] for place in range(1, int(units.sizes.max()) + 1)]
+        later = [units.order[units.starts[own] + np.minimum(place + 1, units.sizes[own] - 1)] for place, own in enumerate(alive)]
+        numbers = np.concatenate([data.numbers(target)[own] for own in later])
+        starts = np.cumsum([0, *map(len, later)])
+        return Fit({"values": numbers, "cells": cells(data, spec), "starts": starts}, (Diagnostic("records", target, 1.0),))
+    said = Diagnostic""",
+)
+"""Keeps, for the records at each place of all units, the values of those at the next place."""
+GIVES_LATER_RECORDS = (
+    "    values, own, found = ",
+    """    if "starts" in fit.arrays:
+        places = np.flatnonzero(np.diff(fit.arrays["starts"]) == len(released))
+        start = fit.arrays["starts"][places[0]] if len(places) else 0
+        return np.resize(fit.arrays["values"][start:], len(released))
+    values, own, found = """,
+)
+READS_WHAT_IS_NOT_DRAWN = (
+    "    values, own, found = ",
+    """    released.numbers("joined")
+    values, own, found = """,
+)
 Offer = Callable[[str], Path]
 
 
@@ -158,6 +184,32 @@ def contract(site: Path) -> tuple[int, list[str]]:
 )  # fmt: skip
 def test_the_contract_finds_a_parameter_that_escapes(text: str, failed: tuple[str, ...], offer: Offer) -> None:
     status, found = contract(offer(text))
+    assert status == (1 if failed else 0)
+    assert len(found) == len(failed)
+    assert all(name in line for name, line in zip(failed, found, strict=True))
+
+
+def contract_of_units(site: Path) -> tuple[int, list[str]]:
+    """The contract's tests of units of several records, and which of them fail."""
+    names = "stages_of_units or record_after"
+    done = run_loaded("-q", "-p", "no:cacheprovider", "--sfumato-method", KEY, "-k", names, code=PYTEST, folder=site)
+    return done.returncode, [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "failed"),
+    [
+        (WITHIN_CELLS, ()),
+        (WITHIN_CELLS.replace(*READS_LATER_RECORDS).replace(*GIVES_LATER_RECORDS), ("record_after",)),
+        (WITHIN_CELLS.replace(*READS_WHAT_IS_NOT_DRAWN), ("stages_of_units", "stages_of_units")),
+    ],
+    ids=["a method of today", "by the next record", "by a later variable"],
+)
+def test_the_contract_serves_units_and_finds_a_method_that_reads_ahead(
+    text: str, failed: tuple[str, ...], offer: Offer
+) -> None:
+    status, found = contract_of_units(offer(text))
     assert status == (1 if failed else 0)
     assert len(found) == len(failed)
     assert all(name in line for name, line in zip(failed, found, strict=True))

@@ -512,6 +512,8 @@ def records(
 
     RUN is a number, a name, or last. Each record has the number of candidates among which it is found.
 
+    Where records come in units, such as households, each unit is a row with its records below it.
+
     Of a measure that tells what an intruder believes: how belief in the truth moved, and with --record the guesses at one.
     """
     from sfumato.workspace.views.most_at_risk import read_records_at_risk

@@ -10,7 +10,7 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.published import PublishedFigure, published_value_for
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import count_noun, count_records
+from sfumato.engine.wording import count_noun, count_of_noun, count_records
 from sfumato.workspace.jobs.runs import published_figure_tables
 from sfumato.workspace.reporting.audits import audited_record_facts, audited_strip_facts
 from sfumato.workspace.reporting.beliefs import (
@@ -32,7 +32,13 @@ from sfumato.workspace.reporting.constraints import redraws_sentence
 from sfumato.workspace.reporting.diagnostics import broken_rule_lines
 from sfumato.workspace.reporting.measured import result_tables
 from sfumato.workspace.reporting.recipe_difference import NO_DIFFERENCE, difference_table
-from sfumato.workspace.reporting.records import column_legend, record_objects, record_table, record_values_table
+from sfumato.workspace.reporting.records import (
+    column_legend,
+    record_objects,
+    record_table,
+    record_values_table,
+    unit_objects,
+)
 from sfumato.workspace.reporting.results import (
     dataset_rows_table,
     group_sweeps,
@@ -187,20 +193,28 @@ def records_at_risk_text(found: RecordsAtRisk) -> str:
     params = params_text(measure.params)
     head = f"run {records.run_id}, {replace_unprintable(measure.place)} {measure.key}{f' ({params})' if params else ''}, {over}"
     matched, ranking = found.candidates_without is not None, records.ranking
+    noun = "" if records.units is None else records.units.noun
     said = column_legend(
-        measure.key, unique=ranking.risk.unique is not None, own=ranking.confidential_risk is not None, drivers=matched
+        measure.key,
+        unique=ranking.risk.unique is not None,
+        own=ranking.confidential_risk is not None,
+        drivers=matched,
+        unit_noun=noun,
     )
     # Confidential values are shown only on request.
     hidden = "" if found.values is not None else "\nValues of the data are not shown; --values shows them."
     ranked = f"The {len(found.lines):,} of {count_noun(records.n_attacked, 'record')} most at risk"
+    number = sum(line.is_unit for line in found.lines)
+    if records.units is not None and number:
+        ranked = f"The {number:,} most at risk of {count_of_noun(records.units.n_units, noun)} ({count_noun(records.n_attacked, 'record')})"
     if records.n_attacked < records.n_records:
         ranked += f"; nothing is said of the others of {records.n_records:,}, which were not asked about"
     parts = [
         f"{replace_unprintable(head)}\n{ranked if found.guesses is None else f'Record {found.guesses.record:,}'}",
-        table_text(record_table(measure.key, found.lines, found.candidates_without)),
+        table_text(record_table(measure.key, found.lines, found.candidates_without, noun)),
         *_belief_lines(found),
         said + hidden,
-        "" if found.values is None else table_text(record_values_table(found.lines, found.values)),
+        "" if found.values is None else table_text(record_values_table(found.record_lines, found.values)),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -240,5 +254,14 @@ def records_at_risk_object(found: RecordsAtRisk) -> dict[str, Any]:
         "total": records.n_records,
         "asked": records.n_attacked,
         **({} if found.beliefs is None else {"beliefs": beliefs_object(found.beliefs)}),
+        **(
+            {}
+            if records.units is None
+            else {
+                "unit_noun": records.units.noun,
+                "total_units": records.units.n_units,
+                "units": unit_objects(found.lines),
+            }
+        ),
         "records": objects,
     }

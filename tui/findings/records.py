@@ -267,7 +267,10 @@ def measure_title(key: str) -> str:
 
 
 def record_table(records: OpenRecords, drivers: Mapping[int, str]) -> GridTable[RecordLine]:
-    """Return the table with the columns that the measure fills; ``drivers`` are texts by record number, where known."""
+    """Return the table with the columns that the measure fills; ``drivers`` are texts by record number, where known.
+
+    Where records are in units of several each unit has a row, and its records stand below it.
+    """
     prior = records.ranking.risk.prior is not None
     filled = {
         "unique": records.ranking.risk.unique is not None,
@@ -277,8 +280,14 @@ def record_table(records: OpenRecords, drivers: Mapping[int, str]) -> GridTable[
         "driver": records.measure.is_matching,
         "candidates": bool(records.measure.draw_hashes),
     }
-    columns = [column for column in record_columns(records.measure.key) if filled.get(column.name, True)]
-    return GridTable(table_columns(columns), values=lambda line: record_cells(line, drivers.get(line.record, "")))
+    noun = "" if records.units is None else records.units.noun
+    columns = [column for column in record_columns(records.measure.key, noun) if filled.get(column.name, True)]
+
+    def cells(line: RecordLine) -> dict[str, str]:
+        """Return the cells of a line; a unit has no driver."""
+        return record_cells(line, "" if line.is_unit else drivers.get(line.record, ""))
+
+    return GridTable(table_columns(columns), values=cells)
 
 
 class RecordGrid(Grid):
@@ -482,7 +491,7 @@ def _driver_texts(workspace: Workspace, records: OpenRecords) -> Mapping[int, st
     """Return texts about what drives the risk of the first records, by record number."""
     from sfumato.workspace.views.records import find_risk_drivers
 
-    numbers = [line.record for line in records.lines(0, DRIVEN)]
+    numbers = [line.record for line in records.lines(0, DRIVEN) if not line.is_unit]
     found: LeaveOneOutCandidates | None = find_risk_drivers(workspace, records, numbers)
     if found is None:
         return {}

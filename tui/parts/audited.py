@@ -97,7 +97,7 @@ class AuditedTargetDialog(Dialog[None]):
             return
         one, pane = self._targets[self._target_index], self.query_one(Scroll)
         of = f"{self._target_index + 1} of {len(self._targets)} targets"
-        head = f"record {one.record:,} of run {self._run_id} · {of} · {self._measure.key}   (q closes)"
+        head = f"{one.title} of run {self._run_id} · {of} · {self._measure.key}   (q closes)"
         self.query_one("#audited-title", Static).update(head)
         facts = audited_record_facts(one, self._levers)
         pane.show_text(Content("\n").join(fact_lines(facts, pane.scrollable_content_region.width)))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isnan
 from typing import TYPE_CHECKING
 
 from sfumato.engine.errors import EngineError
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import count_noun
+from sfumato.engine.wording import count_noun, count_of_noun, singular_noun
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.reporting.words import FAMILY_HEADINGS, number, thresholds_text
 from sfumato.workspace.store.runs import StoredRun, count_confidential_records
@@ -152,12 +153,17 @@ def show_records(session: PlainSession) -> None:
     names = [f"{one.place} {one.key}" for one in measures]
     place = measures[talk.choose("By which measure?", names, "1")]
     found = read_records_at_risk(session.workspace, run.id, place.place, MOST_RECORDS, None, with_values=False)
-    talk.say(f"Run {run.id}, {place.key}: the {len(found.lines)} of {found.records.n_attacked:,} records most at risk.")
+    units = found.records.units
+    said = f"the {len(found.lines)} of {found.records.n_attacked:,} records most at risk"
+    if units is not None:
+        number = sum(line.is_unit for line in found.lines)
+        said = f"the {number} of {count_of_noun(units.n_units, units.noun)} most at risk, with their records"
+    talk.say(f"Run {run.id}, {place.key}: {said}.")
     talk.print_lines(record_lines(found))
     # An empty line takes the default, which must not show confidential values.
     if not talk.confirm("Show the values of these records? They are confidential.", default=False):
         return
-    shown = [line.record for line in found.lines]
+    shown = [line.record for line in found.record_lines]
     for record, own in zip(shown, values_of_records(session.workspace, run.id, shown), strict=True):
         talk.say(f"Record {record}, confidential: {', '.join(f'{name} {value}' for name, value in own.items())}.")
 
@@ -165,14 +171,28 @@ def show_records(session: PlainSession) -> None:
 def record_lines(found: RecordsAtRisk) -> list[str]:
     """Return a line for each record most at risk, and the legend.
 
-    A line reads ``Record 12: probability 1, 1 candidate; why: age, without which there would be 9``.
+    A line reads ``Record 12: probability 1, 1 candidate; why: age, without which there would be 9``. Those of a unit of
+    several records follow its own line: ``Household 7 of 3 records: probability 1, candidates 1``.
     """
     from sfumato.workspace.reporting.records import column_legend, record_risk_columns
 
     key = found.records.measure.key
     candidates = next(one.title for one in record_risk_columns(key) if one.name == "candidates")
-    lines = []
-    for r, line in enumerate(found.lines):
+    noun = "" if found.records.units is None else found.records.units.noun
+    lines, r = [], -1
+    for line in found.lines:
+        if line.members is not None:
+            by = "" if isnan(line.candidates) else f", candidates {number(line.candidates)}"
+            one = f"{singular_noun(noun)} {line.unit:,} of {count_noun(line.members, 'record')}"
+            lines.append(f"{one[:1].upper()}{one[1:]}: probability {number(line.probability)}{by}.")
+            continue
+        r += 1
+        if isnan(line.probability):
+            all_ranked = len(found.records.ranking) == found.records.n_attacked
+            lines.append(
+                f"Record {line.record}: {'not asked about' if all_ranked else 'less at risk than those listed'}."
+            )
+            continue
         parts = [f"probability {number(line.probability)}", f"{candidates} {number(line.candidates)}"]
         if line.prior is not None:
             parts.append(f"before the release {number(line.prior)}")
@@ -181,7 +201,7 @@ def record_lines(found: RecordsAtRisk) -> list[str]:
         driver = None if found.candidates_without is None else found.candidates_without.driver(r)
         why = "" if driver is None else f"; why: {driver.variable}, without it {number(driver.without)} {candidates}"
         lines.append(f"Record {line.record}: {', '.join(parts)}{why}.")
-    meant = column_legend(key, unique=False, own=False, drivers=found.candidates_without is not None)
+    meant = column_legend(key, unique=False, own=False, drivers=found.candidates_without is not None, unit_noun=noun)
     return [*lines, *(f"{one[:1].upper()}{one[1:]}." for one in meant.splitlines())]
 
 

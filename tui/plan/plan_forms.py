@@ -20,6 +20,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.outputs import Output
 from sfumato.engine.methods.registry import Method, find_method, method_by_key, registry
 from sfumato.engine.methods.spec import ParamInfo, to_plain_value
+from sfumato.engine.recipe.older_units import older_unit_settings
 from sfumato.engine.recipe.recipe import Recipe, recipe_params
 from sfumato.engine.recipe.threshold_warnings import (
     beyond_range_warning,
@@ -320,6 +321,12 @@ def check_step(toml: str, place: StepPlace, step: Mapping[str, Any]) -> None:
         method_of_step(place, step).spec.from_table(given, "")
 
 
+def _data_keys(table: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the keys of ``[data]`` in the form."""
+    units = ("order", "largest_unit") if _has_units(table) else ()
+    return (*DATA_KEYS, *units)
+
+
 def _release_keys(table: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the keys of ``[release]`` in the form."""
     # Redraws apply only with constraints, public rules for kept variables only in a synthesis.
@@ -358,7 +365,7 @@ def unit_term_offers(table: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 
 def settings_fields(table: Mapping[str, Any]) -> list[FormField]:
     """Return the fields of title, data and release."""
-    asked = (("", ("title",)), ("data", DATA_KEYS), ("release", _release_keys(table)))
+    asked = (("", ("title",)), ("data", _data_keys(table)), ("release", _release_keys(table)))
     fields = []
     for section, keys in asked:
         declared = {info.name: info for info in recipe_params(section or "recipe")}
@@ -377,7 +384,7 @@ def settings_sections(answers: Mapping[str, Any], table: Mapping[str, Any]) -> d
 
     return {
         "title": answers.get("title"),
-        "data": section("data", DATA_KEYS),
+        "data": section("data", _data_keys(table)),
         "release": section("release", _release_keys(table)),
     }
 
@@ -420,8 +427,8 @@ def step_form(view: PlanView, place: StepPlace, step: Mapping[str, Any], edit: E
         title, fields, topic = error.message, [], f"recipe {place.section}"
 
     def table_from_answers(answers: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the recipe's table for the answers."""
-        return step_table(place.section, name, answers, view.table)
+        """Return the recipe's table for the answers, with what the step says of units in an older spelling."""
+        return {**step_table(place.section, name, answers, view.table), **older_unit_settings(step)}
 
     def check(answers: dict[str, Any]) -> None:
         """Raise BadInput if the step is invalid."""

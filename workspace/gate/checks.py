@@ -12,11 +12,12 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.adversary.cells import Cells, Keys, cell_keys, count_occurrences, row_keys
+from sfumato.engine.adversary.cells import Cells, cell_keys, count_occurrences, row_keys
 from sfumato.engine.adversary.likeness import MemorisationShare
 from sfumato.engine.adversary.neighbours import NeighbourPairs, nearest_neighbour_pairs
 from sfumato.engine.adversary.same_people import PeopleOverlap, is_enumerated
 from sfumato.engine.data.arrays import Integers
+from sfumato.engine.data.bits import Keys
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Role
 from sfumato.engine.data.units import Units, code_unit_numbers
@@ -31,6 +32,7 @@ from ..errors import DamagedTable, StrangeFile
 from ..policy.policy import Policy
 from ..store.artefacts import add_stored_controls
 from ..store.ledger import PopulationRegistry, read_population_registry
+from ..store.runs import read_run_records
 from ..store.workspace import StoredDataset, Workspace
 from ..views.results import read_result_rows
 from . import sentences
@@ -330,7 +332,7 @@ class ExaminedRelease:
     @cached_property
     def exact_records(self) -> Microdata:
         """Return the confidential records with their exact values."""
-        return self.workspace.read_stored_dataset(self.original_dataset).with_units(self.recipe.schema.unit_declaration)
+        return read_run_records(self.workspace, self.plan.run)
 
     @property
     def confidential(self) -> Microdata:

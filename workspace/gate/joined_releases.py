@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.adversary.cells import Keys, cell_keys, count_sharing, mix_bits, row_keys
+from sfumato.engine.adversary.cells import cell_keys, count_sharing, row_keys
 from sfumato.engine.adversary.kept_columns import CombinationSizes
 from sfumato.engine.data.arrays import Integers
+from sfumato.engine.data.bits import Keys, mix_bits
 from sfumato.engine.data.schema import Role
 from sfumato.engine.errors import BadInput
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from sfumato.engine.adversary.agreement import find_reproduced_people
 from sfumato.engine.adversary.cells import (
-    Keys,
     align_with_originals,
     break_ties_by_unit,
     cell_keys,
@@ -47,6 +46,7 @@ from sfumato.engine.adversary.respelled import undo_column_exchange, undo_rescal
 from sfumato.engine.adversary.single_values import merge_probes, probe_extreme_values, probe_unique_values
 from sfumato.engine.adversary.unit_probes import list_unit_column_sets, probe_units
 from sfumato.engine.data.arrays import Floats, Integers, map_on_threads
+from sfumato.engine.data.bits import Keys
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.data.units import Units
 
@@ -255,10 +255,14 @@ class JointTable:
         keys = [n for n in names if schema[n].role is Role.QUASI_IDENTIFIER]
         subsets = list_unit_column_sets(names, numbers, keys, schema.unit_level)
         releases = list(zip(self.released_keys, self.released_units(), strict=True))
+        in_file_order = [not release.shuffled for release, _ in self.pool.datasets[: self.n_datasets_used]]
         if only_whole:
-            found = probe_units(self.joint_keys, units, releases, subsets[:1], self.row_keys, self.rarity_order)
+            # beside kept columns, rows in order are those of their own people, whatever was drawn
+            subsets, in_file_order = subsets[:1], []
+        found = probe_units(self.joint_keys, units, releases, subsets, self.row_keys, self.rarity_order, in_file_order)
+        if only_whole:
             return [one for one in found if one.who.startswith("all ")]
-        return probe_units(self.joint_keys, units, releases, subsets, self.row_keys, self.rarity_order)
+        return found
 
     @cached_property
     def looks_beside_kept_columns(self) -> list[MembershipProbe]:

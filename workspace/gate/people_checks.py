@@ -31,14 +31,16 @@ from sfumato.engine.adversary.independent_rows import (
 from sfumato.engine.adversary.membership_evidence import ProbeCounts, weigh_evidence
 from sfumato.engine.adversary.people import mark_cells
 from sfumato.engine.adversary.unanimous import find_homogeneous_classes, nearest_members
+from sfumato.engine.data.arrays import Floats
 from sfumato.engine.data.schema import Role
+from sfumato.engine.data.units import Units
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.execution.record_risk import RecordRisk
 from sfumato.engine.methods.registry import find_method
 from sfumato.engine.partition.equivalence_classes import equivalence_classes
 from sfumato.engine.recipe.thresholds import threshold_output
 from sfumato.engine.statistics.comparing import is_above
-from sfumato.engine.wording import join_names
+from sfumato.engine.wording import join_names, singular_noun
 
 from ..reporting.beliefs import MeasureBeliefs
 from ..reporting.questions import answers_or_reason
@@ -67,8 +69,10 @@ from .record_risks import (
     UNMEASURED_RISK,
     RisksOverReleases,
     compare_with_wrong_matches,
+    compare_with_wrong_unit_matches,
     risks_over_releases,
     unique_on_kept_columns,
+    units_alone_with_kept,
 )
 from .sentences import fill_sentence
 
@@ -527,8 +531,13 @@ def _check_worst_records(case: ExaminedRelease) -> CheckResult:
             continue
         scored = read_confidential_risks(case.workspace, measure)
         own = None if scored is None else float(np.nanmax(scored.probability))
-        for together in risks_over_releases(case, measure, risk.probability):
-            one = _result_of_measure(case, measure, together, own)
+        found = [
+            _result_of_measure(case, measure, together, own)
+            for together in risks_over_releases(case, measure, risk.probability)
+        ]
+        if risk.unit_probability is not None and case.units is not None:
+            found.append(_result_of_units(case, measure, case.units, risk.unit_probability))
+        for one in found:
             worst = one if worst is None or _record_severity(one) > _record_severity(worst) else worst
     if inferred is not None and _is_inference_compared(case):
         # what is inferred of fresh people too is no finding about these: the excess over them is, and inference_excess judges it
@@ -614,6 +623,73 @@ def _result_of_measure(
         records=record_numbers(likely) or (record,),
         at_most="warn" if by_chance else "block",
         leak=leak,
+    )
+
+
+def _result_of_units(case: ExaminedRelease, measure: RecordMeasure, units: Units, risk_of_unit: Floats) -> CheckResult:
+    """Return the result for the unit most at risk by one measure; ``risk_of_unit`` (n,) is that of each record's unit.
+
+    An intruder who knows all people of a household finds it where each of them alone has doubles.
+    """
+    probability = risk_of_unit[units.first_records]
+    asked = ~np.isnan(probability)
+    if not asked.any():
+        return CheckResult(fill_sentence(sentences.RECORD_NOT_ASKED, key=measure.key))
+    worst, likely = int(np.nanargmax(probability)), np.flatnonzero(is_above(probability, LIKELY))
+    highest, few = float(probability[worst]), case.is_synthetic and len(measure.draw_hashes) < 2
+    alone = units_alone_with_kept(case, units) & asked
+    others = probability[asked & ~alone]
+    other = float(others.max()) if len(others) else 0.0
+    judged = max(other, min(highest, UNMEASURED_RISK))
+    policy = case.policy.findings.get("worst_records")
+    strict = policy is not None and policy.block is not None
+    looked = is_above(judged, SURE) and not (few or strict)
+    chance = compare_with_wrong_unit_matches(case, measure, units, probability) if looked else None
+    is_chance = chance is not None and chance.p_value > CONTENT_LEVEL
+    count = int(alone[likely].sum())
+    message = fill_sentence(
+        sentences.WORST_UNIT,
+        key=measure.key,
+        unit=singular_noun(case.unit_noun),
+        record=int(units.first_records[worst]) + 1,
+        probability=highest,
+        datasets=len(measure.draw_hashes),
+        likely_units=len(likely),
+        asked=int(asked.sum()),
+        units=case.unit_noun,
+        likely=LIKELY,
+        one_dataset=sentences.CHANCE_OF_ONE_DATASET if few else "",
+        matches=""
+        if chance is None
+        else fill_sentence(
+            sentences.WRONG_UNIT_MATCHES,
+            units=case.unit_noun,
+            own=chance.own,
+            sure=SURE,
+            wrong=chance.wrong,
+            p=chance.p_value,
+            chance=sentences.MAY_BE_CHANCE if is_chance else "",
+        ),
+        compared=fill_sentence(
+            sentences.UNITS_COMPARED_LESS,
+            compared=judged,
+            highest=highest,
+            unit=singular_noun(case.unit_noun),
+            check=KEPT_KEYS,
+            others=other,
+        )
+        if judged < highest and alone.any()
+        else "",
+        alone=fill_sentence(sentences.UNITS_ALONE_WITH_KEPT, number=count) if count else "",
+    )
+    return CheckResult(
+        message,
+        highest,
+        None,
+        judged,
+        records=record_numbers(np.sort(units.records_of(likely if len(likely) else np.array([worst])))),
+        at_most="warn" if few or is_chance else "block",
+        leak=KEPT_KEYS if 2 * count > len(likely) and not is_above(judged, SURE) else "",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
-from sfumato.engine.adversary.cells import Keys
+from sfumato.engine.data.bits import Keys
 
 MOST_CELLS = 1 << 26
 """Cells that are held at a time: half a GB of eight bytes each."""

@@ -10,18 +10,19 @@ from itertools import chain, repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.engine.adversary.cells import count_occurrences, row_keys
+from sfumato.engine.adversary.cells import count_occurrences, row_keys, unit_keys
 from sfumato.engine.data.arrays import Floats
 from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.units import Units
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.execution.record_risk import matched_variables
-from sfumato.engine.execution.wrong_matches import WrongMatches, count_wrong_matches
+from sfumato.engine.execution.wrong_matches import WrongMatches, count_wrong_matches, count_wrong_unit_matches
 from sfumato.engine.statistics.comparing import is_above
 
 from ..store.artefacts import read_released_dataset
 from ..views.records import RecordMeasure
 from .checks import ExaminedRelease
-from .earlier import MeasuredRecordRisks, ReleasedData, best_candidate_counts, candidate_counts
+from .earlier import MeasuredRecordRisks, ReleasedData, best_candidate_counts, candidate_counts, unit_candidate_counts
 
 LIKELY = 0.5
 """From this probability on a record counts as one of the worst."""
@@ -114,6 +115,54 @@ def compare_with_wrong_matches(
     shared = count_occurrences(groups, groups) > 1
     # A recount that does not find the very records of the measure is of another rule, and no comparison.
     return found if 0 < found.own == int(is_above(together.probability[shared], SURE).sum()) else None
+
+
+def compare_with_wrong_unit_matches(
+    case: ExaminedRelease, measure: RecordMeasure, units: Units, probability: Floats
+) -> WrongMatches | None:
+    """Count how often units are found in the records of other units with the same kept values, in any order.
+
+    ``probability`` (U,) is that of each unit. None where the recount does not find these, or nothing is drawn.
+    """
+    counts = unit_candidate_counts(case.workspace, measure)
+    if not case.is_synthetic or any(one is None for one in counts):
+        return None
+    first = units.first_records
+    candidates = [one[first] for one in counts if one is not None]
+    best = [None if one is None else one[first] for one in unit_candidate_counts(case.workspace, measure, "best_")]
+    names, radius = matched_variables(case.recipe, measure.position)
+    needed = [name for name in (case.recipe.schema.unit, case.recipe.schema.order) if name]
+    read = [*names, *(name for name in needed if name not in names)]
+    datasets = [read_released_dataset(case.workspace, case.plan.run.id, case.recipe, draw, read) for draw in measure.draw_hashes]  # fmt: skip
+    groups, order = (
+        unit_keys(row_keys(case.confidential_cells, chosen, len(case.confidential)), units)
+        for chosen in ([n for n in case.confidential_cells if n in case.plan.kept], tuple(case.confidential_cells))
+    )
+    try:
+        found = count_wrong_unit_matches(
+            case.confidential,
+            [one for one in datasets if one is not None],
+            names,
+            radius,
+            groups=groups,
+            order=order,
+            candidates=candidates,
+            beyond=SURE,
+            best_candidates=best,
+        )
+    except NotComputable:
+        return None
+    shared = count_occurrences(groups, groups) > 1
+    return found if 0 < found.own == int(is_above(probability[shared], SURE).sum()) else None
+
+
+def units_alone_with_kept(case: ExaminedRelease, units: Units) -> NDArray[np.bool_]:
+    """Return whether each unit, (U,), has kept values in a synthetic release that no other has, in any order."""
+    kept = case.plan.kept
+    if not case.is_synthetic or not kept or not case.plan.replaced:
+        return np.zeros(len(units), dtype=np.bool_)
+    keys = unit_keys(row_keys(case.confidential_cells, kept, len(case.confidential)), units)
+    return np.asarray(count_occurrences(keys, keys) == 1)
 
 
 def unique_on_kept_columns(case: ExaminedRelease) -> NDArray[np.bool_]:

@@ -251,10 +251,18 @@ WORST_RECORD = (
     "{key}: record {record} is disclosed with probability {probability:.3g} over {datasets:count dataset}, and {likely_records:,} of "
     "{asked:,} with more than {likely:g}{one_dataset}{matches}{compared}{releases}{alone}"
 )
+WORST_UNIT = (
+    "{key}: the {unit} of record {record} is found by all its records with probability {probability:.3g} over {datasets:count dataset}, "
+    "and {likely_units:,} of {asked:,} {units} with more than {likely:g}{one_dataset}{matches}{compared}{alone}"
+)
 CHANCE_OF_ONE_DATASET = "; of one dataset it may be chance"
 WRONG_MATCHES = (
     "; among people who have all that is kept in common, {own:,} {own:word is|are} found with more than {sure:g}, and {wrong:.3g} would be "
     "if their rows were dealt among them at random (p = {p:.2g}){chance}"
+)
+WRONG_UNIT_MATCHES = (
+    "; among {units} that have all that is kept in common, {own:,} {own:word is|are} found with more than {sure:g}, and {wrong:.3g} would be "
+    "if their records were dealt among them at random (p = {p:.2g}){chance}"
 )
 MAY_BE_CHANCE = ": it may be chance"
 COMPARED_LESS = (
@@ -263,6 +271,13 @@ COMPARED_LESS = (
 )
 RELEASES_TOGETHER = " ({releases} releases together, this one and {runs} before)"
 ALONE_WITH_KEPT = (
+    "; {number:,} of them {number:word is|are} alone with the columns that stay, and found by these whatever is drawn"
+)
+UNITS_COMPARED_LESS = (
+    "; the gate compares {compared:number} and not {highest:number}: a {unit} that is found by columns that stay is counted by {check}, "
+    "and no other is found with more than {others:number}"
+)
+UNITS_ALONE_WITH_KEPT = (
     "; {number:,} of them {number:word is|are} alone with the columns that stay, and found by these whatever is drawn"
 )
 INFERRED_RECORD = (
@@ -312,6 +327,10 @@ UNITS_SUSPECTED = (
 UNITS_HIDDEN = (
     "{like:percent} of the records that follow each other agree in most columns, {chance:percent} of others do: several may be of one person; "
     "the recipe counts each record as a person"
+)
+UNITS_IN_WAVES = (
+    "{like:percent} of the records agree in most columns with one near their place in the next {wave}, {chance:percent} do where these are in "
+    "another order: {wave} may be a wave of the same people; the recipe counts each record as a person"
 )
 UNITS_NOT_IN_SAMPLE = (
     "no sign in the sample that several records are of one person; a sample rarely has two neighbours of the file"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sfumato.engine.methods.labels import sentence_of
 from sfumato.engine.methods.registry import method_by_key, output_by_key
 from sfumato.engine.methods.rows import Row
+from sfumato.engine.wording import singular_noun
 
 from .words import interval_text, number
 
@@ -21,11 +22,12 @@ MOST_TARGETS, MOST_REASONS = 12, 5
 class AuditedRecord:
     """Result of an audit by shadow releases for one target.
 
-    record: its number, from 1
+    record: its number, from 1; of a unit of several records that of its first
     auc: area under the curve by which releases with and without the record are distinguished
     lower, upper: limits of the area that hold for all targets at once
     feature_weights: features of the release and their weights in the classifier, the largest first; a weight is
         positive where more of the feature speaks for the record
+    unit_noun: what the targets are, in the plural, where they are units of several records
     """
 
     record: int
@@ -33,6 +35,13 @@ class AuditedRecord:
     lower: float
     upper: float
     feature_weights: tuple[tuple[str, float], ...]
+    unit_noun: str = ""
+
+    @property
+    def title(self) -> str:
+        """Return who the target is: ``record 12``, or ``household of record 12``."""
+        of = f"{singular_noun(self.unit_noun)} of " if self.unit_noun else ""
+        return f"{of}record {self.record:,}"
 
     @property
     def is_given_away(self) -> bool:
@@ -79,12 +88,11 @@ def audit_sentences(rows: Iterable[Row]) -> list[str]:
 def audited_strip_facts(targets: Sequence[AuditedRecord]) -> list[tuple[str, str]]:
     """Return the number of recognised people and a strip for each of the first targets."""
     away = sum(one.is_given_away for one in targets)
+    noun = (targets[0].unit_noun if targets else "") or "people"
     facts = (
-        [("people", f"{away} of {len(targets)} people asked about are recognised (interval above 0.5)")]
-        if targets
-        else []
+        [(noun, f"{away} of {len(targets)} {noun} asked about are recognised (interval above 0.5)")] if targets else []
     )
-    facts += [(f"record {one.record:,}", f"{interval_strip(one)} {auc_text(one)}") for one in targets[:MOST_TARGETS]]
+    facts += [(one.title, f"{interval_strip(one)} {auc_text(one)}") for one in targets[:MOST_TARGETS]]
     if len(targets) > MOST_TARGETS:
         facts.append(("", f"and {len(targets) - MOST_TARGETS} more, in Records"))
     return facts

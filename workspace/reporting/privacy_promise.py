@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sfumato.engine.wording import count_noun
+from sfumato.engine.wording import agreeing_word, count_noun
 
 from .words import number
 
@@ -163,7 +163,7 @@ def _bound_sentences(privacy: PrivacyPromise) -> Sequence[str]:
     """Return how many records of a unit were counted; none where the release is of records, or nothing was cut."""
     if not privacy.unit_noun:
         return ()
-    counted = "1 record was" if privacy.unit_records == 1 else f"{privacy.unit_records:,} records were"
+    counted = f"{count_noun(privacy.unit_records, 'record')} {agreeing_word(privacy.unit_records, 'was', 'were')}"
     return (f"Of each of the {privacy.unit_noun} at most {counted} counted, and none that does not say whose it is.",)
 
 

@@ -8,6 +8,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.methods.registry import method_by_key
+from sfumato.engine.wording import count_noun, singular_noun
 
 from ..visible_text import replace_unprintable
 from .beliefs import times_as_likely
@@ -42,6 +43,10 @@ class RecordLine:
     confidential_probability, confidential_candidates: the same if the confidential data were released; None where
         unknown
     prior: probability before the release; None where the measure has none
+    unit: number of its unit in the order of the file, from 1; None where every record is a unit
+    members: number of records of the unit whose line it is, None for the line of a record; ``record`` is then the one
+        most at risk, ``candidates`` are units, and ``probability`` is the larger of finding the unit by all its records
+        and of finding one of these
     """
 
     record: int
@@ -51,13 +56,21 @@ class RecordLine:
     confidential_probability: float | None
     confidential_candidates: float | None
     prior: float | None = None
+    unit: int | None = None
+    members: int | None = None
+
+    @property
+    def is_unit(self) -> bool:
+        """Return whether this is the line of a unit and not of a record."""
+        return self.members is not None
 
 
 def record_cells(line: RecordLine, driver: str) -> dict[str, str]:
-    """Return the cells of a record by column; ``driver`` is the text about its driver."""
+    """Return the cells of a record or unit by column; ``driver`` is the text about its driver."""
     return {
-        "record": str(line.record),
-        "probability": number(line.probability),
+        "unit": f"{line.unit:,}" if line.is_unit else "",
+        "record": str(line.record) if line.members is None else count_noun(line.members, "record"),
+        "probability": "" if isnan(line.probability) else number(line.probability),
         "prior": "" if line.prior is None else number(line.prior),
         "ratio": "" if line.prior is None else times_as_likely(line.probability, line.prior),
         "unique": "" if line.unique is None else number(line.unique),
@@ -67,11 +80,16 @@ def record_cells(line: RecordLine, driver: str) -> dict[str, str]:
     }
 
 
-def record_risk_columns(key: str) -> tuple[DisplayColumn, ...]:
-    """Return the columns for a risk measure; the heading of the candidates is the unit that it counts."""
+def record_risk_columns(key: str, unit_noun: str = "") -> tuple[DisplayColumn, ...]:
+    """Return the columns for a risk measure; the heading of the candidates is the unit that it counts.
+
+    With a ``unit_noun`` (plural) the first column has the number of a unit.
+    """
     declared = _record_array(key, "candidates")
     unit = declared.unit if declared and _record_array(key, "prior") else ""
-    return tuple(replace(one, title=unit) if one.name == "candidates" and unit else one for one in RECORD_COLUMNS)
+    first = () if not unit_noun else (DisplayColumn("unit", singular_noun(unit_noun), 10, "right"),)
+    columns = (replace(one, title=unit) if one.name == "candidates" and unit else one for one in RECORD_COLUMNS)
+    return (*first, *columns)
 
 
 def _record_array(key: str, part: str) -> RecordArray | None:
@@ -80,11 +98,20 @@ def _record_array(key: str, part: str) -> RecordArray | None:
     return method.record_array(part) if method else None
 
 
-def record_table(key: str, lines: Sequence[RecordLine], alone: LeaveOneOutCandidates | None) -> DisplayTable:
-    """Return the records with their risk by a measure and the variables that drive it."""
-    drivers = ["" if alone is None else driver_text(alone.driver(r)) for r in range(len(lines))]
-    rows = [tuple(record_cells(line, driver).values()) for line, driver in zip(lines, drivers, strict=True)]
-    return DisplayTable(record_risk_columns(key), rows)
+def record_table(
+    key: str, lines: Sequence[RecordLine], alone: LeaveOneOutCandidates | None, unit_noun: str = ""
+) -> DisplayTable:
+    """Return the records with their risk by a measure and the variables that drive it; with a ``unit_noun`` units too.
+
+    ``alone`` is of the lines of records, in their order.
+    """
+    columns, rows, r = record_risk_columns(key, unit_noun), list[tuple[str, ...]](), 0
+    for line in lines:
+        driver = "" if alone is None or line.is_unit else driver_text(alone.driver(r))
+        r += not line.is_unit
+        cells = record_cells(line, driver)
+        rows.append(tuple(cells[column.name] for column in columns))
+    return DisplayTable(columns, rows)
 
 
 def record_values_table(lines: Sequence[RecordLine], values: Values) -> DisplayTable:
@@ -99,11 +126,16 @@ def driver_text(driver: RiskDriver | None) -> str:
     return "-" if driver is None else f"{replace_unprintable(driver.variable)} ({number(driver.without)})"
 
 
-def column_legend(key: str, *, unique: bool, own: bool, drivers: bool = True) -> str:
+def column_legend(key: str, *, unique: bool, own: bool, drivers: bool = True, unit_noun: str = "") -> str:
     """Return the meaning of the columns for a risk measure, a line for each."""
     method = method_by_key(key)
     meaning = (method and method.record_meaning) or "that the record is disclosed"
-    said = ["record: row of the confidential table, from 1", f"probability: {meaning}"]
+    one = singular_noun(unit_noun)
+    said = [] if not unit_noun else [
+        f"{one}: its number in the order of the file, from 1; its records stand below it",
+        f"probability of a {one}: the larger of being found by all its records together and by one of them; its candidates are {unit_noun}",
+    ]  # fmt: skip
+    said += ["record: row of the confidential table, from 1", f"probability: {meaning}"]
     if _record_array(key, "best_hit") is not None:
         said[-1] += "; the larger of matching by all that is known and by the best choice of it"
     if unique:
@@ -127,8 +159,13 @@ def record_objects(
 ) -> list[dict[str, Any]]:
     """Return the objects that ``--json`` writes about records, with drivers where records are matched."""
     found = []
-    for r, line in enumerate(lines):
+    for r, line in enumerate(line for line in lines if not line.is_unit):
         written: dict[str, Any] = asdict(line)
+        del written["members"]
+        if line.unit is None:
+            del written["unit"]
+        if isnan(line.probability):
+            written["probability"] = None
         if line.prior is None:
             del written["prior"]
         if isnan(line.candidates):
@@ -138,4 +175,15 @@ def record_objects(
             written["driver"] = None if driver is None else driver.variable
             written["candidates_without"] = dict(zip(alone.variables, alone.without[r].tolist(), strict=True))
         found.append(written if values is None else {**written, "values": dict(values[r])})
+    return found
+
+
+def unit_objects(lines: Sequence[RecordLine]) -> list[dict[str, Any]]:
+    """Return the objects that ``--json`` writes about units: number, records, probability and candidates."""
+    found = []
+    for line in lines:
+        if line.is_unit:
+            candidates = {} if isnan(line.candidates) else {"candidates": line.candidates}
+            records = [one.record for one in lines if one.unit == line.unit and not one.is_unit]
+            found.append({"unit": line.unit, "records": records, "probability": line.probability, **candidates})
     return found

@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.engine.execution.record_risk import RecordRisk, arrays_by_part, average_record_risk, has_record_risk
+from sfumato.engine.execution.record_risk import (
+    RISK_PARTS,
+    RecordRisk,
+    arrays_by_part,
+    average_record_risk,
+    has_record_risk,
+)
 from sfumato.engine.methods.registry import method_by_key
 
 from ..errors import DamagedTable
@@ -19,7 +25,6 @@ from .tables import TableStore
 MAX_RANKED = 50_000
 """Number of records that are ranked: the others are less at risk than all of these. Smaller tables are ranked when they are shown."""
 RecordArrays = Mapping[str, NDArray[Any]]
-_RISK_PARTS = ("probability", "candidates", "unique", "prior")
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +78,7 @@ def _concatenate_risks(one: RecordRisk, other: RecordRisk) -> RecordRisk:
         values = getattr(one, name), getattr(other, name)
         return None if values[0] is None else np.concatenate(values)
 
-    return RecordRisk(
-        join_arrays("probability"), join_arrays("candidates"), join_arrays("unique"), one.datasets, join_arrays("prior")
-    )
+    return replace(one, **{name: join_arrays(name) for name in RISK_PARTS})
 
 
 def read_risk_arrays(tables: TableStore, method: str, sha256: str, rows: Sequence[int] | None = None) -> RecordArrays:
@@ -137,7 +140,7 @@ def write_ranking(tables: TableStore, ranking: RecordRanking) -> str:
         "counts": np.array([ranking.n_with_risk, ranking.total, ranking.risk.datasets]),
     }
     for name, risk in (("risk", ranking.risk), ("own", ranking.confidential_risk)):
-        for part in _RISK_PARTS if risk is not None else ():
+        for part in RISK_PARTS if risk is not None else ():
             if (values := getattr(risk, part)) is not None:
                 arrays[f"{name}.{part}"] = values
     return tables.write_arrays(arrays)
@@ -165,5 +168,6 @@ def read_ranking(tables: TableStore, sha256: str) -> RecordRanking:
 
 def _risk_from_arrays(parts: RecordArrays, name: str, datasets: int) -> RecordRisk:
     """Return the risk whose parts are stored under a name."""
-    unique, prior = parts.get(f"{name}.unique"), parts.get(f"{name}.prior")
-    return RecordRisk(parts[f"{name}.probability"], parts[f"{name}.candidates"], unique, datasets, prior)
+    needed = {part: parts[f"{name}.{part}"] for part in RISK_PARTS[:2]}
+    others = {part: parts.get(f"{name}.{part}") for part in RISK_PARTS[2:]}
+    return RecordRisk(**needed, **others, datasets=datasets)  # type: ignore[arg-type]

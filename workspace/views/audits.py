@@ -31,13 +31,16 @@ def is_audit(measure: RecordMeasure) -> bool:
 def read_audited_records(workspace: Workspace, measure: RecordMeasure, kept: int | None = None) -> list[AuditedRecord]:
     """Read the targets of an audit, those that are best recognised first.
 
-    ``kept`` limits them to one record, numbered from 1. Raises DamagedTable.
+    ``kept`` limits them to one record, numbered from 1, or to the unit that it is of. Raises DamagedTable.
     """
     assert measure.combined_hash is not None
     assert measure.guesses_hash is not None
     arrays = workspace.tables.read_arrays(measure.guesses_hash)
     asked = [int(row) for row in arrays["record"]]
-    rows = [row for row in asked if kept is None or row == kept - 1]
+    sizes = arrays["sizes"] if "sizes" in arrays else np.ones(len(asked), dtype=np.int64)
+    members = np.split(arrays["members"] if "members" in arrays else arrays["record"], np.cumsum(sizes)[:-1])
+    noun = str(arrays["noun"][0]) if "noun" in arrays else ""
+    rows = [row for row, own in zip(asked, members, strict=True) if kept is None or kept - 1 in own]
     if not rows:
         return []
     areas = read_record_values(workspace.tables, measure.combined_hash, rows)
@@ -47,7 +50,8 @@ def read_audited_records(workspace: Workspace, measure: RecordMeasure, kept: int
         weights = np.asarray(arrays["weight"][asked.index(row)], dtype=np.float64)
         order = np.argsort(-np.abs(weights), kind="stable")
         area, lower, upper = (float(areas[name][place]) for name in (AREA, LOWER, UPPER))
-        found.append(AuditedRecord(row + 1, area, lower, upper, tuple((names[k], float(weights[k])) for k in order)))
+        by = tuple((names[k], float(weights[k])) for k in order)
+        found.append(AuditedRecord(row + 1, area, lower, upper, by, noun))
     # by the lower limit: a high area with a wide interval may be chance
     return sorted(found, key=lambda one: (-one.lower, -one.auc, one.record))
 

@@ -33,9 +33,9 @@ class RecordsAtRisk:
     """Records with the highest risk, or one chosen record.
 
     records: the ranked records
-    lines: risks of the requested records
-    candidates_without: candidates without each variable, where records are matched
-    values: their values, where they were requested
+    lines: risks of the requested records; where these are in units of several, of each unit and then of its records
+    candidates_without: candidates without each variable, where records are matched; of the records alone
+    values: their values, where they were requested; of the records alone
     beliefs: an intruder's beliefs about all records, where the measure has them
     guesses: guesses at the one record that was requested
     audit_targets: targets of an audit, those that are best recognised first
@@ -49,6 +49,11 @@ class RecordsAtRisk:
     guesses: RecordGuesses | None
     audit_targets: Sequence[AuditedRecord] = ()
 
+    @property
+    def record_lines(self) -> Sequence[RecordLine]:
+        """Return the lines of records, without those of units."""
+        return [line for line in self.lines if not line.is_unit]
+
 
 def read_records_at_risk(
     workspace: Workspace,
@@ -60,12 +65,13 @@ def read_records_at_risk(
     *,
     with_values: bool,
 ) -> RecordsAtRisk:
-    """Read the ``top`` records by risk, or one ``record``, numbered from 1. Raises NotFound, NotReady and DamagedTable."""
+    """Read the ``top`` records, or units with their records, by risk, or one ``record``, numbered from 1. Raises NotFound, NotReady and DamagedTable."""
     run = find_run(workspace, run_id)
     chosen = select_measure(record_measures(workspace, run.id), measure, run.id)
     records = rank_records(workspace, run.id, chosen, draw, top)
-    lines = records.lines(0, top) if record is None else [read_record_line(workspace, records, record)]
-    numbers = [line.record for line in lines]
+    rows = top if records.units is None else records.units.count_rows(top)
+    lines = records.lines(0, rows) if record is None else [read_record_line(workspace, records, record)]
+    numbers = [line.record for line in lines if not line.is_unit]
     told = is_belief_measure(records.measure)
     return RecordsAtRisk(
         records,
@@ -77,5 +83,5 @@ def read_records_at_risk(
         # an audit stores features of releases in place of guesses at values
         if record is not None and records.measure.guesses_hash is not None and not is_audit(chosen)
         else None,
-        read_audited_records(workspace, chosen, record)[: len(lines)] if is_audit(chosen) else (),
+        read_audited_records(workspace, chosen, record)[:top] if is_audit(chosen) else (),
     )

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from sfumato.engine.data.arrays import Booleans, Integers
 from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.units import Units
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.execution.record_risk import (
     LeaveOneOutCandidates,
@@ -25,7 +28,7 @@ from sfumato.engine.execution.record_risk import (
     matched_variables,
 )
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.wording import count_noun
+from sfumato.engine.wording import count_noun, count_of_noun
 
 from ..errors import NotFound, NotReady
 from ..reporting.records import RecordLine
@@ -39,7 +42,7 @@ from ..store.rankings import (
     read_risk_arrays,
     write_ranking,
 )
-from ..store.runs import StoredRun, find_run
+from ..store.runs import StoredRun, find_run, read_run_records
 from ..store.tables import TableStore
 from ..store.workspace import Workspace
 
@@ -162,21 +165,74 @@ def select_measure(measures: Sequence[RecordMeasure], name: str = "", run_id: in
 
 
 @dataclass(frozen=True, eq=False)
+class RankedUnits:
+    """Units of ranked records, most at risk first: a row for each unit and below it one for each of its records.
+
+    noun: what the units are, in the plural
+    n_units: number of all units
+    units: unit of each row, numbered from 0 in the order of the file, (k,)
+    records: record of each row, from 0; for the row of a unit its record that is most at risk, (k,)
+    places: place of that record in the ranking, -1 for one that is not ranked, (k,)
+    is_unit: whether a row is that of a unit, (k,)
+    sizes: number of records of the unit of each row, (k,)
+    """
+
+    noun: str
+    n_units: int
+    units: Integers
+    records: Integers
+    places: Integers
+    is_unit: Booleans
+    sizes: Integers
+
+    @classmethod
+    def from_ranking(cls, ranking: RecordRanking, units: Units, noun: str) -> RankedUnits:
+        """Group ranked records by their units; a unit is as much at risk as its record that is most so."""
+        chosen = pd.unique(units.unit_of[ranking.records])
+        sizes = units.sizes[chosen]
+        place = np.full(ranking.total, -1, dtype=np.int64)
+        place[ranking.records] = np.arange(len(ranking))
+        members, which = units.records_of(chosen), np.repeat(np.arange(len(chosen)), sizes)
+        own = np.where(place < 0, np.inf, 0.0)
+        own[ranking.records] = -np.nan_to_num(ranking.risk.probability)
+        members = members[np.lexsort((place[members], own[members], which))]
+        starts = np.cumsum(sizes) - sizes
+        rows = np.insert(members, starts, members[starts])
+        is_unit = np.zeros(len(rows), dtype=np.bool_)
+        is_unit[starts + np.arange(len(starts))] = True
+        return cls(
+            noun, len(units), np.repeat(chosen, sizes + 1), rows, place[rows], is_unit, np.repeat(sizes, sizes + 1)
+        )
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.records)
+
+    def count_rows(self, most: int) -> int:
+        """Return the number of rows of the first units, ``most`` at most."""
+        heads = np.flatnonzero(self.is_unit)
+        return len(self) if len(heads) <= most else int(heads[most])
+
+
+@dataclass(frozen=True, eq=False)
 class RankedRecords:
     """Records by falling risk, by one measure, over all released datasets or in one.
 
     run_id, measure: the run and the measure
     draw: number of the dataset; None for all
     ranking: the ranking
+    units: the units of its records, which are then listed with their records; None where every record is one
     """
 
     run_id: int
     measure: RecordMeasure
     draw: int | None
     ranking: RecordRanking
+    units: RankedUnits | None = None
 
     def __len__(self) -> int:
-        return len(self.ranking)
+        """Return the number of lines."""
+        return len(self.ranking) if self.units is None else len(self.units)
 
     @property
     def n_records(self) -> int:
@@ -201,17 +257,46 @@ class RankedRecords:
     @property
     def listing_text(self) -> str:
         """Return which records are listed: ``400 records, most at risk first``, ``the 50,000 most at risk of ...``."""
-        if len(self) < self.n_attacked:
-            return f"the {len(self):,} most at risk of {self.attacked_text}"
+        ranked = len(self.ranking)
+        if self.units is not None:
+            every = f"{count_of_noun(self.units.n_units, self.units.noun)} ({self.attacked_text})"
+            listed = int(self.units.is_unit.sum())
+            if ranked < self.n_attacked:
+                return f"the {listed:,} most at risk of {every}"
+            return f"{every}, most at risk first"
+        if ranked < self.n_attacked:
+            return f"the {ranked:,} most at risk of {self.attacked_text}"
         return f"{self.attacked_text}, most at risk first"
 
     def lines(self, offset: int, limit: int) -> list[RecordLine]:
-        """Return a ``RecordLine`` for each record of ranks ``offset`` to ``offset + limit - 1``, the riskiest first, from 0."""
+        """Return ``limit`` lines from line ``offset`` on, from 0: of records, the riskiest first, or units with records."""
         found = self.ranking
+        if self.units is not None:
+            return [_line_of_unit_row(self.units, r, found) for r in range(len(self))[offset : offset + limit]]
         return [
             _record_line(int(found.records[r]), r, found.risk, found.confidential_risk)
             for r in range(len(self))[offset : offset + limit]
         ]
+
+
+def _line_of_unit_row(units: RankedUnits, row: int, ranking: RecordRanking) -> RecordLine:
+    """Return a line of a list of units: of a unit or of one of its records, whose numbers may not be known."""
+    record, place, unit = int(units.records[row]), int(units.places[row]), int(units.units[row]) + 1
+    if place < 0:
+        return RecordLine(record + 1, np.nan, None, np.nan, None, None, unit=unit)
+    line = replace(_record_line(record, place, ranking.risk, ranking.confidential_risk), unit=unit)
+    if not units.is_unit[row]:
+        return line
+    risk, own = ranking.risk, ranking.confidential_risk
+    return replace(
+        line,
+        probability=float(risk.worse_probability[place]),
+        unique=None,
+        candidates=np.nan if risk.unit_candidates is None else float(risk.unit_candidates[place]),
+        confidential_probability=None if own is None else float(own.worse_probability[place]),
+        confidential_candidates=None,
+        members=int(units.sizes[row]),
+    )
 
 
 def _record_line(record: int, r: int, risk: RecordRisk, own: RecordRisk | None) -> RecordLine:
@@ -243,7 +328,18 @@ def rank_records(
         ranking = rank_stored_records(
             workspace.tables, measure.key, chosen, measure.confidential_hash, max(top, MAX_RANKED)
         )
-    return RankedRecords(run_id, measure, draw, ranking)
+    return RankedRecords(run_id, measure, draw, ranking, _ranked_units(workspace, run_id, ranking))
+
+
+def _ranked_units(workspace: Workspace, run_id: int, ranking: RecordRanking) -> RankedUnits | None:
+    """Return the units of ranked records; None where every record is one."""
+    run = find_run(workspace, run_id)
+    schema = run.recipe.schema
+    if schema.unit is None:
+        return None
+    names = [name for name in (schema.unit, schema.order) if name and name in schema]
+    units = read_run_records(workspace, run, names).units
+    return None if units is None else RankedUnits.from_ranking(ranking, units, schema.unit_noun)
 
 
 def read_record_risks(workspace: Workspace, measure: RecordMeasure, draw: int | None = None) -> RecordRisk:
@@ -334,7 +430,7 @@ def find_risk_drivers(
     run = find_run(workspace, records.run_id)
     draws = list(records.measure.draw_hashes) if records.draw is None else [records.draw]
     names, radius = matched_variables(run.recipe, records.measure.position)
-    confidential = run.recipe.recode_data(workspace.read_stored_dataset(workspace.find_dataset(run.dataset_id), names))
+    confidential = run.recipe.recode_data(read_run_records(workspace, run, names))
     releases = (_read_released_dataset(workspace, run, draw, names) for draw in draws)
     # a pass over every release for each record, so only for few records
     return leave_one_out_candidates(confidential, releases, names, radius, [number - 1 for number in numbers])
@@ -377,7 +473,7 @@ def find_candidates(
     dataset = workspace.find_dataset(run.dataset_id)
     _check_record_numbers([record], dataset.records)
     names, radius = matched_variables(run.recipe, measure.position)
-    confidential = run.recipe.recode_data(workspace.read_stored_dataset(dataset, names))
+    confidential = run.recipe.recode_data(read_run_records(workspace, run, names))
     released = _read_released_dataset(workspace, run, draw, names)
     rows = find_matching_records(confidential, released, names, radius, record - 1)
     alone = leave_one_out_candidates(confidential, [released], names, radius, [record - 1])

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.engine.adversary.cells import MISSING_KEY
 from sfumato.engine.adversary.coded import (
     BINS,
     RARE_LEVEL_KEY,
@@ -25,6 +24,7 @@ from sfumato.engine.adversary.coded import (
     record_surprisal,
     released_row_surprisal,
 )
+from sfumato.engine.data.bits import MISSING_KEY
 from sfumato.engine.data.rows import distinct_codes
 
 VALUES = st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0, 7.0, math.nan]), max_size=12)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, kstest
 
-from sfumato.engine.adversary.cells import mix_bits, number_keys
+from sfumato.engine.adversary.cells import number_keys
 from sfumato.engine.adversary.coded import CodedColumn, JointColumn, code_by_value
 from sfumato.engine.adversary.exchanged_rows import ExchangeEvidence, _shared_records, exchange_rows
+from sfumato.engine.data.bits import mix_bits
 
 N = 400
 Rng = np.random.Generator

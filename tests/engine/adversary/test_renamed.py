@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sfumato.engine.adversary.cells import MISSING_KEY, Keys, mix_bits
 from sfumato.engine.adversary.coded import UNKNOWN_CODE, CodedColumn, JointColumn, code_by_rank
 from sfumato.engine.adversary.renamed import (
     COMMON,
@@ -21,6 +20,7 @@ from sfumato.engine.adversary.renamed import (
     has_other_names,
     restore_level_names,
 )
+from sfumato.engine.data.bits import MISSING_KEY, Keys, mix_bits
 
 N = 3000
 JOBS = 12

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from sfumato.engine.adversary.cells import MISSING_KEY
 from sfumato.engine.adversary.membership_evidence import MembershipProbe
 from sfumato.engine.adversary.single_values import merge_probes, probe_extreme_values, probe_unique_values
+from sfumato.engine.data.bits import MISSING_KEY
 
 
 def keys(values: np.ndarray) -> np.ndarray:

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Origin, Role, Schema, Variable
 from sfumato.engine.matching.intruder import IntruderKnowledge
+from sfumato.engine.matching.unit_matching import UnitMatcher, _count_in_windows, find_best_unit_matches
 from sfumato.engine.methods.labels import label_of, quantity_of
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.results import Estimate
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import Run
 from sfumato.engine.recipe.thresholds import Threshold, judge_thresholds
-from sfumato.engine.risk._unit_matching import UnitMatcher, find_best_unit_matches
 
 SCHEMA = Schema(
     (
@@ -84,6 +84,24 @@ def households(rows: Sequence[Record], part: slice = KEYS) -> list[tuple[Any, ..
     return [tuple(sorted(members[number])) for number in sorted(members)]
 
 
+PLACES = {"sex": 1, "age": 2, "illness": 3}
+
+
+def compositions(rows: Sequence[Record], names: Sequence[str]) -> list[tuple[Any, ...]]:
+    """The composition of each household on some variables, in order of its number."""
+    members: dict[int, list[Any]] = defaultdict(list)
+    for row in rows:
+        members[row[0]].append(tuple(row[PLACES[name]] for name in names))
+    return [tuple(sorted(members[number])) for number in sorted(members)]
+
+
+SETS_OF_ALL = {
+    "without numbers": [("sex", "illness")],
+    "all but one": [("age", "illness"), ("sex", "age")],
+}
+"""Sets of sex, age and illness; the quasi-identifiers are all but illness, and (sex, illness) is without numbers."""
+
+
 def strata(rows: Sequence[Record]) -> dict[str, tuple[float, float]]:
     """Sizes to be reported: all, and those that some household has."""
     sizes = [len(one) for one in households(rows)]
@@ -120,6 +138,10 @@ def test_uniqueness_by_unit_is_that_of_households_compared_one_by_one(own: list[
         expected["replicated_uniques", "", name] = share([ours[one] == 1 == theirs[one] for one in mine])
         for size in (1, 2) if not name else ():
             expected["share_in_small_groups", "", name, size] = share([theirs[one] <= size for one in other])
+    mine, other = compositions(own, ["sex"]), compositions(drawn, ["sex"])
+    kind = "without numbers"
+    expected["population_uniques", "", "", kind] = share([mine.count(one) == 1 for one in other])
+    expected["replicated_uniques", "", "", kind] = share([mine.count(one) == 1 == other.count(one) for one in mine])
     compare(found, expected)
 
 
@@ -137,6 +159,21 @@ def test_copies_by_unit_are_households_that_equal_one(own: list[Record], drawn: 
         other = [one for one in households(drawn, whole) if low <= len(one) <= high]
         expected["copies", "", name] = share([ours[one] >= 1 for one in other])
         expected["lone_copies", "", name] = share([ours[one] == 1 for one in other])
+    for kind, sets in SETS_OF_ALL.items():
+        beyond: dict[str, list[float]] = {"copies": [], "lone_copies": []}
+        for names in sets:
+            mine, other = compositions(own, names), compositions(drawn, names)
+            for output, hits, among in (
+                ("copies", [one in mine for one in other], [mine.count(one) > 1 for one in mine]),
+                ("lone_copies", [mine.count(one) == 1 for one in other], [mine.count(one) == 2 for one in mine]),
+            ):
+                a, b = share(hits) or 0.0, share(among) or 0.0
+                seen = Counter(Counter(mine).values())
+                spread = seen[1] + 2 * seen[2] if output == "copies" else 4 * seen[2] + 6 * seen[3]
+                error = math.sqrt(a * (1 - a) / len(hits) + spread / len(mine) ** 2)
+                beyond[output].append(max(0.0, a - b - 3 * error))
+        for output, values in beyond.items():
+            expected[output, "", "", kind] = max(values)
     compare(found, expected)
     base = next(one for one in estimates if one.params == {"by": "unit"} and one.measure == "copies").baseline
     assert base == pytest.approx(share([ours[one] > 1 for one in households(own, whole)]))
@@ -310,6 +347,45 @@ def test_households_copied_whole_show_by_unit_and_hide_by_record() -> None:
     for drawn, least, most in ((fresh, -0.01, 0.01), (copied, 0.045, 0.055)):
         assert least <= excess(drawn, lambda one: one.params == {"by": "unit"}) <= most
         assert abs(excess(drawn, lambda one: not one.params)) < 0.01
+
+
+def test_households_copied_but_for_a_number_show_without_it() -> None:
+    """With ages of their own no household equals another; illness and sex are copied for one in five."""
+
+    def rows_of(seed: int) -> list[Record]:
+        rng = np.random.default_rng(seed)
+        return [
+            (home, str(rng.choice(["f", "m"])), int(rng.integers(10**6)), str(rng.choice(["cold", "flu", "none"])))
+            for home in range(1500)
+            for _ in range(20)
+        ]
+
+    own, fresh, other = rows_of(1), rows_of(2), rows_of(3)
+    copied = [(row[0], row[1], new[2], row[3]) if row[0] < 300 else new for row, new in zip(own, other, strict=True)]
+    whole, shares = ("copies", "", ""), {}
+    for name, drawn in (("fresh", fresh), ("copied", copied)):
+        found = by_unit(estimate_measure("risk.exact_copies", table(own, "confidential"), table(drawn)))
+        assert found[whole] == 0
+        shares[name] = found["copies", "", "", "without numbers"]
+    print(f"copies of households without numbers beyond chance: {shares}; of all columns 0")
+    assert shares["fresh"] == 0
+    assert shares["copied"] is not None
+    assert 0.05 < shares["copied"] <= 0.2 + 1e-9
+    # and so do the households that are unique in both tables
+    found = {
+        name: by_unit(estimate_measure("risk.uniqueness", table(own, "confidential"), table(drawn), keys=list(PLACES)))
+        for name, drawn in (("fresh", fresh), ("copied", copied))
+    }
+    assert all(one["replicated_uniques", "", ""] == 0 for one in found.values())
+    low, high = (found[name]["replicated_uniques", "", "", "without numbers"] or 0 for name in ("fresh", "copied"))
+    assert high > low + 0.05
+
+
+def test_a_limit_applies_to_the_sets_of_columns_too() -> None:
+    rows = [row(0.0), row(0.0, by="unit"), row(0.3, by="unit", columns="without numbers")]
+    judged = judge_thresholds([Threshold("risk.identification.true_match_rate", "max", 0.05)], rows)
+    assert [(one.observed, one.outcome) for one in judged] == [(0.0, "met")] * 2 + [(0.3, "not met")]
+    assert "columns without numbers" in label_of(rows[2])
 
 
 def aligned(rows: Sequence[Record], names: Sequence[str], radius: Mapping[str, int], *, by_place: bool) -> list[Any]:
@@ -542,6 +618,14 @@ def test_the_worse_of_records_and_units_decides_a_threshold() -> None:
     assert values_and_outcomes(params={"unit_size": "3"}) == [(0.9, "not met")]
 
 
+def test_a_limit_on_units_is_not_met_by_a_number_of_records() -> None:
+    key = "studies.intruder_uncertainty.true_match_rate"
+    of_records = Row("studies", "intruder_uncertainty", "true_match_rate", "", "synthetic", None, 0.1, 0.0)
+    (verdict,) = judge_thresholds([Threshold(key, "max", 0.05, params={"by": "unit"})], [of_records])
+    assert (verdict.outcome, verdict.observed) == ("not computed", None)
+    assert "counts records" in verdict.reason
+
+
 def test_rows_by_unit_are_told_in_units() -> None:
     assert label_of(row(0.3, by="unit")).endswith("(by unit)")
     assert label_of(row(0.3, by="unit", unit_size="3")).endswith("(by unit; units of 3 records)")
@@ -610,3 +694,21 @@ def test_of_many_variables_the_search_finds_no_more_than_all_subsets_and_no_less
     whole = matcher.match(names, everyone)
     value = float(np.sum(1 / whole.candidates[whole.hit]))
     assert value - 1e-9 <= searched[0].value <= exhaustive[0].value + 1e-9
+
+
+@given(seed=st.integers(0, 40), sides=st.integers(3, 6), missing=st.booleans())
+def test_boxes_of_units_are_counted_alike_by_pairs_and_by_intervals(seed: int, sides: int, *, missing: bool) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 12, (60, sides)).astype(float)
+    if missing:
+        values[rng.random(values.shape) < 0.1] = np.nan
+    lower, upper = values - rng.integers(0, 6, values.shape), values + rng.integers(0, 6, values.shape)
+    group = rng.integers(0, 2, 60)
+    by_loops = [
+        sum(group[u] == group[v] and bool(((lower[u] <= values[v]) & (values[v] <= upper[u])).all()) for v in range(60))
+        for u in range(60)
+    ]
+    for pairs_a_node in (0, 10**9):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("sfumato.engine.matching.unit_matching.PAIRS_A_NODE", pairs_a_node)
+            assert _count_in_windows(group, lower, upper, group, values).tolist() == by_loops

@@ -7,6 +7,7 @@ record, they do not hold.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -20,14 +21,17 @@ from hypothesis import strategies as st
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Schema
 from sfumato.engine.errors import BadInput
+from sfumato.engine.execution.refitting import RecipeShadows
 from sfumato.engine.execution.tasks import dataset_recipe_hash, draw_dataset, fit_model
 from sfumato.engine.margins.domain import Clique
 from sfumato.engine.margins.zcdp import epsilon_of_choice, epsilon_of_rho, largest_rho, sigma_of_rho
 from sfumato.engine.methods.privacy import NoAccount, PrivacyAccount
+from sfumato.engine.methods.run import Randomness
 from sfumato.engine.recipe.budget import privacy_accounts, privacy_cost_text
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.synthesis import margins
+from sfumato.engine.synthesis.perturbed_imputation import uniform_share
 
 KEY = bytes(range(32))
 VARIABLES: dict[str, Any] = {
@@ -258,6 +262,31 @@ def test_the_cost_in_words_says_of_whom_it_is() -> None:
     assert privacy_cost_text(alone, read(alone, household_table(SIZES)), secret=True) == "It costs an epsilon of 2."
 
 
+def test_an_audit_that_removes_units_is_judged_by_the_guarantee_that_covers_them() -> None:
+    """Of a unit whose second record is not counted: without the first it is, so an audit removes both, and one count changes."""
+    plan = unit_plan(STEPS["margins"], largest_unit=1, order="line")
+    frame = household_table([2, 1]).assign(area=["town", "city", "city"])
+    areas = [
+        read(plan, rows).limit_units(np.random.default_rng(1)).frame["area"].iloc[0]
+        for rows in (frame, frame.drop(index=1).reset_index(drop=True))
+    ]
+    assert areas == ["city", "town"]
+    without = frame.drop(index=[0, 1]).reset_index(drop=True)
+    counted = [
+        read(plan, rows).limit_units(np.random.default_rng(1)).frame["area"].tolist() for rows in (frame, without)
+    ]
+    assert sorted(counted[0]) == sorted([*counted[1], areas[0]])
+    shadows = [
+        RecipeShadows(one, read(one, household_table(SIZES)), lambda *_: (), Randomness(1, KEY))
+        for one in (plan, records_alone())
+    ]
+    for one in shadows:
+        removed, replaced = (one.noise_guarantee(is_removed) for is_removed in (True, False))
+        assert removed is not None
+        assert replaced is not None
+        assert removed.epsilon < replaced.epsilon
+
+
 # Older spellings.
 
 
@@ -438,6 +467,24 @@ def test_no_unit_costs_more_than_is_claimed_of_a_choice(monkeypatch: pytest.Monk
     assert uncut > kept
 
 
+@settings(max_examples=100, deadline=None)
+@given(
+    epsilon=st.floats(0.01, 30),
+    features=st.integers(1, 6),
+    size=st.integers(2, 9),
+    before=st.floats(0, 1),
+    after=st.floats(0, 1),
+)
+def test_no_table_changes_a_drawn_record_of_imputation_by_more_than_epsilon(
+    epsilon: float, features: int, size: int, before: float, after: float
+) -> None:
+    """A model gives a category any probability: whatever a unit of any size does to it, the mixture with even draws is bounded."""
+    even = uniform_share(epsilon, features, size)
+    chances = [(1 - even) * own + even / size for own in (before, after, 0.0, 1.0)]
+    assert features * abs(math.log(chances[0] / chances[1])) <= epsilon * (1 + 1e-9)
+    assert features * math.log(chances[3] / chances[2]) == pytest.approx(epsilon)
+
+
 def exact_delta(first: dict[tuple[int, ...], float], second: dict[tuple[int, ...], float], rho: float) -> float:
     """The least delta at the epsilon that is told for ``rho`` and 1e-9, of noisy counts of two records, by summing the chances of which are counted."""
     epsilon, sigma = epsilon_of_rho(rho, 1e-9), sigma_of_rho(rho)
@@ -516,3 +563,33 @@ def test_whoever_leaves_changes_the_records_of_nobody_else(
         assert sorted(map(tuple, others[names].astype(str).to_numpy())) == sorted(
             map(tuple, rest[names].astype(str).to_numpy())
         )
+
+
+def test_later_places_of_drawn_units_are_pooled_from_the_bound_on() -> None:
+    """Without an account the bound cuts nobody: the records of larger units are there, at the last place that is a level."""
+    variables = {
+        "home": {"kind": "categorical", "role": "unit"},
+        "sex": VARIABLES["sex"],
+        "ill": VARIABLES["ill"],
+    }
+    steps = [
+        {"method": "cart", "target": "sex", "predictors": ["place"]},
+        {"method": "cart", "target": "ill", "predictors": ["sex", "place"]},
+    ]
+    for bound, last in ((None, 5), (2, 2), (9, 5)):
+        recipe = Recipe.from_table(
+            {
+                "data": {} if bound is None else {"largest_unit": bound},
+                "variables": variables,
+                "synthesis": steps,
+                "release": {"m": 1, "seed": 1, "units": "drawn"},
+            }
+        )
+        data = read(recipe, household_table([1, 2, 3, 5] * 20))
+        table = recipe.synthesis[0].fitted_table(data)
+        assert len(table) == len(data)
+        assert list(table.frame["place"].cat.categories) == [str(place) for place in range(1, last + 1)]
+        fits = [fit_model(recipe, item, data, key=KEY) for item in range(len(recipe.synthesis))]
+        drawn = draw_dataset(recipe, 1, data, fits, key=KEY)
+        assert drawn.frame["home"].value_counts().max() == 5
+        assert not any(one.name == "records_beyond_those_of_a_unit" for fit in fits for one in fit.diagnostics)

@@ -6,25 +6,30 @@ orders the records of a unit, else by the exact variables and then by the number
 lie in the window of its member. Risks of members are not multiplied, since members are not independent.
 
 The key of a unit is the sum of its records' mixed keys (``sfumato.engine.adversary.cells.unit_keys``), so that any set
-of exact variables costs one pass over the records. Up to two windows of a unit are counted like those of records; more
-by pairs of units of equal composition, those that lie in the first window alone.
+of exact variables costs one pass over the records. Up to two windows of a unit are counted like those of records; more so
+too where units of equal composition have many pairs that lie in the first window, else by these pairs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from ..adversary.cells import MISSING_KEY, Keys, mix_bits
 from ..data.arrays import Booleans, Floats, Integers
+from ..data.bits import MISSING_KEY, Keys, mix_bits
 from ..data.units import Units
-from ..matching.matching import BoxEdges, ExactKey, MatchResults, WindowKey, count_in_boxes
-from ..matching.strategies import MAX_EXHAUSTIVE, BestStrategy, MatchKey, MatchTargets, best_strategies
+from .matching import BoxEdges, ExactKey, MatchResults, WindowKey, count_in_boxes
+from .strategies import MAX_EXHAUSTIVE, BestStrategy, MatchKey, MatchTargets, best_strategies
 
 PAIRS_AT_ONCE = 1 << 22
+UNITS_AT_ONCE = 1 << 13
+PAIRS_A_NODE = 10
+"""Pairs of units that are compared in the time of a dyadic interval of one side of a unit's box."""
 BESIDE_ZERO = MISSING_KEY
 """Added before mixing, since the mixed bits of 0 are 0, and a record with this key would not count."""
 
@@ -43,26 +48,57 @@ class _TableOfUnits:
     lower: Mapping[str, Floats]
     upper: Mapping[str, Floats]
 
-    def row_keys(self, exact: Sequence[str]) -> Keys:
-        """Return the key of each record on some exact variables, (n,)."""
+    @cached_property
+    def _keys_on_all(self) -> Keys:
+        """Return the key of each record on all exact variables, (n,)."""
         total = np.zeros(len(self.units.order), dtype=np.uint64)
-        for name in exact:
-            total += self.cells[name]
+        for cells in self.cells.values():
+            total += cells
         return total
 
-    def unit_keys(self, rows: Keys) -> Keys:
-        """Return the key of the multiset of each unit's row keys, (U,)."""
-        return np.asarray(np.add.reduceat(mix_bits(rows + BESIDE_ZERO), self.units.starts), dtype=np.uint64)
+    def row_keys(self, exact: Collection[str], rows: slice = slice(None)) -> Keys:
+        """Return the key of each record on some exact variables, (n,), or of some ``rows``."""
+        left_out = [name for name in self.cells if name not in exact]
+        if len(left_out) < len(exact):
+            # Fewer passes: the keys are sums modulo 2^64.
+            total = self._keys_on_all[rows].copy()
+            for name in left_out:
+                total -= self.cells[name][rows]
+            return total
+        total = np.zeros(len(self.units.order[rows]), dtype=np.uint64)
+        for name in exact:
+            total += self.cells[name][rows]
+        return total
+
+    def composition_keys(self, exact: Collection[str]) -> Keys:
+        """Return the key of each unit on some exact variables, (U,): of the multiset of its records."""
+        found = np.empty(len(self.units), dtype=np.uint64)
+        starts, ends = self.units.starts, np.append(self.units.starts, len(self.units.order))
+        # Blocks of units stay in the processor's cache.
+        for first in range(0, len(found), UNITS_AT_ONCE):
+            last = min(first + UNITS_AT_ONCE, len(found))
+            rows = slice(int(ends[first]), int(ends[last]))
+            keys = mix_bits(self.row_keys(exact, rows) + BESIDE_ZERO)
+            found[first:last] = np.add.reduceat(keys, starts[first:last] - rows.start)
+        return found
 
     def sequence_keys(self, rows: Keys) -> Keys:
         """Return the key of the sequence of each unit's row keys, (U,)."""
         place = np.arange(len(rows)) - np.repeat(self.units.starts, self.units.sizes) + 1
-        return self.unit_keys(mix_bits(rows + BESIDE_ZERO) + place.astype(np.uint64) * BESIDE_ZERO)
+        keys = mix_bits(rows + BESIDE_ZERO) + place.astype(np.uint64) * BESIDE_ZERO
+        return np.asarray(np.add.reduceat(mix_bits(keys + BESIDE_ZERO), self.units.starts), dtype=np.uint64)
 
-    def sorted_members(self, rows: Keys, windows: Sequence[str]) -> Integers:
-        """Return the records unit by unit, within a unit by row key, then by the numbers in their order, (n,)."""
-        unit = np.repeat(np.arange(len(self.units)), self.units.sizes)
-        return np.lexsort((*(self.lower[name] for name in reversed(windows)), rows, unit)).astype(np.int64)
+    def members(self, units: Integers, size: int) -> Integers:
+        """Return the records of some units (k,) of one size, in their order, (k, size)."""
+        return np.asarray(self.units.starts[units][:, None] + np.arange(size))
+
+    def sorted_members(self, units: Integers, size: int, rows: Keys, windows: Sequence[str]) -> Integers:
+        """Return the records of some units (k,) of one size by row key, then by the numbers in their order, (k, size)."""
+        members = self.members(units, size)
+        if size == 1:
+            return members
+        by = (*(self.lower[name][members] for name in reversed(windows)), rows[members])
+        return np.take_along_axis(members, np.lexsort(by, axis=-1), axis=1)
 
 
 class UnitMatcher:
@@ -78,17 +114,27 @@ class UnitMatcher:
         self.names, self.by_place, self.own = tuple(keys), by_place, own
         self.windows = tuple(name for name, key in keys.items() if isinstance(key, WindowKey))
         tables: list[tuple[dict[str, Keys], dict[str, Floats], dict[str, Floats]]] = [({}, {}, {}), ({}, {}, {})]
-        orders = confidential.order, released.order
+        orders = [None if _is_ascending(units.order) else units.order for units in (confidential, released)]
         for number, (name, key) in enumerate(keys.items()):
             if isinstance(key, ExactKey):
-                for (cells, _, _), codes, order in zip(tables, key.equal_codes(), orders, strict=True):
-                    cells[name] = mix_bits(codes[order].astype(np.uint64) + np.uint64((number + 1) << 48))
+                both = key.any_codes()
+                # Few values: the mixed bits of each are looked up. The last are those of a missing one, whose code is -1.
+                distinct = np.arange(2 + max(int(codes.max(initial=0)) for codes in both)).astype(np.uint64)
+                mixed = mix_bits(distinct + np.uint64((number + 1) << 48))
+                for (cells, _, _), codes, order in zip(tables, both, orders, strict=True):
+                    cells[name] = mixed[codes if order is None else codes[order]]
                 continue
             ends = (key.lower, key.upper), (key.released, key.released)
             for (_, lower, upper), (low, high), order in zip(tables, ends, orders, strict=True):
-                lower[name], upper[name] = low[order], high[order]
+                lower[name], upper[name] = (low, high) if order is None else (low[order], high[order])
         self.ours = _TableOfUnits(confidential, *tables[0])
         self.theirs = _TableOfUnits(released, *tables[1])
+
+    def with_own(self, own: Integers) -> UnitMatcher:
+        """Return the matcher with other released units as own ones, (U,)."""
+        found = copy(self)
+        found.own = own
+        return found
 
     def is_kept(self, name: str) -> bool:
         """Return whether each unit's own records have the same values of an exact variable, in the same order."""
@@ -106,32 +152,31 @@ class UnitMatcher:
         """
         exact = [name for name in self.names if name in names and name not in self.windows]
         windows = [name for name in self.windows if name in names]
-        rows = [table.row_keys(exact) for table in (self.ours, self.theirs)]
         by_place = self.by_place and bool(windows)
         ours, theirs = (
-            table.sequence_keys(row) if by_place else table.unit_keys(row)
-            for table, row in zip((self.ours, self.theirs), rows, strict=True)
+            table.sequence_keys(table.row_keys(exact)) if by_place else table.composition_keys(exact)
+            for table in (self.ours, self.theirs)
         )
         own = self.own[targets]
         hit = own >= 0
         hit[hit] = ours[targets[hit]] == theirs[own[hit]]
         if not windows and not count:
             return MatchResults(np.zeros(len(targets), dtype=np.int64), hit)
+        if not windows:
+            return MatchResults(_count_equal(ours[targets], theirs), hit)
         codes = pd.factorize(np.concatenate([ours[targets], theirs]))[0].astype(np.int64)
         group, point_group = codes[: len(targets)], codes[len(targets) :]
-        if not windows:
-            counts = np.bincount(point_group, minlength=int(codes.max(initial=0)) + 1)
-            return MatchResults(counts[group].astype(np.int64), hit)
-        members = [
-            np.arange(len(row)) if by_place else table.sorted_members(row, windows)
-            for table, row in zip((self.ours, self.theirs), rows, strict=True)
-        ]
+        row_keys = [table.row_keys(exact) for table in (self.ours, self.theirs)]
         candidates = np.zeros(len(targets), dtype=np.int64)
         sizes, point_sizes = self.ours.units.sizes[targets], self.theirs.units.sizes
         for size in np.unique(sizes):
             queries, points = np.flatnonzero(sizes == size), np.flatnonzero(point_sizes == size)
-            of_query = members[0][self.ours.units.starts[targets[queries]][:, None] + np.arange(size)]
-            of_point = members[1][self.theirs.units.starts[points][:, None] + np.arange(size)]
+            of_query, of_point = (
+                table.members(units, int(size)) if by_place else table.sorted_members(units, int(size), keys, windows)
+                for table, units, keys in zip(
+                    (self.ours, self.theirs), (targets[queries], points), row_keys, strict=True
+                )
+            )
             lower, upper, values = (
                 np.concatenate([ends[name][which] for name in windows], axis=1)
                 for ends, which in (
@@ -147,6 +192,27 @@ class UnitMatcher:
             inside = (lower[found] <= values[place]) & (values[place] <= upper[found])
             hit[queries[found]] = inside.all(axis=1)
         return MatchResults(candidates, hit)
+
+
+def _is_ascending(order: Integers) -> bool:
+    """Return whether records are in the order of their units already."""
+    return bool((order[1:] > order[:-1]).all())
+
+
+def _count_equal(keys: Keys, among: Keys) -> Integers:
+    """Count the occurrences of each key (q,) among others (k,)."""
+    ascending = np.sort(among)
+    starts = np.flatnonzero(np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)])
+    distinct, counts = ascending[starts], np.diff(np.append(starts, len(ascending)))
+    if not len(distinct):
+        return np.zeros(len(keys), dtype=np.int64)
+    # sorted needles are found several times faster
+    order = np.argsort(keys)
+    sought = keys[order]
+    place = np.searchsorted(distinct, sought).clip(max=len(distinct) - 1)
+    found = np.empty(len(keys), dtype=np.int64)
+    found[order] = np.where(distinct[place] == sought, counts[place], 0)
+    return found
 
 
 def _count_in_windows(group: Integers, lower: Floats, upper: Floats, point_group: Integers, values: Floats) -> Integers:
@@ -165,6 +231,13 @@ def _count_in_windows(group: Integers, lower: Floats, upper: Floats, point_group
     start = np.searchsorted(ascending, group * width + np.searchsorted(distinct, lower[:, first], "left"))
     stop = np.searchsorted(ascending, group * width + np.searchsorted(distinct, upper[:, first], "right"))
     pairs = np.maximum(stop - start, 0)
+    if int(pairs.sum()) > PAIRS_A_NODE * len(group):
+        edges = [BoxEdges.from_windows(*sides) for sides in zip(lower.T, upper.T, values.T, strict=True)]
+        widths = sorted(float(np.mean(np.maximum(side.stop - side.start, 1))) for side in edges)
+        # All sides but two are cut into dyadic intervals, about as many as the width has bits.
+        nodes = np.prod(1 + np.log2(widths[:-2]))
+        if int(pairs.sum()) > PAIRS_A_NODE * nodes * len(group):
+            return np.asarray(count_in_boxes(group, point_group, edges), dtype=np.int64)
     ends = np.cumsum(pairs)
     begin = 0
     while begin < len(group):
