@@ -20,6 +20,7 @@ from typing import Any
 
 import tomli_w
 from textual.pilot import Pilot
+from textual.worker import WorkerCancelled
 
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.tui.app.app import SfumatoApp
@@ -152,7 +153,9 @@ def demo_workspace(directory: Path) -> None:
 async def settle(pilot: Pilot[None]) -> None:
     """Wait until threads have delivered and the screen stands still."""
     for _ in range(3):
-        await pilot.app.workers.wait_for_complete()
+        # A newer look at the same thing cancels the one before.
+        with contextlib.suppress(WorkerCancelled):
+            await pilot.app.workers.wait_for_complete()
         await pilot.pause(0.1)
 
 

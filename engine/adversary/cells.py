@@ -126,6 +126,13 @@ def unit_keys(row_keys: Keys, units: Units) -> Keys:
     return np.asarray(units.sum_by_unit(mix_bits(row_keys + MISSING_KEY)), dtype=np.uint64)
 
 
+def sum_of_neighbours(row_keys: Keys, size: int) -> Keys:
+    """Return the keys of the ``size`` records from each one on, (n - size + 1,), as ``unit_keys`` has those of a unit."""
+    # unsigned sums are modulo 2^64, and so are their differences
+    sums = np.cumsum(np.concatenate([np.zeros(1, dtype=np.uint64), mix_bits(row_keys + MISSING_KEY)]), dtype=np.uint64)
+    return np.asarray(sums[size:] - sums[:-size], dtype=np.uint64)
+
+
 def break_ties_by_unit(row_keys: Keys, units: Units) -> Keys:
     """Return keys (n,) that sort records as their row keys do, and equal rows by the records of their units.
 

@@ -28,6 +28,8 @@ LEAST_SHARE_ALONE = 0.5
 """Share above which unique records identify, and common unique records show the same people."""
 LARGEST_CHANCE = math.exp(-1)
 """Largest Poisson probability that exactly one other person has a record's values."""
+LEAST_DENSITY = 0.01
+"""Share of the places between the least and the largest number from which numbers may be those of any other file."""
 OVERLAP_LEVEL = 1e-3
 """Significance level of the number of common unique records."""
 ALL_SUBSETS = 6
@@ -123,17 +125,89 @@ def compare_identifiers(names: Sequence[str], ours: Keys, theirs: Keys) -> Peopl
     )
 
 
+def agree_at_numbers(ours: Keys, theirs: Keys, own_columns: Sequence[Keys], other_columns: Sequence[Keys]) -> bool:
+    """Return whether two tables agree in some column where their numbers do, beyond what their neighbours do.
+
+    Units that are numbered 1, 2, ... have the same numbers in any two files: only what stands beside the numbers shows the
+    same people. The reference are the numbers before and after, since files that are sorted alike are alike at equal places.
+
+    Parameters ---------- ours, theirs : keys
+        Numbers of the records of either table, (n,) and (N,).
+    own_columns, other_columns : sequences of keys
+        The same columns of either table, (n,) and (N,) each.
+    """
+    from scipy.stats import binom
+
+    mine, places, of_mine = np.unique(ours, return_index=True, return_inverse=True)
+    others, of_others = np.unique(theirs, return_inverse=True)
+    common, at, there = np.intersect1d(mine, others, assume_unique=True, return_indices=True)
+    if len(common) < 2:
+        return False
+    # keys have no order of their own: neighbours are those of the file
+    turn = np.argsort(places[at])
+    at, there = at[turn], there[turn]
+    for own, other in zip(own_columns, other_columns, strict=True):
+        first, second = _least_of_groups(own, of_mine)[at], _least_of_groups(other, of_others)[there]
+        # both neighbours, since of files that are sorted one may be ahead of the other
+        beyond = 2 * (first == second) - sum((first == np.roll(second, by)).astype(np.int64) for by in (-1, 1))
+        more, less = int((beyond > 0).sum()), int((beyond < 0).sum())
+        if binom.sf(more - 1, more + less, 0.5) <= OVERLAP_LEVEL / len(own_columns):
+            return True
+    return False
+
+
+def _least_of_groups(values: Keys, groups: Integers) -> Keys:
+    """Return the least value of each group, (g,), of values (n,) in groups (n,): the order of the records does not matter."""
+    found = np.full(int(groups.max()) + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
+    np.minimum.at(found, groups, values)
+    return found
+
+
 def is_enumeration(numbers: Floats) -> bool:
     """Return whether numbers (n,) are all distinct and so dense that they number the rows of a file."""
-    ascending = np.sort(numbers[~np.isnan(numbers)])
-    steps = np.diff(ascending)
-    if not len(steps) or len(ascending) < len(numbers) or not (least := float(steps.min())) > 0:
-        return False
-    multiples = steps / least
-    places = float((ascending[-1] - ascending[0]) / least) + 1
+    distinct = np.unique(numbers[~np.isnan(numbers)])
     # Two samples of other rows have a share of such numbers in common that equals the density, so it must stay below
     # what chance may reach.
-    return len(numbers) > LARGEST_CHANCE * places and np.allclose(multiples, np.rint(multiples), rtol=0, atol=1e-6)
+    return len(distinct) == len(numbers) and density_of_numbers(distinct) > LARGEST_CHANCE
+
+
+def density_of_numbers(distinct: Floats) -> float:
+    """Return the share of the places from the least to the largest of some numbers (k,), ascending, that they take.
+
+    It is 0 where the numbers have no common step, as whole numbers have.
+    """
+    steps = np.diff(distinct)
+    if not len(steps) or not (least := float(steps.min())) > 0:
+        return 0.0
+    multiples = steps / least
+    places = float((distinct[-1] - distinct[0]) / least) + 1
+    return len(distinct) / places if np.allclose(multiples, np.rint(multiples), rtol=0, atol=1e-6) else 0.0
+
+
+def density_of_identifier(data: Microdata, name: str) -> float:
+    """Return the share of the places between them that the distinct values of an identifier take; 0 for texts without a number.
+
+    Two files whose records, or units of several records, are numbered 1, 2, ... have the same ones, whoever they are about.
+    """
+    if data.schema[name].runs_of:
+        return 1.0  # numbers of runs begin at 1 in every file
+    column = data.frame[name]
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        numbers = data.numbers(name)
+        return density_of_numbers(np.unique(numbers[~np.isnan(numbers)]))
+    numbers_in_texts = _numbers_in_texts(list(dict.fromkeys(column.dropna().astype(str))))
+    return 0.0 if numbers_in_texts is None else density_of_numbers(np.unique(numbers_in_texts))
+
+
+def _numbers_in_texts(texts: Sequence[str]) -> Floats | None:
+    """Return the numbers of texts such as ``P001``, (k,), which begin alike; None where they have none."""
+    if not texts:
+        return None
+    first, last = min(texts), max(texts)
+    same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
+    prefix = first[:same].rstrip("0123456789")
+    digits = [text[len(prefix) :] for text in texts]
+    return np.array(digits, dtype=np.float64) if all(one.isdecimal() for one in digits) else None
 
 
 def is_enumerated(data: Microdata, name: str) -> bool:
@@ -145,12 +219,13 @@ def is_enumerated(data: Microdata, name: str) -> bool:
         return is_enumeration(data.numbers(name))
     if len(column) != column.nunique():  # most columns with levels end here, before a text is looked at
         return False
-    texts = column.astype(str).tolist()
-    first, last = min(texts), max(texts)
-    same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
-    prefix = first[:same].rstrip("0123456789")
-    digits = [text[len(prefix) :] for text in texts]
-    return all(one.isdecimal() for one in digits) and is_enumeration(np.array(digits, dtype=np.float64))
+    numbers = _numbers_in_texts(column.astype(str).tolist())
+    return numbers is not None and is_enumeration(numbers)
+
+
+def numbers_people(data: Microdata, name: str) -> bool:
+    """Return whether the distinct values of an identifier number people or units from 1 on, as those of any other file may."""
+    return density_of_identifier(data, name) > LARGEST_CHANCE
 
 
 def common_column_sets(

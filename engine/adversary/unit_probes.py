@@ -6,9 +6,12 @@ in some columns, and is found
 
     by composition   where a unit of the release has the same multiset of records, if released records are numbered by
                      units
-    by its records   where a dataset has all of its records, as often as the unit has them, if they are not
+    by neighbours    where records that follow each other in a dataset are those of the unit, if they are not numbered and
+                     stand in the order in which they were made
+    by its records   where a dataset has all of its records, as often as the unit has them, if they are not numbered
 
-All units are looked at together, and by their number of records.
+All units are looked at together, by their number of records, and, where they are found by their records, those of several
+records that are seldom all there by chance.
 """
 
 from __future__ import annotations
@@ -17,14 +20,21 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..data.arrays import Booleans, Integers
+from ..data.arrays import Booleans, Floats, Integers
 from ..data.bits import Keys, mix_bits
 from ..data.units import Units
 from ..wording import count_noun
-from .cells import count_occurrences, unit_keys
+from .cells import count_occurrences, sum_of_neighbours, unit_keys
 from .membership_evidence import MembershipProbe
 from .people import ColumnSet, rarity_strata, sum_cells
 
+MOST_NEIGHBOURS = 12
+"""Largest number of records of a unit that is searched for among records that follow each other."""
+MOST_BY_CHANCE = 0.2
+"""Chance that all records of a unit stand in a release of other units, up to which their standing there says much.
+
+Chosen on seeds 100 to 107 of tests/benchmarks/copied_households.py, of which it prints others."""
+RARELY_TOGETHER = f"the people of {count_noun(2, 'record')} or more with the rarest records together"
 LARGEST_SIZE = 4
 """Number of records from which on units are looked at together."""
 
@@ -59,6 +69,7 @@ def probe_units(
     subsets: Sequence[ColumnSet],
     rows: Keys,
     order: Integers,
+    in_file_order: Sequence[bool] = (),
 ) -> list[MembershipProbe]:
     """Return the probes of whole units for each set of columns.
 
@@ -74,26 +85,35 @@ def probe_units(
         Key of each record of the joint table, (N,).
     order : array of int
         Records of the joint table, the rarest first, (N,).
+    in_file_order : sequence of bool
+        Whether the rows of each dataset stand in the order in which they were made; empty where none do.
     """
     stands_for_unit, strata = representative_records(rows, units), _unit_strata(units)
     by_rarity = _rarity_strata_of_units(units, order)
+    in_order = in_file_order or [False] * len(releases)
     looks = list[MembershipProbe]()
     for at, subset in enumerate(subsets):
         whole = sum_cells(own, subset.names)
         keys = unit_keys(whole, units)
         is_alone = count_occurrences(keys, keys) == 1
-        by_composition = by_records = np.zeros(len(units), dtype=np.bool_)
-        for cells, released_units in releases:
+        by_composition = by_neighbours = by_records = np.zeros(len(units), dtype=np.bool_)
+        absent = np.ones(len(units))  # chance that none of the datasets has all records of a unit
+        for (cells, released_units), ordered in zip(releases, in_order, strict=True):
             released = sum_cells(cells, subset.names)
             if released_units is None:
                 by_records = by_records | _has_all_records(whole, units, released)
+                absent *= 1 - _chance_of_all_records(whole, units, len(released))
+                if ordered:
+                    by_neighbours = by_neighbours | _stands_together(keys, units, released)
             else:
                 by_composition = by_composition | (count_occurrences(keys, unit_keys(released, released_units)) > 0)
         # a set of one or two columns in a rare stratum says little that the whole does not
         layers = [*strata, *by_rarity] if at < 2 else strata
-        for is_found, how in (
-            (by_composition, "make up a unit of the release"),
-            (by_records, "stand in the release with all of their records"),
+        seldom = (RARELY_TOGETHER, (units.sizes > 1) & (absent >= 1 - MOST_BY_CHANCE))
+        for is_found, how, some_layers in (
+            (by_composition, "make up a unit of the release", layers),
+            (by_neighbours, "stand in the release one record after the other", layers),
+            (by_records, "stand in the release with all of their records", [*layers, seldom]),
         ):
             looks += [
                 MembershipProbe(
@@ -104,7 +124,7 @@ def probe_units(
                     shows_copies=True,
                     whole_units=True,
                 )
-                for who, some in layers
+                for who, some in some_layers
                 if is_found.any()
             ]
     return looks
@@ -143,6 +163,32 @@ def _rarity_strata_of_units(units: Units, order: Integers) -> list[tuple[str, Bo
 
 def _has_all_records(rows: Keys, units: Units, released: Keys) -> Booleans:
     """Return whether a dataset has all records of each unit, as often as the unit has them, (U,)."""
-    mixed = mix_bits(rows ^ mix_bits(units.unit_of.astype(np.uint64) + np.uint64(1)))
-    lacks = count_occurrences(rows, released) < count_occurrences(mixed, mixed)
+    lacks = count_occurrences(rows, released) < _count_within_unit(rows, units)
     return np.asarray(units.sum_by_unit(lacks.astype(np.int64)) == 0)
+
+
+def _stands_together(keys: Keys, units: Units, released: Keys) -> Booleans:
+    """Return whether records of a dataset that follow each other are those of each unit, in any order, (U,)."""
+    found = np.zeros(len(units), dtype=np.bool_)
+    for size in range(1, MOST_NEIGHBOURS + 1):
+        some = units.sizes == size
+        if some.any() and size <= len(released):
+            found[some] = count_occurrences(keys[some], sum_of_neighbours(released, size)) > 0
+    return found
+
+
+def _chance_of_all_records(rows: Keys, units: Units, released: int) -> Floats:
+    """Return about the chance that a dataset of this many records of other units has all records of each unit, (U,).
+
+    The records of the other units say how many of each are to be expected, so that nothing depends on who is a member.
+    """
+    # half a record more, since what nobody else has is rare and not impossible
+    others = count_occurrences(rows, rows) - _count_within_unit(rows, units) + 0.5
+    expected = others * released / len(rows)
+    return np.asarray(np.exp(units.sum_by_unit(np.log(-np.expm1(-expected)))))
+
+
+def _count_within_unit(rows: Keys, units: Units) -> Integers:
+    """Return how often the unit of each record has its row, (n,)."""
+    mixed = mix_bits(rows ^ mix_bits(units.unit_of.astype(np.uint64) + np.uint64(1)))
+    return count_occurrences(mixed, mixed)

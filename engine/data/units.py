@@ -17,6 +17,13 @@ from numpy.typing import NDArray
 
 from .arrays import Integers
 
+MOST_APART = 4
+"""Records by which the next records of two units that follow each other may be apart, where units come in turn."""
+LEAST_IN_TURN, TIMES_CHANCE = 0.25, 4.0
+"""Share of the records beyond the first of their unit that are so near, and how many times that of chance."""
+FEWEST_IN_TURN = 20
+"""Such records of which as many may be near each other by chance."""
+
 
 @dataclass(frozen=True, eq=False)
 class Units:
@@ -79,6 +86,24 @@ class Units:
         previous[self.order[1:]] = self.order[:-1]
         previous[self.first_records] = -1
         return previous
+
+    @cached_property
+    def come_in_turn(self) -> bool:
+        """Return whether units come in nearly the same turn again and again, as people do in a panel of one wave after another.
+
+        Of two records that follow each other in the table, the next ones of their units then nearly follow each other too,
+        also where some miss a wave.
+        """
+        by_unit = np.argsort(self.unit_of, kind="stable")
+        following = np.full(len(by_unit), -1, dtype=np.int64)
+        same = self.unit_of[by_unit[1:]] == self.unit_of[by_unit[:-1]]
+        following[by_unit[:-1][same]] = by_unit[1:][same]
+        both = (following[1:] >= 0) & (following[:-1] >= 0)
+        apart = np.diff(following)[both]
+        kept = int(((apart > 0) & (apart <= MOST_APART)).sum())
+        # of units in no order, as many are so near each other by chance
+        by_chance = MOST_APART / max(1, len(self))
+        return kept >= max(LEAST_IN_TURN, TIMES_CHANCE * by_chance) * max(FEWEST_IN_TURN, int(same.sum()))
 
     def records_of(self, units: Integers) -> Integers:
         """Return the records of some units (k,), unit by unit."""

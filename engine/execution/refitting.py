@@ -65,8 +65,7 @@ class RecipeShadows:
         return sum_accounts(kept) if accounts and len(kept) == len(accounts) == len(self.recipe.synthesis) else None
 
     def noise_guarantee(self, removed: bool) -> NoiseGuarantee | None:
-        # Of a unit with more records than are counted, another record takes the place of the one that is removed.
-        removed = removed and self.recipe.schema.unit is None
+        # The audit removes whole units: of a single record another of its unit could take the place in the counts.
         return None if self._account is None else self._account.noise_guarantee(removed)
 
     @property

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ..data.microdata import Microdata
 from ..data.provenance import ReleaseProvenance
 from ..data.recoding import align_levels
+from ..data.schema import Role
 from ..design.survey import INFORMATION, add_unweighted_remark
 from ..errors import NotComputable
 from ..methods.registry import Method, find_method, method_by_key
@@ -68,7 +69,7 @@ def synthesis_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> Ra
     # could subtract one from the other, which leaves the record, or the model without its noise
     # (tests/attacks/test_differences.py measures it). Public streams are bound to nothing: the seed alone decides, as
     # in earlier versions.
-    bound_to = (confidential.sha256, dataset_recipe_hash(recipe), *_weights_hash(confidential)) if key else ()
+    bound_to = (confidential.sha256, _hash_for_data(recipe, confidential), *_weights_hash(confidential)) if key else ()
     return Randomness(recipe.seed, key, bound_to)
 
 
@@ -82,6 +83,21 @@ def measurement_streams(recipe: Recipe, confidential: Microdata, key: bytes) -> 
 def _weights_hash(confidential: Microdata) -> tuple[str, ...]:
     weights = confidential.weights
     return () if weights is None else (hashlib.sha256(weights.astype("<f8").tobytes()).hexdigest(),)
+
+
+def _hash_for_data(recipe: Recipe, confidential: Microdata) -> str:
+    """Return the hash of what of a recipe changes the datasets of these data.
+
+    Where each unit has one record, the variable that numbers units numbers records, as an identifier does: the datasets are
+    the same, and so are their random numbers.
+    """
+    if recipe.schema.unit is None or confidential.units is not None or recipe.form.units:
+        return dataset_recipe_hash(recipe)
+    variables = tuple(
+        replace(v, role=Role.IDENTIFIER, runs_of=()) if v.role is Role.UNIT else replace(v, level="")
+        for v in recipe.schema
+    )
+    return dataset_recipe_hash(replace(recipe, schema=replace(recipe.schema, variables=variables)))
 
 
 def dataset_recipe_hash(recipe: Recipe) -> str:

@@ -54,6 +54,7 @@ class Case:
     widths: intervals of numerical quasi-identifiers, as recipes write them
     epsilon: privacy budget where the plan is to be differentially private
     linked: False where synthetic records correspond to no confidential record
+    draws_units: whether new units are drawn, with all their records
     recoded: kept variables that a public rule makes coarser
     """
 
@@ -76,6 +77,7 @@ class Case:
     widths: Mapping[str, Any] = field(default_factory=dict)
     epsilon: float | None = None
     linked: bool = True
+    draws_units: bool = False
     recoded: tuple[str, ...] = ()
 
     @property

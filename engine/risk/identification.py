@@ -456,6 +456,8 @@ def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
         return None
     if not case.known:
         return DeclinedOffer("no variable is a quasi-identifier: nothing says what an intruder knows of a person")
+    if case.draws_units:
+        return DeclinedOffer("whole units are drawn, and no record is anybody's")
     if not case.linked:
         return DeclinedOffer("all variables are made at once, and no record is anybody's")
     kept = [name for name in case.known if name not in case.released]

@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from ..constraints.unit_terms import PLACE
 from ..data.arrays import Floats, Integers
 from ..data.microdata import SECONDS_OF_DAY, Microdata
 from ..data.provenance import FitUncertainty
@@ -428,6 +429,12 @@ def _draft_offer(case: Case) -> Offer | None:
         f"leaves of {leaf:,} records or more, since smaller ones give single records away and larger ones lose what goes together "
         f"(synthpop: 5; {OURS.split(';')[0]})"
     )
+    if case.draws_units and seen.variable.kind.has_levels:
+        settings["prune"] = False
+        why.append("splits stay that change shares and no majority, since units differ by shares")
+    if case.draws_units and PLACE in case.table and not seen.variable.kind.has_levels:
+        settings["unit_effect"] = True
+        why.append("what the records of a unit have in common beyond their predictors stays in common")
     if not seen.variable.kind.has_levels:
         settings["smoothing"] = True
         why.append("values near a donor's instead of its own, so that no number is a person's")

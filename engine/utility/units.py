@@ -293,8 +293,8 @@ class UnitsSpec(Spec):
 
 
 def _draft_offer(case: Case) -> Offer | None:
-    """Offer the measure where the records have units and the release keeps them, with values in place of labels."""
-    if not case.has_units or case.want == "anonymisation" or not case.linked:
+    """Offer the measure where the records have units and the release has them too, with values in place of labels."""
+    if not case.has_units or case.want == "anonymisation" or not (case.linked or case.draws_units):
         return None
     return Offer("whether the records of a unit go together as in the data")
 

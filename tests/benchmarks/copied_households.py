@@ -6,7 +6,7 @@
 
 A release is a fresh draw from the same population, in which a share of the households of the data takes the place of others. The score by unit
 is that of all households of several people by the composition of their records, the score by record that of all people, both with income
-in classes.
+in classes. Where the records of the release have no number, they stand one household after the other, or in any order.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from prepared_workspaces import run_recipe
 from sfumato.engine.adversary.cells import cell_keys, count_occurrences
 from sfumato.engine.adversary.membership_evidence import ProbeMatrix, weigh_evidence
 from sfumato.engine.adversary.people import find_people_in_release, mark_cells, sum_cells
-from sfumato.engine.adversary.unit_probes import list_unit_column_sets, probe_units
+from sfumato.engine.adversary.unit_probes import RARELY_TOGETHER, list_unit_column_sets, probe_units
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Role, Schema
 from sfumato.engine.data.units import Units
@@ -56,13 +56,20 @@ INCOME_CLASS = 500
 SHARES = (0.0, 0.005, 0.01, 0.02, 0.05)
 NAMES = [name for name in SCHEMA.non_identifiers if name != "income"]
 LEVELS = [name for name in NAMES if name != "age"]
+SEVERAL = "the people of 2 records or more"
 
 
-def scores_of_copies(households: int, share: float, seed: int, *, is_numbered: bool) -> tuple[float, ...]:
+FORMS = ("numbered", "in file order", "shuffled")
+"""How the records of a household stand in the release: with its number, without one and one after the other, or anywhere."""
+
+
+def scores_of_copies(households: int, share: float, seed: int, form: str) -> tuple[float, ...]:
     """Return the scores by unit and by record, and p of all looks of either kind."""
     rng = np.random.default_rng([seed, 7])
     data, controls = hold_out(draw_households(rng, 2 * households), rng)
     released = copy_households(draw_households(rng, households), data, share, rng)
+    if form == "shuffled":
+        released = released.sample(frac=1, random_state=seed)
     joint, released = (
         one.assign(income=one["income"] // INCOME_CLASS) for one in (pd.concat([data, controls]), released)
     )
@@ -73,17 +80,22 @@ def scores_of_copies(households: int, share: float, seed: int, *, is_numbered: b
     # strata must not depend on who is a member: the order of the file would
     order = np.argsort(count_occurrences(rows, rows) + rows / 2.0**64)
     sets = list_unit_column_sets(names, ("age", "income"), ("region", "sex", "age"), ("region", "tenure"))
-    by_unit = probe_units(own, units, [(shown, of_release if is_numbered else None)], sets, rows, order)
+    numbered = of_release if form == "numbered" else None
+    by_unit = probe_units(own, units, [(shown, numbered)], sets, rows, order, [form == "in file order"])
     by_record = list(find_people_in_release(own, [shown], sets, order, unit_of=units.unit_of).probes)
     found = list[float]()
     for looks in (by_unit, by_record):
         matrix = ProbeMatrix(looks, members, len(joint), units.unit_of)
-        # fixed before anything is known: by all columns, everybody or all households of several people
+        # fixed before anything is known: by all columns, everybody, or all households of several people; of these those
+        # that are seldom there by chance, where nothing says which records are together
+        who = "all " if looks is by_record else RARELY_TOGETHER if form == "shuffled" else SEVERAL
+        how = "stand in the release one record after the other" if form == "in file order" else ""
         of_everybody = [
             float(score)
             for look, score in zip(matrix.looks, matrix.observed, strict=True)
-            if look.who.startswith("all " if looks is by_record else "the people of 2 records or more")
+            if (look.who.startswith(who) if looks is by_record else look.who == who)
             and f" all {len(names)} columns " in look.what
+            and (looks is by_record or how in look.what)
             and "or more" not in look.what
         ]
         found.append(of_everybody[0] if of_everybody else 0.0)
@@ -96,15 +108,14 @@ def print_copies(households: int, seeds: int) -> None:
         f"{households:,} households of the data and as many held out; means of {seeds} seeds; found at the gate's level of .009"
     )
     print(
-        f"{'copied':>8} {'numbered':>9} {'z by unit':>10} {'z by record':>12} {'found by unit':>14} {'by record':>10}"
+        f"{'copied':>8} {'released':>14} {'z by unit':>10} {'z by record':>12} {'found by unit':>14} {'by record':>10}"
     )
-    for is_numbered in (True, False):
+    for form in FORMS:
         for share in SHARES:
-            found = np.array([scores_of_copies(households, share, s, is_numbered=is_numbered) for s in range(seeds)])
+            found = np.array([scores_of_copies(households, share, s, form) for s in range(seeds)])
             z, of_records = found[:, :2].mean(axis=0)
             times = (found[:, 2:] <= 0.009).sum(axis=0)
-            numbered = "yes" if is_numbered else "no"
-            print(f"{share:8.1%} {numbered:>9} {z:10.2f} {of_records:12.2f} {times[0]:14} {times[1]:10}", flush=True)
+            print(f"{share:8.1%} {form:>14} {z:10.2f} {of_records:12.2f} {times[0]:14} {times[1]:10}", flush=True)
 
 
 def areas(data: Microdata, controls: Microdata, released: Microdata, known: list[str]) -> dict[str, float | None]:

@@ -14,17 +14,16 @@ and below it each question with the keys that answered it, and the first line of
 
 from __future__ import annotations
 
-import argparse
-import os
 import re
 import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pty_app import Terminal
+from pty_app import Request, Terminal, read_request
 
 START = "from sfumato.tui.cli.main import main; main()"
 WAIT_SECONDS = 900.0
@@ -173,25 +172,27 @@ def reach_verdict(table: PublicTable, file: Path, columns: int, lines: int) -> t
 
 def main() -> None:
     """Drive the app through every table that was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--size", default="80x24")
-    parser.add_argument("--only", default="", help="a word of a path")
-    arguments = parser.parse_args()
-    columns, lines = map(int, arguments.size.split("x"))
-    print(f"{arguments.size}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
+    asked = read_request(__doc__, "path", "folder")
+    print_ways(TABLES, asked.others.folder, asked)
+
+
+def print_ways(tables: Sequence[PublicTable], folder: Path, asked: Request) -> dict[str, int]:
+    """Drive the app through the tables of a folder that were asked for; print each, and return the keys by path."""
+    found: dict[str, int] = {}
     print(f"{'':<58}{'keys':>5}{'first':>7}{'draft':>7}{'run':>7}{'seconds':>9}")
-    for table in TABLES:
-        if arguments.only not in table.path:
+    for table in tables:
+        if asked.word not in table.path:
             continue
         what = f"{table.path.rpartition('/')[2]} ({table.about})"
         try:
-            keys, seconds, way = reach_verdict(table, arguments.folder / table.path, columns, lines)
+            keys, seconds, way = reach_verdict(table, folder / table.path, asked.columns, asked.lines)
         except (TimeoutError, OSError) as error:
             print(f"{what}: {error}", flush=True)
             continue
         print(f"{what:<58}{keys:>5}{way.first:>7.1f}{way.draft:>7.1f}{way.run:>7.1f}{seconds:>9.1f}")
         print("\n".join(f"    {line}" for line in (*way.asked, way.verdict)), flush=True)
+        found[table.path] = keys
+    return found
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ the first key to the last picture; in brackets those of them in which the app or
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import shutil
@@ -20,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pty_app import Terminal, plain
+from pty_app import Terminal, plain, read_request
 
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.jobs.worker import run_worker
@@ -165,16 +164,11 @@ def measure(task: Task, columns: int, lines: int) -> tuple[int, float, float]:
 
 def main() -> None:
     """Press every task that was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--size", default="80x24")
-    parser.add_argument("--only", default="", help="a word of a task")
-    arguments = parser.parse_args()
-    columns, lines = map(int, arguments.size.split("x"))
-    print(f"{arguments.size}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
+    asked = read_request(__doc__, "task")
     print(f"{'':<42}{'keys':>5}{'goal':>6}{'seconds':>10}  waiting")
     for task in TASKS:
-        if arguments.only in task.what:
-            keys, seconds, waited = measure(task, columns, lines)
+        if asked.word in task.what:
+            keys, seconds, waited = measure(task, asked.columns, asked.lines)
             met = "met" if keys <= task.goal else "NOT MET"
             print(f"{task.what:<42}{keys:>5}{task.goal:>6}{seconds:>10.1f}  ({waited:.1f})  {met}", flush=True)
 

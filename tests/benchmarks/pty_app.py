@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import fcntl
 import os
 import pty
@@ -48,6 +49,29 @@ _PRIVATE = re.compile(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]|\x1b\[\?[0-9;]*\$p|\x1b[P_^\
 """Requests that pyte would print instead of passing over."""
 _POINTER = re.compile(rb"(\x1b\]22;[a-z-]*\x07)*")
 """Asks for another shape of the mouse's pointer: nothing is painted."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a script that presses keys is asked for: the size of the terminal, a word of the tasks, and its other arguments."""
+
+    columns: int
+    lines: int
+    word: str
+    others: argparse.Namespace
+
+
+def read_request(about: str | None, of: str, *places: str) -> Request:
+    """Read the command line, with ``places`` before the options, and print size, processors and load."""
+    parser = argparse.ArgumentParser(description=about)
+    for place in places:
+        parser.add_argument(place, type=Path)
+    parser.add_argument("--size", default="80x24")
+    parser.add_argument("--only", default="", help=f"a word of a {of}")
+    found = parser.parse_args()
+    columns, lines = map(int, found.size.split("x"))
+    print(f"{found.size}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
+    return Request(columns, lines, found.only, found)
 
 
 def _sent(key: str) -> bytes:

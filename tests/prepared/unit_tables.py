@@ -26,6 +26,13 @@ def make_households(units: int = 400, seed: int = 1) -> pd.DataFrame:
     )
 
 
+def stack_waves(people: int, missing: float, seed: int, waves: int = 3) -> pd.DataFrame:
+    """Return a panel in which one wave follows the other, people in the same turn, of whom a share misses each wave."""
+    rng = np.random.default_rng([seed, 9])
+    frame = make_panel(people, waves, seed).sort_values(["year", "id"], kind="stable")
+    return frame[rng.random(len(frame)) >= missing].reset_index(drop=True)
+
+
 def make_panel(people: int = 300, waves: int = 4, seed: int = 2) -> pd.DataFrame:
     """Return people over waves, whose sex, school, town and trade stay the same, with visits that change."""
     rng = np.random.default_rng(seed)

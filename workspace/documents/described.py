@@ -90,7 +90,14 @@ def describe_release(dossier: ReleaseDossier, written: Sequence[WrittenFile]) ->
     """Describe a release; its tables are read for the levels that occur in them."""
     plan, recipe = dossier.plan, dossier.plan.run.recipe
     release = PublicRelease(
-        recipe, plan.datasets, plan.records, plan.kept, plan.replaced, (), dossier.policy.disclosure_rules
+        recipe,
+        plan.datasets,
+        plan.records,
+        plan.kept,
+        plan.replaced,
+        (),
+        dossier.policy.disclosure_rules,
+        has_units=plan.has_units,
     )
     kind = recipe.origin.upper()
     said = dossier.judgements

@@ -32,6 +32,7 @@ from ..errors import DamagedTable, StrangeFile
 from ..policy.policy import Policy
 from ..store.artefacts import add_stored_controls
 from ..store.ledger import PopulationRegistry, read_population_registry
+from ..store.runs import read_run_records
 from ..store.workspace import StoredDataset, Workspace
 from ..views.results import read_result_rows
 from . import sentences
@@ -331,7 +332,7 @@ class ExaminedRelease:
     @cached_property
     def exact_records(self) -> Microdata:
         """Return the confidential records with their exact values."""
-        return self.workspace.read_stored_dataset(self.original_dataset).with_units(self.recipe.schema.unit_declaration)
+        return read_run_records(self.workspace, self.plan.run)
 
     @property
     def confidential(self) -> Microdata:

@@ -11,7 +11,7 @@ from sfumato.engine.wording import RecordCount
 
 from ..errors import NotReady
 from ..store.artefacts import controls_hash, weights_hash
-from ..store.runs import StoredRun, finished_with_companions
+from ..store.runs import StoredRun, finished_with_companions, has_units
 from ..store.workspace import Workspace
 from ..upkeep.integrity import RunSealState, verify_run
 from ..views.results import read_verdicts
@@ -35,6 +35,7 @@ class ReleasePlan:
     seal: state of the run's seal
     weights_sha256: hash of the records' weights; empty without weights
     controls_sha256: hash of the records that were held out; empty without a hold-out
+    has_units: whether several confidential records describe one unit, such as a household
     """
 
     run: StoredRun
@@ -48,6 +49,7 @@ class ReleasePlan:
     seal: RunSealState
     weights_sha256: str = ""
     controls_sha256: str = ""
+    has_units: bool = False
 
     @property
     def is_shuffled(self) -> bool:
@@ -130,7 +132,9 @@ def plan_release(workspace: Workspace, run_id: int | str) -> ReleasePlan:
     verdicts, weights = tuple(read_verdicts(workspace, run.id)), weights_hash(workspace, run.id)
     controls = controls_hash(workspace, run.id)
     count = run.count_records(records)
-    return ReleasePlan(run, count, len(tables), replaced, kept, out, verdicts, tuple(tables), seal, weights, controls)
+    return ReleasePlan(
+        run, count, len(tables), replaced, kept, out, verdicts, tuple(tables), seal, weights, controls, has_units(workspace, run),
+    )  # fmt: skip
 
 
 def variables_by_treatment(recipe: Recipe) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:

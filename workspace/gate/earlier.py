@@ -19,12 +19,16 @@ import pandas as pd
 
 from sfumato.engine.adversary.cells import Cells, cell_keys, row_keys
 from sfumato.engine.adversary.same_people import (
+    LEAST_DENSITY,
     PeopleOverlap,
+    agree_at_numbers,
     common_column_sets,
     compare_identifiers,
     compare_record_rows,
+    density_of_identifier,
     identifies_most,
     is_enumerated,
+    numbers_people,
 )
 from sfumato.engine.data.arrays import Floats, Integers
 from sfumato.engine.data.bits import Keys
@@ -32,7 +36,7 @@ from sfumato.engine.data.declaration import to_plain_value
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.recoding import RecodeRules, recode_data
 from sfumato.engine.data.recoding_rules import RecodeRule
-from sfumato.engine.data.schema import Origin, Role, Schema
+from sfumato.engine.data.schema import Origin, Role, Schema, UnitDeclaration
 from sfumato.engine.errors import EngineError
 from sfumato.engine.methods.privacy import PrivacyAccount, sum_accounts
 from sfumato.engine.methods.registry import method_by_key
@@ -46,7 +50,7 @@ from ..store.artefacts import read_released_dataset
 from ..store.ledger import read_population_registry
 from ..store.rankings import read_risk_arrays
 from ..store.releases_in_progress import runs_in_release
-from ..store.runs import StoredRun, find_run
+from ..store.runs import StoredRun, find_run, read_run_records
 from ..store.seals import RecordSealer
 from ..store.tombstones import (
     MeasuredRiskTable,
@@ -386,12 +390,14 @@ class _ComparedColumns:
     own_rows: function that computes the rows of the examined table
     other_rows: function that computes the rows of the earlier table
     is_identifier: whether the column is a declared identifier
+    is_evidence: function that tells whether equal identifiers are the same people, and no numbers that any file has
     """
 
     names: tuple[str, ...]
     own_rows: Callable[[], Keys]
     other_rows: Callable[[], Keys]
     is_identifier: bool = False
+    is_evidence: Callable[[], bool] = lambda: True
 
 
 def _compare_columns(sets: Iterable[_ComparedColumns], common: Sequence[str]) -> PeopleComparison:
@@ -399,6 +405,8 @@ def _compare_columns(sets: Iterable[_ComparedColumns], common: Sequence[str]) ->
     sharing, enough, identified = 0, False, False
     for one in sets:
         ours, theirs = one.own_rows(), one.other_rows()
+        if one.is_identifier and not one.is_evidence():
+            continue
         if one.is_identifier:
             overlap = compare_identifiers(one.names, ours, theirs)
             sharing, identified = max(sharing, overlap.n_common), True
@@ -448,6 +456,14 @@ class _StoredPeople:
         rows = own.n_records + len(data)
         tried = common_column_sets(columns, of_role(Role.SENSITIVE), of_role(Role.QUASI_IDENTIFIER), rows)
 
+        def is_evidence(name: str) -> bool:
+            """Return whether an identifier has values that no other file has, or whose people are alike in both tables."""
+            if density_of_identifier(data, name) < LEAST_DENSITY:
+                return True
+            return agree_at_numbers(
+                own.cells[name], cells[name], [own.cells[one] for one in columns], [cells[one] for one in columns]
+            )
+
         def columns_to_compare(names: tuple[str, ...], *, identifies: bool = False) -> _ComparedColumns:
             """Return a set of columns with functions that compute both tables' rows."""
             return _ComparedColumns(
@@ -455,6 +471,7 @@ class _StoredPeople:
                 lambda: row_keys(own.cells, names, own.n_records),
                 lambda: row_keys(cells, names, len(data)),
                 identifies,
+                lambda: is_evidence(names[0]),
             )
 
         sets = chain(
@@ -547,7 +564,7 @@ def packages_in_force(workspace: Workspace, run: StoredRun) -> TrustedPackages:
 def _earlier_release_of_run(workspace: Workspace, run: StoredRun, known: Mapping[str, Microdata]) -> EarlierRelease:
     """Describe the release of a stored run; its tables are read when needed."""
     original = workspace.find_dataset(run.dataset_id)
-    read = partial(_read_confidential, workspace, original, known)
+    read = partial(_read_confidential, workspace, original, known, run.recipe.schema.unit_declaration)
     release = released_data_of_run(workspace, run, released_table_hashes(workspace, run.id))
     return EarlierRelease(
         run.id, original.source_sha256, original.table_sha256, _StoredPeople(read, original.schema), release,
@@ -556,10 +573,17 @@ def _earlier_release_of_run(workspace: Workspace, run: StoredRun, known: Mapping
     )  # fmt: skip
 
 
-def _read_confidential(workspace: Workspace, original: StoredDataset, known: Mapping[str, Microdata]) -> Microdata:
-    """Return a confidential table, read again only where ``known`` does not have it with the same schema."""
+def _read_confidential(
+    workspace: Workspace, original: StoredDataset, known: Mapping[str, Microdata], units: UnitDeclaration | None = None
+) -> Microdata:
+    """Return a confidential table, read again only where ``known`` does not have it with the same schema.
+
+    ``units`` is what the recipe of the run declares of units; a deleted run has left nothing of it.
+    """
     found = known.get(original.table_sha256)
-    return workspace.read_stored_dataset(original) if found is None or found.schema != original.schema else found
+    same = found is not None and found.schema == original.schema
+    data = found if same and found is not None else workspace.read_stored_dataset(original)
+    return data if units is None else data.with_units(units)
 
 
 def _record_risks_of_run(workspace: Workspace, run_id: int) -> list[MeasuredRecordRisks]:
@@ -689,7 +713,7 @@ def write_tombstone_tables(workspace: Workspace, run_id: int) -> Tombstone | Non
         return None
     run = find_run(workspace, run_id)
     recipe, original, tables = run.recipe, workspace.find_dataset(run.dataset_id), workspace.tables
-    data = workspace.read_stored_dataset(original)
+    data = read_run_records(workspace, run)
     found = released_data_of_run(workspace, run, released_table_hashes(workspace, run.id))
     datasets, levels = list[str](), dict[str, set[str]]()
     for place in range(len(found.tables)):
@@ -765,7 +789,7 @@ def _marked_column_sets(recipe: Recipe, data: Microdata) -> tuple[RecordHmacs, .
     sensitive, known = schema.names_by_role(Role.SENSITIVE), schema.names_by_role(Role.QUASI_IDENTIFIER)
     sets = [names, tuple(n for n in names if n not in sensitive)]
     sets += [tuple(n for n in names if n in role) for role in (known, sensitive)]
-    identifiers = [name for name in schema.identifiers if name in data.schema and not is_enumerated(data, name)]
+    identifiers = [name for name in schema.identifiers if name in data.schema and not numbers_people(data, name)]
 
     def mark(some: tuple[str, ...], *, identifies: bool = False) -> RecordHmacs:
         return RecordHmacs(some, tuple(data.schema[name].kind.value for name in some), identifies)

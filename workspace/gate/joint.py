@@ -255,10 +255,14 @@ class JointTable:
         keys = [n for n in names if schema[n].role is Role.QUASI_IDENTIFIER]
         subsets = list_unit_column_sets(names, numbers, keys, schema.unit_level)
         releases = list(zip(self.released_keys, self.released_units(), strict=True))
+        in_file_order = [not release.shuffled for release, _ in self.pool.datasets[: self.n_datasets_used]]
         if only_whole:
-            found = probe_units(self.joint_keys, units, releases, subsets[:1], self.row_keys, self.rarity_order)
+            # beside kept columns, rows in order are those of their own people, whatever was drawn
+            subsets, in_file_order = subsets[:1], []
+        found = probe_units(self.joint_keys, units, releases, subsets, self.row_keys, self.rarity_order, in_file_order)
+        if only_whole:
             return [one for one in found if one.who.startswith("all ")]
-        return probe_units(self.joint_keys, units, releases, subsets, self.row_keys, self.rarity_order)
+        return found
 
     @cached_property
     def looks_beside_kept_columns(self) -> list[MembershipProbe]:

@@ -185,13 +185,13 @@ def _shows_units(case: ExaminedRelease) -> bool:
         return False
     if case.confidential.schema.unit in (*case.plan.kept, *case.plan.replaced):
         return True
-    # rows in the order of a file in which records of a unit follow each other, or are one wave apart; some that do not
-    # hide no other unit
+    # rows in the order of a file in which records of a unit follow each other, or are one wave apart, or in which units
+    # come in turn and some miss a wave; some that do not hide no other unit
     places = np.argsort(units.unit_of, kind="stable")
     steps = np.diff(places)[np.diff(units.unit_of[places]) == 0]
     by_step = np.bincount(steps)
     followers = by_step[1] if len(steps) < FEWEST_STEPS else by_step.max()
-    together = followers >= SEEN_TOGETHER * len(steps)
+    together = followers >= SEEN_TOGETHER * len(steps) or units.come_in_turn
     return bool(together) and case.release.linked and not case.release.shuffled and bool(case.plan.kept)
 
 

@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pandas as pd
 
-from sfumato.engine.adversary.same_people import is_enumerated
+from sfumato.engine.adversary.same_people import numbers_people
 from sfumato.engine.data.bits import Keys
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.execution.tasks import dataset_recipe_hash
@@ -293,7 +293,7 @@ def hmacs_of_people(case: ExaminedRelease) -> tuple[Keys, RecordSealer] | None:
     """
     exact = case.exact_records
     # Running numbers would show any two tables of one length to be of the same people.
-    names = [name for name in identifiers_of_release(case) if not is_enumerated(exact, name)]
+    names = [name for name in identifiers_of_release(case) if not numbers_people(exact, name)]
     if not names:
         return None
     sealer = case.workspace.all_sealers()[-1]

@@ -6,7 +6,6 @@ from functools import partial
 
 import pandas as pd
 
-from sfumato.engine.data.schema import Kind
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.labels import labels_of
 from sfumato.engine.methods.outputs import QUESTIONS, Output, Question
@@ -18,7 +17,13 @@ from sfumato.engine.recipe.thresholds import threshold_output
 from sfumato.engine.statistics.comparing import distance_from_limit
 from sfumato.engine.statistics.estimated import ValueWithInterval, difference_with_interval
 
-from ..ingest.unit_detection import CodedTable, find_hidden_units, propose_unit
+from ..ingest.unit_detection import (
+    CodedTable,
+    find_hidden_units,
+    find_stacked_waves,
+    list_unit_candidates,
+    propose_unit,
+)
 from ..reporting.questions import BLOCK_FROM, WARN_FROM, unanswered_questions
 from ..reporting.results import row_output
 from ..reporting.words import thresholds_text
@@ -160,8 +165,7 @@ def _check_units_unclear(case: ExaminedRelease) -> CheckResult:
             message += fill_sentence(sentences.UNITS_WITHOUT_NUMBER, records=lacking)
         return CheckResult(message, 1 if lacking else 0)
     table = CodedTable.from_frame(pd.DataFrame({name: data.column(name) for name in data.schema.names}, copy=False))
-    whole = [v.name for v in data.schema if v.kind in (Kind.CATEGORICAL, Kind.COUNT)]
-    if (proposal := propose_unit(table, whole)) is not None:
+    if (proposal := propose_unit(table, list_unit_candidates(data.schema))) is not None:
         message = fill_sentence(
             sentences.UNITS_SUSPECTED,
             name=proposal.name, units=proposal.n_units, records=proposal.n_records / proposal.n_units, reason=proposal.reason,
@@ -169,6 +173,11 @@ def _check_units_unclear(case: ExaminedRelease) -> CheckResult:
         return CheckResult(message, 1)
     if (hidden := find_hidden_units(table)) is not None:
         return CheckResult(fill_sentence(sentences.UNITS_HIDDEN, like=hidden.like_share, chance=hidden.chance_share), 1)
+    if (waves := find_stacked_waves(table)) is not None:
+        message = fill_sentence(
+            sentences.UNITS_IN_WAVES, wave=waves.wave, like=waves.like_share, chance=waves.chance_share
+        )
+        return CheckResult(message, 1)
     is_sample = case.recipe.data.sample is not None
     return CheckResult(sentences.UNITS_NOT_IN_SAMPLE if is_sample else sentences.UNITS_NOT_FOUND, 0)
 

@@ -328,6 +328,10 @@ UNITS_HIDDEN = (
     "{like:percent} of the records that follow each other agree in most columns, {chance:percent} of others do: several may be of one person; "
     "the recipe counts each record as a person"
 )
+UNITS_IN_WAVES = (
+    "{like:percent} of the records agree in most columns with one near their place in the next {wave}, {chance:percent} do where these are in "
+    "another order: {wave} may be a wave of the same people; the recipe counts each record as a person"
+)
 UNITS_NOT_IN_SAMPLE = (
     "no sign in the sample that several records are of one person; a sample rarely has two neighbours of the file"
 )

@@ -60,6 +60,10 @@ HIDDEN_QUESTION = (
     "several records may be of one person, and stay together; --leave-out {name} if each record is one person (neighbours in the file agree in "
     "most columns in {like:.0%} of the pairs, others in {chance:.1%})"
 )
+WAVES_QUESTION = (
+    "each value may be a wave of the same people, who stay together only where a column numbers them: add one to the file (records agree in "
+    "most columns with one near their place in the next wave in {like:.0%} of the cases, in another order in {chance:.1%})"
+)
 """Questions about units: the answer comes before the evidence, so that a small terminal shows it."""
 OWN_DATE_QUESTION = "every record has a date of its own; if it names the record, --leave-out {name}"
 BIRTH_QUESTION = "full dates of birth single people out; --leave-out {name}, or --keep {name} to have them"
@@ -143,23 +147,30 @@ def _propose_units(
     """
     import pandas as pd
 
-    from .identifiers import is_named_as_area
-    from .unit_detection import CodedTable, find_hidden_units, propose_unit
+    from .unit_detection import (
+        CodedTable,
+        find_hidden_units,
+        find_stacked_waves,
+        list_unit_candidates,
+        propose_unit,
+    )
 
     frame = pd.DataFrame({name: values.reset_index(drop=True) for name, values in first_records.items()}, copy=False)
-    candidates = [
-        c.variable.name
-        for c in columns
-        # the records of a county are not those of a household or a person over time
-        if c.variable.kind in (Kind.CATEGORICAL, Kind.COUNT)
-        and c.distinct > 1
-        and not is_named_as_area(c.variable.name)
-    ]
+    candidates = list_unit_candidates(c.variable for c in columns if c.distinct > 1)
     table = CodedTable.from_frame(frame)
     proposal = propose_unit(table, candidates)
     if proposal is None:
-        hidden = find_hidden_units(table)
-        return list(columns) if hidden is None else [*columns, _profile_of_hidden_units(hidden, columns, n_records)]
+        if (hidden := find_hidden_units(table)) is not None:
+            return [*columns, _profile_of_hidden_units(hidden, columns, n_records)]
+        if (waves := find_stacked_waves(table)) is not None:
+            question = WAVES_QUESTION.format(like=waves.like_share, chance=waves.chance_share)
+            return [
+                replace(c, question="; ".join(filter(None, (c.question, question))))
+                if c.variable.name == waves.wave
+                else c
+                for c in columns
+            ]
+        return list(columns)
     whole = n_records == len(frame)
     each = f"{proposal.n_units:,} units of {proposal.n_records / proposal.n_units:.1f} records each"
     question = UNIT_QUESTION.format(

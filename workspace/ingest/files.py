@@ -52,7 +52,9 @@ CELLS_PER_CONFORM = 1 << 20
 
 
 def find_source(file: str, recipe_folder: Path | None = None, place: str = "data.file") -> SourceFile:
-    """Open the file that a recipe or a user names; ``statsmodels:randhie`` is a dataset that ships with statsmodels.
+    """Open the file that a recipe or a user names.
+
+    ``statsmodels:randhie`` is a dataset that ships with statsmodels, ``sfumato:households`` one that ships with Sfumato.
 
     A relative path is looked up in the folder of the recipe. A large file is not read into memory but stays open.
     Raises BadInput.
@@ -61,6 +63,8 @@ def find_source(file: str, recipe_folder: Path | None = None, place: str = "data
         raise BadInput(place, "no data file is named; give one with --data FILE")
     if file.startswith("statsmodels:"):
         return _statsmodels_source(file, place)
+    if file.startswith("sfumato:"):
+        return _shipped_source(file, place)
     path = Path(file).expanduser()
     path = recipe_folder / path if recipe_folder is not None and not path.is_absolute() else path
     try:
@@ -148,6 +152,16 @@ def _statsmodels_source(file: str, place: str) -> SourceFile:
         )
     content = (importlib.resources.files("statsmodels") / "datasets" / name / f"{name}.csv").read_bytes()
     return SourceFile(f"{name}.csv", content)
+
+
+def _shipped_source(file: str, place: str) -> SourceFile:
+    """Return a generated table that ships with the recipes. Raises BadInput for an unknown one."""
+    name = file.partition(":")[2]
+    folder = importlib.resources.files("sfumato.workspace.recipes") / "data"
+    known = sorted(one.name.removesuffix(".csv") for one in folder.iterdir() if one.name.endswith(".csv"))
+    if name not in known:
+        raise BadInput(place, f'Sfumato ships no table "{name}"; known: {", ".join(known)}')
+    return SourceFile(f"{name}.csv", (folder / f"{name}.csv").read_bytes())
 
 
 def is_text_source(source: SourceFile) -> bool:

@@ -103,7 +103,7 @@ def draw_screening_records(members: Microdata, sha256: str, data: DataSource, se
         chosen = np.zeros(len(members), dtype=np.bool_)
         chosen[streams.generator("screen").choice(len(members), data.screen, replace=False)] = True
     else:
-        chosen = choose_units_of_records(units, data.screen, streams.generator("screen", "units"))
+        chosen = choose_units_of_records(units, data.screen, streams.generator("screen", "units"), "data.screen")
     # a search must not see the controls, by which its finalists are judged
     few = _conform_subset(members.without_controls, members.schema, chosen, data)
     if members.controls is None:

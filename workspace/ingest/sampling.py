@@ -21,7 +21,7 @@ def draw_sample(
     """Draw ``data.sample`` of ``records`` records by seed and key; return their numbers from 0, ascending.
 
     Of a table with units, whole ones are drawn, of as many records at most.
-    Raises BadInput where there are fewer records.
+    Raises BadInput where there are fewer records, or the first unit drawn has far more.
     """
     size = data.sample or 0
     if size > records:
@@ -33,10 +33,8 @@ def draw_sample(
     # alone, samples of nearly equal files could be the same but for one record
     streams = Randomness(seed, key, (sha256, data.where, f"{size} of {records}") if key else ())
     if units is not None:
-        return [
-            int(one)
-            for one in np.flatnonzero(choose_units_of_records(units, size, streams.generator("sample", "units")))
-        ]
+        chosen = choose_units_of_records(units, size, streams.generator("sample", "units"), "data.sample")
+        return [int(one) for one in np.flatnonzero(chosen)]
     return sorted(streams.generator("sample").choice(records, size, replace=False))
 
 

@@ -1,25 +1,27 @@
 """Detection of units of several records in a file: a column that numbers households or people, or runs of like records.
 
 A column is proposed as the number of a unit where its values repeat a few times and its name says so, or where the records
-of a value follow each other in the file and other columns stay the same within them far beyond chance. A file without
+of a value follow each other in the file, or the values come in turn again and again, and other columns stay the same within them far beyond chance. A file without
 such a column may still have several records of a person: then records that follow each other agree in most columns far
 more often than others do. Both are questions to the owner of the file; until he answers, units are kept whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sfumato.engine.data.schema import Kind, Variable
 from sfumato.engine.data.units import Units
 
-from .identifiers import words_of_name
+from .identifiers import is_named_as_area, words_of_name
 
 FEWEST_RECORDS, MOST_RECORDS = 1.25, 50.0
 """Records that a unit has on average where a column may number units."""
@@ -45,6 +47,11 @@ STABLE = 0.9
 SHUFFLES = 5
 MOST_RECORDS_EXAMINED = 200_000
 """Records of which the first are examined for hidden units."""
+MOST_WAVES = 50
+MOST_PAIRS_OF_WAVES, MOST_OF_WAVE = 5, 2_000
+"""Pairs of waves, and records of a wave, of which the first are compared."""
+RECORDS_A_SHIFT, FARTHEST_SHIFT = 20, 10
+"""Records that share a shift between two waves, and how much it may differ from that of the records before."""
 UNIT_WORDS = frozenset(
     [
         "household", "households", "hh", "hhid", "hid", "hhno", "hserial", "family", "famid", "person", "personid", "pid", "persnr", "patient",
@@ -90,6 +97,20 @@ class HiddenUnits:
     n_units: int
 
 
+@dataclass(frozen=True, slots=True)
+class StackedWaves:
+    """Waves of a file that has the same people in each and does not number them: they come in the same turn.
+
+    wave: column that is the same in all records of a wave, by which the file is sorted
+    like_share: share of the records that agree in most columns with one near their place in the next wave
+    chance_share: that share where the records of the next wave are in any order
+    """
+
+    wave: str
+    like_share: float
+    chance_share: float
+
+
 @dataclass(frozen=True, eq=False)
 class CodedTable:
     """Columns of a file as whole numbers that are equal where values are, and in the order of the values.
@@ -126,6 +147,14 @@ def _ordered_codes(values: pd.Series) -> NDArray[np.int64]:
     return rank[codes]
 
 
+def list_unit_candidates(variables: Iterable[Variable]) -> list[str]:
+    """List the columns that may number units: whole numbers, codes and texts, but for areas.
+
+    The records of a county are not those of a household or a person over time.
+    """
+    return [v.name for v in variables if v.kind in (Kind.CATEGORICAL, Kind.COUNT) and not is_named_as_area(v.name)]
+
+
 def propose_unit(table: CodedTable, candidates: Sequence[str]) -> UnitProposal | None:
     """Return the column of a file that numbers units of several records; None where none does.
 
@@ -155,7 +184,7 @@ def _examine_candidate(table: CodedTable, name: str) -> UnitProposal | None:
     if units.sizes.max() > max(LARGEST_UNIT, LARGEST_UNIT_SHARE * n_records):
         return None
     is_named = _is_named_as_unit(name)
-    follows = 1 + int((codes[1:] != codes[:-1]).sum()) <= CONTIGUOUS * n_units
+    follows = 1 + int((codes[1:] != codes[:-1]).sum()) <= CONTIGUOUS * n_units or units.come_in_turn
     # most columns of a table are neither, and nothing has to be compared
     if not (is_named or (follows and n_records / n_units <= LARGEST_UNIT)):
         return None
@@ -241,6 +270,62 @@ def find_hidden_units(table: CodedTable) -> HiddenUnits | None:
     stable = tuple(name for name, share in zip(names, agree[is_like].mean(axis=0), strict=True) if share >= STABLE)
     runs_of = (*sorted_by, *stable)
     return HiddenUnits(runs_of, like, chance, int(number_runs([table.columns[name] for name in runs_of]).max()))
+
+
+def find_stacked_waves(table: CodedTable) -> StackedWaves | None:
+    """Return the waves of a file in which one wave of the same people follows another, and no column numbers them.
+
+    Records of a wave are compared with those near their place in the next one, which has moved where people are missing, and
+    with the same records in another order. Columns by which the file is sorted do not count. None without evidence.
+    """
+    table = table.select_first(MOST_RECORDS_EXAMINED)
+    sorted_by, groups = _sorting_columns(table)
+    wave = next(iter(sorted_by), "")
+    names = [
+        name for name, codes in table.columns.items() if name not in sorted_by and len(np.unique(codes[:10_000])) > 1
+    ]
+    if not wave or len(names) < FEWEST_COLUMNS:
+        return None
+    starts = np.append(np.flatnonzero(np.diff(table.columns[wave], prepend=-2)), table.n_records)
+    blocks = [np.arange(a, b) for a, b in pairwise(starts.tolist())]
+    if not 2 <= len(blocks) <= MOST_WAVES or min(map(len, blocks)) < FEWEST_PAIRS:
+        return None
+    rows = np.stack([table.columns[name] for name in names], axis=1)
+    pairs = list(pairwise(blocks))[:MOST_PAIRS_OF_WAVES]
+    like = float(np.mean([_like_share_in_turn(rows[one[:MOST_OF_WAVE]], rows[other]) for one, other in pairs]))
+    found = list[float]()
+    for seed in range(SHUFFLES):
+        rng = np.random.default_rng(seed)
+        # within records that are equal in the columns by which the file is sorted: their places say something of these
+        mixed = [other[np.lexsort((rng.random(len(other)), groups[other]))] for _, other in pairs]
+        found += [
+            _like_share_in_turn(rows[one[:MOST_OF_WAVE]], rows[other])
+            for (one, _), other in zip(pairs, mixed, strict=True)
+        ]
+    chance = float(np.mean(found))
+    if like <= LEAST_LIKE_PAIRS or like < TIMES_CHANCE * chance:
+        return None
+    return StackedWaves(wave, like, chance)
+
+
+def _like_share_in_turn(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
+    """Return the share of the records (n, k) that agree in most columns with those near their place in other records (m, k).
+
+    A few records at a time share a shift, which is that of those before or a little more or less.
+    """
+    shift, like = 0, 0
+    near = np.arange(-FARTHEST_SHIFT, FARTHEST_SHIFT + 1)
+    for first in range(0, len(one), RECORDS_A_SHIFT):
+        some = one[first : first + RECORDS_A_SHIFT]
+        places = first + shift + near[:, None] + np.arange(len(some))
+        inside = (places >= 0) & (places < len(other))
+        agree = (other[places.clip(0, len(other) - 1)] == some).sum(axis=2)
+        counts = ((agree >= LIKE_SHARE * one.shape[1]) & inside).sum(axis=1)
+        best = int(np.argmax(counts - 1e-3 * np.abs(near)))
+        like += int(counts[best])
+        # of records none of which is like another, no shift is the better one
+        shift += int(near[best]) if counts[best] > 1 else 0
+    return like / max(1, len(one))
 
 
 def _sorting_columns(table: CodedTable) -> tuple[tuple[str, ...], NDArray[np.int64]]:

@@ -11,10 +11,13 @@ from sfumato.engine.data.missing_codes import mask_missing_codes
 from sfumato.engine.data.schema import Schema
 from sfumato.engine.data.units import Units, code_unit_numbers
 from sfumato.engine.errors import BadInput, near_miss_hint
-from sfumato.engine.wording import count_noun
+from sfumato.engine.wording import agreeing_word, count_noun
 
 from .raw_tables import RawTable
 from .unit_detection import number_runs
+
+FAR_ABOVE, FEW_RECORDS = 2, 50
+"""A unit drawn first may have so many times the records asked for, or so many records, without being refused."""
 
 
 def units_of_raw_records(raw: RawTable, schema: Schema, kept: NDArray[np.bool_]) -> Units | None:
@@ -46,13 +49,21 @@ def number_hidden_units(raw: RawTable, schema: Schema) -> RawTable:
     return raw.with_column(variable.name, pd.Series(number_runs(columns)))
 
 
-def choose_units_of_records(units: Units, records: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+def choose_units_of_records(units: Units, records: int, rng: np.random.Generator, place: str) -> NDArray[np.bool_]:
     """Mark the records (n,) of units that are drawn one after the other as long as at most ``records`` records are taken.
 
-    At least one unit is taken, however large.
+    At least one unit is taken. Raises BadInput at ``place`` where it has far more records.
     """
     drawn = rng.permutation(len(units))
     taken = int(np.searchsorted(np.cumsum(units.sizes[drawn]), records, side="right"))
+    first = int(units.sizes[drawn[0]])
+    if first > max(FAR_ABOVE * records, FEW_RECORDS):
+        raise BadInput(
+            place,
+            f"units are taken whole, and the first one drawn has {count_noun(first, 'record')}, where at most "
+            f"{count_noun(records, 'record')} {agreeing_word(records, 'is', 'are')} asked for; ask for more, or give "
+            'another variable the role "unit"',
+        )
     return units.mark_records(drawn[: max(1, taken)])
 
 

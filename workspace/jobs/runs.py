@@ -48,7 +48,15 @@ from ..store.disk import check_disk_space, estimate_run_bytes
 from ..store.keys import PUBLIC_NAME, compute_fingerprint
 from ..store.ledger import enter_statement, read_population_registry
 from ..store.redraw_counts import read_redraws
-from ..store.runs import RunState, StoredRun, companion_ids, find_run, installed_version, release_names
+from ..store.runs import (
+    RunState,
+    StoredRun,
+    companion_ids,
+    find_run,
+    installed_version,
+    read_run_records,
+    release_names,
+)
 from ..store.seals import artefact_part_seals, result_part_seals, seal_run, store_part_seals
 from ..store.workspace import StoredDataset, Workspace
 from ..upkeep.integrity import verify_run
@@ -104,7 +112,7 @@ def _risk_from_run(workspace: Workspace, run_id: int, name: str, data: Microdata
     if run.state is not RunState.DONE:
         raise BadInput("weights.run", f"run {run.id} is {run.state}, not done; resume it first")
     verify_run(workspace, run.id)
-    earlier = workspace.read_stored_dataset(workspace.find_dataset(run.dataset_id))
+    earlier = read_run_records(workspace, run)
     if len(earlier) != len(data) or earlier.sha256 != data.sha256:
         raise BadInput(
             "weights.run",

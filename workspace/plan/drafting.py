@@ -13,12 +13,21 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
+from sfumato.engine.constraints.unit_terms import PLACE, SIZE
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.recoding import recode_data
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.methods.audience import Audience
-from sfumato.engine.methods.drafting import Case, DeclinedOffer, Offer, OfferedLimit, Want, request_offer
+from sfumato.engine.methods.drafting import (
+    GENERAL,
+    Case,
+    DeclinedOffer,
+    Offer,
+    OfferedLimit,
+    Want,
+    request_offer,
+)
 from sfumato.engine.methods.outputs import QUESTIONS, Question
 from sfumato.engine.methods.registry import OWN, Method, find_method, method_of_step, registry
 from sfumato.engine.methods.table_profile import TableProfile, VariableProfile, profile_table
@@ -36,6 +45,7 @@ from .protection import (
     evaluation_warning,
     is_counted,
 )
+from .unit_steps import UnitStages
 
 RECORDS_OF_A_UNIT = 5
 """Records of a unit that a drafted step with noise counts at most."""
@@ -53,6 +63,8 @@ LINKAGE_QUESTION: Question = QUESTIONS[1]
 """The question whether a person is linked to a record, by its place: a draft knows no method by its name, and one is called so."""
 STEP_SECTIONS = ("synthesis", "anonymisation", "measure", "study", "threshold", "published")
 """Sections that a draft replaces."""
+LEAF_OF_PLACES = 1
+"""Records of a leaf where the place of a record determines its value: a leaf tells nothing that the place does not."""
 UNKNOWN_DESIGN_NOTE = "Each row is taken for one person, unrelated to the others: the draft does not consider households, several rows a person or survey designs"
 
 GateLimits = Callable[[Question], tuple[tuple[float, str], ...]]
@@ -228,6 +240,8 @@ class _PlanDrafter:
     """The outputs that have no limit because the audience has none on kept columns."""
     undecidable: list[str] = field(default_factory=list)
     """The measures whose limit no hold-out of the draft can decide, each with the smallest leak that it finds."""
+    draws_units: bool = False
+    """Whether new units are drawn, in two stages."""
     declined_methods: dict[str, list[str]] = field(default_factory=dict)
     """The methods that cannot be of use, by reason."""
 
@@ -236,6 +250,7 @@ class _PlanDrafter:
         schema = self._usable_schema()
         if choose_goal(schema, self.request) != "synthesis":
             self.request = replace(self.request, tables=False)
+        schema = self._choose_drawn_units(schema)
         schema, case = self._protect_kept_columns(schema, self._make_case(schema))
         makers = self._draft_synthesis(case) if case.want == "synthesis" else self._draft_anonymisation(case)
         measures = self._draft_measures(case)
@@ -258,9 +273,35 @@ class _PlanDrafter:
         reasons = tuple(f"{self.protection.reasons[name]}." for name in self.protection.rules)
         if case.want == "synthesis":
             self.notes.append(_interval_note(Recipe.from_table(plan.table), self.profile.records))
-        notes = (*self.notes, f"{UNKNOWN_DESIGN_NOTE}.")
+        if self._unit is None:
+            self.notes.append(f"{UNKNOWN_DESIGN_NOTE}.")
+        notes = tuple(self.notes)
         changes = tuple(f"{reason}." for reason in self.protection.reasons.values())
         return replace(plan, warnings=tuple(self.warnings), notes=notes, rule_reasons=reasons, changes=changes)
+
+    def _choose_drawn_units(self, schema: Schema) -> Schema:
+        """Decide whether whole units are drawn, which a synthesis of units of several records does.
+
+        Return the variables that stay in the plan: drawn units have no identifier, weight or design of a survey.
+        """
+        if choose_goal(schema, self.request) != "synthesis" or self.request.tables or schema.unit is None:
+            return schema
+        if self.data is None or self.data.units is None:
+            return schema
+        if clash := [name for name in (SIZE, PLACE) if name in schema]:
+            self.warnings.append(
+                f"Records are drawn one by one, not in whole units: {join_names(clash)} {agreeing_word(len(clash), 'is', 'are')} the name of a column, "
+                f"and a draft of whole units needs it; rename {agreeing_word(len(clash), 'it', 'them')} in the file."
+            )
+            return schema
+        out = [v.name for v in schema if v.role is not Role.UNIT and _is_not_personal(v)]
+        if survey := [name for name in out if schema[name].role is not Role.IDENTIFIER]:
+            self.warnings.append(
+                f"{join_names(survey)} {agreeing_word(len(survey), 'is', 'are')} left out of the plan: no model draws the weight of a new unit, "
+                "so that the release describes the records and no population."
+            )
+        self.draws_units, self.request = True, replace(self.request, full=True)
+        return Schema(tuple(v for v in schema if v.name not in out), order=self.data.schema.order)
 
     @property
     def is_private(self) -> bool:
@@ -327,7 +368,8 @@ class _PlanDrafter:
         )
         asked: dict[str, Any] = {
             "epsilon": wanted.epsilon,
-            "linked": not wanted.tables,
+            "linked": not wanted.tables and not self.draws_units,
+            "draws_units": self.draws_units,
             "m": wanted.m,
             "k": wanted.k or self.audience.smallest_k,
             "l": wanted.l,
@@ -473,6 +515,8 @@ class _PlanDrafter:
         """Draft the synthesis: one step for each variable, each predicted from those kept or made before it."""
         if self.request.tables:
             return self._draft_table_synthesis(case)
+        if self.draws_units:
+            return self._draft_units(case)
         order = sorted(case.released, key=lambda name: _synthesis_order_key(case.table[name]))
         kept = [name for name in self._possible_predictors(case) if name not in case.released]
         steps: list[DraftedStep] = []
@@ -483,6 +527,70 @@ class _PlanDrafter:
                 self._draft_synthesis_step(replace(case, target=case.table[name], predictors=told), len(possible))
             )
         return steps
+
+    @property
+    def _unit(self) -> str | None:
+        """Return the variable of the plan that numbers units; None without one."""
+        own = self.table.get("variables", {})
+        return next((name for name, one in own.items() if one.get("role") == Role.UNIT), None)
+
+    def _draft_units(self, case: Case) -> list[DraftedStep]:
+        """Draft the steps of both stages: variables of a unit and its size, then those of a record."""
+        assert self.data is not None
+        order = sorted(case.released, key=lambda name: _synthesis_order_key(case.table[name]))
+        ordering = self.data.schema.order
+        by_record = [name for name in order if self.data.schema[name].level != "unit"]
+        # What orders the records comes first: a state is of its wave.
+        by_record.sort(key=lambda name: name != ordering)
+        stages = UnitStages.of_data(self.data, [name for name in order if name not in by_record], by_record)
+        steps = []
+        for name in (*stages.by_unit, SIZE):
+            table = stages.unit_profile
+            possible = [one for one in stages.predictors_of_unit(name) if _can_predict(table[one])]
+            step = self._draft_unit_step(case, table, name, (), possible)
+            if name == SIZE:
+                # Only sizes that units have are drawn; near ones would change how many have each.
+                step = replace(step, table={key: one for key, one in step.table.items() if key != "smoothing"})
+            steps.append(step)
+        for name in by_record:
+            table = stages.record_profile
+            if name == ordering and stages.order_follows_place:
+                steps.append(self._draft_order_step(case, table, name))
+                continue
+            always, others = (
+                [one for one in found if _can_predict(table[one]) and table[one].varies]
+                for found in stages.predictors_of_record(name)
+            )
+            steps.append(self._draft_unit_step(case, table, name, always, others, stages.later_profile))
+        return steps
+
+    def _draft_order_step(self, case: Case, table: TableProfile, name: str) -> DraftedStep:
+        """Draft the step of a variable that numbers the records of a unit in their order."""
+        step = self._draft_unit_step(case, table, name, [PLACE], [])
+        settings = {**step.table, **({"minbucket": LEAF_OF_PLACES} if "minbucket" in step.table else {})}
+        # Values near another's would be no place, and members do not share one.
+        for key in ("smoothing", "unit_effect"):
+            settings.pop(key, None)
+        return replace(step, table=settings, reason=f"{name}: follows from the place of a record within its unit.")
+
+    def _draft_unit_step(
+        self,
+        case: Case,
+        table: TableProfile,
+        name: str,
+        always: Sequence[str],
+        others: Sequence[str],
+        later: TableProfile | None = None,
+    ) -> DraftedStep:
+        """Draft the step of a variable of a unit or of a record, by a method that can draw any variable of its kind.
+
+        It has the predictors ``always``, and of the ``others`` those that tell most of it, by ``later`` records where
+        given.
+        """
+        # The first record of a unit has none before it: by it each term would seem to tell the same.
+        told = (later or table).order_by_mutual_information(name, others)[: MAX_PREDICTORS - len(always)]
+        own = replace(case, table=table, target=table[name], predictors=(*always, *told))
+        return self._draft_synthesis_step(own, len(always) + len(others))
 
     def _draft_weights(self, case: Case, makers: Sequence[DraftedStep]) -> dict[str, Any]:
         """Return a ``[weights]`` table that gives records with rare quasi-identifiers less influence.
@@ -514,12 +622,9 @@ class _PlanDrafter:
         for method, offer in self._ranked_offers(case, "synthesis", case.target.variable.kind):
             step = {"method": method.name, "target": name, **offer.settings}
             # Each step is checked alone, so that an error is this step's and the next method can be tried.
-            alone = {
-                "variables": {v.name: self.table["variables"][v.name] for v in case.table},
-                "synthesis": [step],
-                **({"release": {"recode": self._recode_table}} if self._recode_table else {}),
-            }
-            if self.check(alone) is None:
+            if case.draws_units and offer.rank != GENERAL:
+                continue
+            if self.check(self._recipe_of_step(step, case)) is None:
                 reason = f"{self.protection.reasons[name]}. " if name in self.protection.reasons else f"{name}: "
                 why = (
                     _as_sentence(self._package_remark(method) + offer.why)
@@ -533,6 +638,26 @@ class _PlanDrafter:
             f"variables.{name}",
             f'no method of a draft makes "{name}"; leave it out of the plan, or add a step yourself',
         )
+
+    def _recipe_of_step(self, step: Mapping[str, Any], case: Case) -> dict[str, Any]:
+        """Return a recipe with this step alone."""
+        own = self.table["variables"]
+        if not case.draws_units:
+            release = {"recode": self._recode_table} if self._recode_table else {}
+            return {
+                "variables": {v.name: own[v.name] for v in case.table},
+                "synthesis": [step],
+                **({"release": release} if release else {}),
+            }
+        names = [self._unit, *case.released]
+        # Only units that are kept leave variables without a step, and only drawn ones have a size of their own.
+        rest = [] if step["target"] != SIZE else [{"target": one, "method": step["method"]} for one in case.released]
+        return {
+            "data": {key: one for key, one in self.table.get("data", {}).items() if key == "order"},
+            "variables": {name: own[name] for name in names},
+            "release": {"units": "drawn" if rest else "kept"},
+            "synthesis": [*rest, step],
+        }
 
     def _ranked_offers(self, case: Case, family: str, kind: Kind | None = None) -> list[tuple[Method, Offer]]:
         return ranked_offers(case, family, kind, self._note_declined)
@@ -619,7 +744,7 @@ class _PlanDrafter:
         }
         release.setdefault("seed", 1)
         if case.want == "synthesis":
-            release = {"m": case.m, **release}
+            release = {"m": case.m, **release, **({"units": "drawn"} if case.draws_units else {})}
             if self.is_private:
                 # The exact number of rows would give away what noise in the tables hides.
                 release.setdefault("records", _round_to_one_digit(self.profile.records))
@@ -658,12 +783,21 @@ class _PlanDrafter:
         self.warnings += self.protection.warnings
         if rules := [name for name in self.table.get("release", {}).get("recode", {}) if name in schema]:
             said.append(f"The rules of [release] recode that the plan had are replaced: {_join_names(rules)}.")
+        if case.draws_units:
+            said.append(
+                f"Whole units of {self._unit} are drawn and have new numbers: variables of the unit and its size, then record after record, each from "
+                "those before it. So every variable is synthesised. Add what must hold in each unit as [constraints]."
+            )
+            identifiers = [
+                name for name in self.table["variables"] if name not in schema and _is_identifier(self.table, name)
+            ]
         if identifiers:
-            out = " (taken out of the plan)" if case.want == "anonymisation" else ""
+            out = " (taken out of the plan)" if case.want == "anonymisation" or case.draws_units else ""
             said.append(f"Identifiers never leave{out}: {_join_names(identifiers)}.")
         if case.holdout and "holdout" not in self.table.get("data", {}):
+            of = "records" if self._unit is None else "units"
             said.append(
-                f"{_holdout_share(case):.0%} of the records are held out: kept from synthesis, to compare attacks with."
+                f"{_holdout_share(case):.0%} of the {of} are held out: kept from synthesis, to compare attacks with."
             )
         if case.holdout and case.kept_variables:
             said.append(
@@ -728,6 +862,11 @@ def _round_to_one_digit(records: int) -> int:
 def _holdout_share(case: Case) -> float:
     """Return the share of the records that a draft holds out: the nearest of ``HOLDOUT_SHARES`` to the case's controls."""
     return min(HOLDOUT_SHARES, key=lambda share: abs(share * case.table.records - (case.controls or 0)))
+
+
+def _is_identifier(table: Mapping[str, Any], name: str) -> bool:
+    """Return whether a variable of a recipe's table is an identifier of a record."""
+    return bool(table["variables"][name].get("role") == Role.IDENTIFIER)
 
 
 def _is_not_personal(variable: Variable) -> bool:

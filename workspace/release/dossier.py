@@ -21,7 +21,7 @@ from ..gate.package_accounts import trusted_packages_of_run
 from ..gate.public_figures import public_figures_of_release
 from ..gate.questions import ShareFoundBy
 from ..policy.policy import Policy
-from ..store.runs import finished_with_companions
+from ..store.runs import finished_with_companions, read_run_records
 from ..store.workspace import StoredDataset, Workspace
 from ..views.approved import read_approved_tables
 from ..views.coverage import FileCoverage, read_file_coverage
@@ -117,7 +117,7 @@ def read_dossier(
         cache(
             lambda: privacy_promise_of_run(
                 plan.run.recipe,
-                workspace.read_stored_dataset(original),
+                read_run_records(workspace, plan.run),
                 rows,
                 secret=not plan.run.key_public,
                 ledger=None if ledger is None else ledger.sum_for_public,

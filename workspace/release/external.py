@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sfumato.engine.anonymisation._partition import numbers_as_labelled
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
-from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
+from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.data.spelling import (
     LARGEST_ERROR,
     denote_same_number,
@@ -28,11 +28,13 @@ from sfumato.engine.data.spelling import (
     nearest_values,
     unround_to_originals,
 )
+from sfumato.engine.data.units import code_unit_numbers
 from sfumato.engine.errors import BadInput
 from sfumato.engine.partition.equivalence_classes import equivalence_classes
 from sfumato.engine.partition.hierarchies import ROOT, lies_outside_label
 from sfumato.engine.partition.pairs import compared_quasi_identifiers
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.recipe.unit_stages import with_made_units
 from sfumato.engine.wording import agreeing_word, count_noun
 
 from ..ingest.file_formats import recognise_format
@@ -115,9 +117,14 @@ def read_external(source: SourceFile, recipe: Recipe, data: Microdata) -> Microd
                 f'every record is suppressed: all quasi-identifiers and released variables are "{SUPPRESSED}"',
             )
         schema = _schema_with_levels(recipe, data)
-        if schema.unit not in kept.columns:
-            # public files never have it
-            schema = schema.select_variables([name for name in schema.names if name != schema.unit])
+        unit = schema.unit
+        if unit is not None:
+            has_keys = unit in kept.columns and not _are_numbers_of_original(kept[unit], schema[unit])
+            if unit not in kept.columns or (has_keys and recipe.linked):
+                # public files have it as a key at most, and linked records have the unit of the original's
+                schema = schema.select_variables([name for name in schema.names if name != unit])
+            elif has_keys:
+                kept, schema = _number_units_anew(kept, unit), with_made_units(schema)
         table = conform_to_schema(kept, schema, _missing_policy(recipe), recipe.origin)
     except BadInput as error:
         raise BadInput(f"{place}: {error.place}", f"{error.message}{_form_hint(error, recipe)}") from None
@@ -125,6 +132,19 @@ def read_external(source: SourceFile, recipe: Recipe, data: Microdata) -> Microd
     if recipe.linked:
         return _pair_with_original(table, suppressed, data, recipe, place)
     return restore_original_values(table, None, data, recipe, place, UNWRITTEN)
+
+
+def _are_numbers_of_original(values: pd.Series, unit: Variable) -> bool:
+    """Return whether a file numbers units as the original does, and not by surrogate keys."""
+    if unit.kind.has_levels:
+        return set(map(str, values.dropna().unique())) <= set(unit.levels)
+    return pd.api.types.is_numeric_dtype(values.dtype)
+
+
+def _number_units_anew(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return the frame with numbers from 1 in place of what names the units: a key tells only which rows are of one."""
+    codes = code_unit_numbers(frame[name])
+    return frame.assign(**{name: pd.Series(codes + 1, index=frame.index).where(codes >= 0)})
 
 
 def _read_with_labels(source: SourceFile, recipe: Recipe, data: Microdata) -> tuple[pd.DataFrame, Flags]:
@@ -322,6 +342,8 @@ def restore_original_values(
             continue
         if name in recipe.generalised or table.schema[name].kind is not variable.kind:
             continue
+        if variable.role is Role.UNIT and places is None:
+            continue  # new numbers, or keys: they tell which rows are of one unit and nothing else
         ours, theirs = (
             _as_comparable_numbers(data.frame[name], variable.kind),
             _as_comparable_numbers(table.frame[name], variable.kind),

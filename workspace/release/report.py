@@ -27,7 +27,14 @@ from ..reporting.user_guide import PublicRelease, user_guide_document
 from ..store.artefacts import count_control_records, read_traces
 from ..store.ledger import read_charges
 from ..store.redraw_counts import read_redraws
-from ..store.runs import StoredRun, count_confidential_records, find_run, finished_with_companions, release_names
+from ..store.runs import (
+    StoredRun,
+    count_confidential_records,
+    find_run,
+    finished_with_companions,
+    read_run_records,
+    release_names,
+)
 from ..store.tombstones import released_run_manifests
 from ..store.workspace import Workspace
 from ..upkeep.integrity import verify_run
@@ -70,11 +77,10 @@ def make_report(
 def read_public_release(workspace: Workspace, run_id: int | str) -> PublicRelease:
     """Return the public part of a run, by the workspace's policy. Raises NotFound, NotReady and BadInput."""
     plan, policy = plan_release(workspace, run_id), read_policy_of_workspace(workspace.directory)
-    original = workspace.find_dataset(plan.run.dataset_id)
     rows = read_result_rows(workspace, plan.run.id)
     privacy = privacy_promise_of_run(
         plan.run.recipe,
-        workspace.read_stored_dataset(original),
+        read_run_records(workspace, plan.run),
         rows,
         secret=not plan.run.key_public,
         trusted_packages=trusted_packages_of_run(workspace, plan.run, policy.packages),

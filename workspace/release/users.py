@@ -58,6 +58,7 @@ def make_public_release(
         else _bounded_mean_of_first(recipe, plan, released(0)),
         privacy,
         _protected_coverage(recipe, rules, coverage),
+        plan.has_units,
     )
 
 

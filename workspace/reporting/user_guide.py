@@ -43,6 +43,7 @@ class PublicRelease:
     privacy: privacy guarantee
     coverage: fewest of the file's people whom the release describes, and most whom it leaves out, by protected counts;
         None where they do not leave
+    has_units: whether several records describe one unit, such as a household
     """
 
     recipe: Recipe
@@ -55,6 +56,7 @@ class PublicRelease:
     example: CombinedMean | BoundedMean | None = None
     privacy: PrivacyPromise | None = None
     coverage: tuple[int, int] | None = None
+    has_units: bool = False
 
     @property
     def provenance(self) -> ReleaseProvenance:
@@ -126,7 +128,7 @@ def describe_released_data(release: PublicRelease) -> str:
     """Return what the data are and where their values come from, in a few sentences."""
     if release.recipe.origin == "synthetic":
         # a person or household with several records has several rows
-        whose = "person" if release.recipe.schema.unit is None else "record"
+        whose = "record" if release.has_units else "person"
         return (
             f"{_datasets_text(release)}. The values of {_names_text(release.replaced_variables)} are drawn from statistical models that were fitted to "
             "confidential data. A drawn value may be one that somebody has: models such as trees draw among the values of real records. "
@@ -185,7 +187,7 @@ def coverage_sentence(release: PublicRelease) -> str:
     out.
     """
     recipe = release.recipe
-    noun = recipe.data.rows or ("people" if recipe.schema.unit is None else "records")
+    noun = recipe.data.rows or ("records" if release.has_units else "people")
     if not may_leave_people_out(recipe):
         return ""
     shown = (*release.replaced_variables, *release.kept_variables)

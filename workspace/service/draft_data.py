@@ -143,7 +143,9 @@ def _schema_without_identifiers(table: Mapping[str, Any]) -> Schema:
     if not isinstance(own, Mapping):
         raise BadInput("variables", "must be a table, [variables]")
     found = (Variable.from_table(name, one, f"variables.{name}") for name, one in own.items())
-    return Schema(tuple(variable for variable in found if variable.role is not Role.IDENTIFIER))
+    schema = Schema(tuple(variable for variable in found if variable.role is not Role.IDENTIFIER))
+    order = table.get("data", {}).get("order")
+    return replace(schema, order=order) if order in schema else schema
 
 
 def draft_for_records(

@@ -143,14 +143,15 @@ def _table_for_own_files(table: Mapping[str, Any], recipe: Recipe, order: str) -
     """
     out = recipe.schema.names_by_role(Role.IDENTIFIER)
     variables = {name: about for name, about in table["variables"].items() if name not in out}
-    return {**table, "variables": variables, "release": {**table.get("release", {}), "order": order}}
+    release = {key: one for key, one in table.get("release", {}).items() if not key.startswith("surrogate_")}
+    return {**table, "variables": variables, "release": {**release, "order": order}}
 
 
 def _scoring_recipe(table: Mapping[str, Any], recipe: Recipe, files: int) -> Recipe:
     """Return the recipe without its steps and their weights, and with what these release under ``[release]``."""
     release = {**table.get("release", {}), "released": list(recipe.released), "m": files}
-    for key in ("units", "until"):
-        release.pop(key, None)  # only steps draw or keep units
+    for key in ("units", "until", "surrogate_keys", "surrogate_scope"):
+        release.pop(key, None)  # of releases that steps make
     if recipe.anonymisation:
         # A mean of a class is a number even where the values are not: so a changed kind shows micro-aggregation.
         means = [v.name for v in recipe.released_schema if v.kind is not recipe.schema[v.name].kind]

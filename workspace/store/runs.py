@@ -22,6 +22,7 @@ from .run_names import MAX_NAME_LENGTH, MAX_NOTE_LENGTH, NEWEST_RUN, fold_name
 from .workspace import Workspace
 
 if TYPE_CHECKING:
+    from sfumato.engine.data.microdata import Microdata
     from sfumato.engine.recipe.recipe import Recipe
 
 installed_version = cache(version)
@@ -268,6 +269,26 @@ def find_run(workspace: Workspace, run_id: int | str) -> StoredRun:
     if row is None:
         raise NotFound(f'there is no run "{run_id}"; sfumato runs lists them')
     return _run_from_row(workspace, row)
+
+
+def read_run_records(
+    workspace: Workspace, run: StoredRun, names: Sequence[str] | None = None, rows: Sequence[int] | None = None
+) -> Microdata:
+    """Read the confidential records of a run, or some of their variables or ``rows`` (from 0).
+
+    Their units are as the recipe of the run declares them, with the order of their records: a stored table lacks these.
+    Raises DamagedTable.
+    """
+    found = workspace.read_stored_dataset(workspace.find_dataset(run.dataset_id), names, rows)
+    return found.with_units(run.recipe.schema.unit_declaration)
+
+
+def has_units(workspace: Workspace, run: StoredRun) -> bool:
+    """Return whether several records of a run describe one unit, such as a household, by the number that its recipe names."""
+    number = run.recipe.schema.unit
+    if number is None or number not in workspace.find_dataset(run.dataset_id).schema:
+        return False
+    return read_run_records(workspace, run, [number]).units is not None
 
 
 def recipe_text_of(workspace: Workspace, run_id: int) -> str:

@@ -10,7 +10,7 @@ from sfumato.engine.methods.registry import OWN
 from sfumato.engine.methods.results import Fit
 from sfumato.engine.recipe.steps import RecipeStep
 
-from ..store.runs import StoredRun
+from ..store.runs import StoredRun, read_run_records
 from ..store.workspace import Workspace
 
 
@@ -25,7 +25,7 @@ def read_approved_tables(
     for step, fit in read_publishing_fits(workspace, run, packages):
         if (give := step.method.synthesis.privacy.publishable_tables) is not None:
             data = run.recipe.recode_data(
-                workspace.read_stored_dataset(workspace.find_dataset(run.dataset_id))
+                read_run_records(workspace, run)
                 # as in the fit, of which controls were no part
             ).without_controls
             found += give(fit, step.spec, step.targets, data)

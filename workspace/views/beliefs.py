@@ -18,7 +18,7 @@ from sfumato.engine.methods.rows import Row, row_params
 from ..errors import NotFound, NotReady
 from ..reporting.beliefs import MeasureBeliefs, RecordGuess, RecordGuesses
 from ..store.artefacts import GUESSED_PREFIX
-from ..store.runs import count_confidential_records, find_run
+from ..store.runs import count_confidential_records, find_run, read_run_records
 from ..store.workspace import Workspace
 from .records import RecordMeasure, plain_value, read_risk_of_record, record_measures, values_of_records
 from .results import read_result_rows
@@ -119,7 +119,7 @@ def read_record_guesses(
             "at random where its recipe says how many"
         )
     at = int(places[0])
-    data = run.recipe.recode_data(workspace.read_stored_dataset(workspace.find_dataset(run.dataset_id)))
+    data = run.recipe.recode_data(read_run_records(workspace, run))
     posterior, prior = arrays["top_probability"][at], arrays["top_prior"][at]
     names = [name.removeprefix(GUESSED_PREFIX) for name in arrays if name.startswith(GUESSED_PREFIX)]
     guessed = {name: arrays[f"{GUESSED_PREFIX}{name}"][at] for name in names}

@@ -16,7 +16,7 @@ from ..plots.figure import Figure, mark_internal
 from ..plots.planes import plane_figures
 from ..plots.triangle import triangle_figures
 from ..store.artefacts import read_released_dataset
-from ..store.runs import StoredRun, release_names
+from ..store.runs import StoredRun, read_run_records, release_names
 from ..store.workspace import Workspace
 from .approved import pairs_in_approved_tables
 from .columns_beside import read_variable_values
@@ -81,7 +81,7 @@ def _distribution_figures(
 ) -> list[Figure]:
     """Return the distributions of the released variables and of those with a bin width."""
     recipe = runs[0].recipe
-    confidential = workspace.read_stored_dataset(workspace.find_dataset(runs[0].dataset_id))
+    confidential = read_run_records(workspace, runs[0])
     released = [
         [_read_released_dataset(workspace, run, draw) for draw in range(1, min(datasets, run.recipe.m) + 1)]
         for run in runs

@@ -42,7 +42,7 @@ from ..store.rankings import (
     read_risk_arrays,
     write_ranking,
 )
-from ..store.runs import StoredRun, find_run
+from ..store.runs import StoredRun, find_run, read_run_records
 from ..store.tables import TableStore
 from ..store.workspace import Workspace
 
@@ -338,11 +338,7 @@ def _ranked_units(workspace: Workspace, run_id: int, ranking: RecordRanking) -> 
     if schema.unit is None:
         return None
     names = [name for name in (schema.unit, schema.order) if name and name in schema]
-    units = (
-        workspace.read_stored_dataset(workspace.find_dataset(run.dataset_id), names)
-        .with_units(schema.unit_declaration)
-        .units
-    )
+    units = read_run_records(workspace, run, names).units
     return None if units is None else RankedUnits.from_ranking(ranking, units, schema.unit_noun)
 
 
@@ -434,7 +430,7 @@ def find_risk_drivers(
     run = find_run(workspace, records.run_id)
     draws = list(records.measure.draw_hashes) if records.draw is None else [records.draw]
     names, radius = matched_variables(run.recipe, records.measure.position)
-    confidential = run.recipe.recode_data(workspace.read_stored_dataset(workspace.find_dataset(run.dataset_id), names))
+    confidential = run.recipe.recode_data(read_run_records(workspace, run, names))
     releases = (_read_released_dataset(workspace, run, draw, names) for draw in draws)
     # a pass over every release for each record, so only for few records
     return leave_one_out_candidates(confidential, releases, names, radius, [number - 1 for number in numbers])
@@ -477,7 +473,7 @@ def find_candidates(
     dataset = workspace.find_dataset(run.dataset_id)
     _check_record_numbers([record], dataset.records)
     names, radius = matched_variables(run.recipe, measure.position)
-    confidential = run.recipe.recode_data(workspace.read_stored_dataset(dataset, names))
+    confidential = run.recipe.recode_data(read_run_records(workspace, run, names))
     released = _read_released_dataset(workspace, run, draw, names)
     rows = find_matching_records(confidential, released, names, radius, record - 1)
     alone = leave_one_out_candidates(confidential, [released], names, radius, [record - 1])

@@ -8,18 +8,23 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from households import SCHEMA, as_microdata, draw_households
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.engine.adversary.cells import cell_keys, row_keys
 from sfumato.engine.adversary.same_people import (
     LARGEST_CHANCE,
+    LEAST_DENSITY,
+    agree_at_numbers,
     common_column_sets,
     compare_identifiers,
     compare_record_rows,
+    density_of_identifier,
     identifies_most,
     is_enumerated,
     is_enumeration,
+    numbers_people,
 )
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
@@ -130,3 +135,65 @@ def test_runs_are_numbered_alike_in_all_files() -> None:
     data = Microdata(Schema((unit,)), pd.DataFrame({"unit": np.repeat(np.arange(1, 51), 3)}), "confidential")
     assert is_enumerated(data, "unit")
     assert not is_enumerated(replace(data, schema=Schema((replace(unit, runs_of=()),))), "unit")
+
+
+def numbered_census(seed: int, *, is_sorted: bool) -> pd.DataFrame:
+    """Households of one population, numbered 1, 2, ... in the order of their file."""
+    frame = draw_households(np.random.default_rng([seed, 31]), 300)
+    if is_sorted:
+        frame = frame.sort_values(["region", "tenure"], kind="stable")
+    return frame.assign(household=1 + pd.factorize(frame["household"])[0]).reset_index(drop=True)
+
+
+def agree(one: pd.DataFrame, other: pd.DataFrame, besides: tuple[str, ...] = ()) -> bool:
+    """Whether what stands beside the numbers of households agrees."""
+    names = [name for name in SCHEMA.names if name not in besides]
+    mine, theirs = (cell_keys(as_microdata(frame), names) for frame in (one, other))
+    columns = [[cells[name] for name in names if name != "household"] for cells in (mine, theirs)]
+    return agree_at_numbers(mine["household"], theirs["household"], *columns)
+
+
+@pytest.mark.parametrize("is_sorted", [False, True])
+def test_other_households_with_the_same_numbers_are_others(is_sorted: bool) -> None:
+    """Of 40 pairs of files of one population none is taken for the same; sorted by region, equal numbers are of one region."""
+    tables = [numbered_census(seed, is_sorted=is_sorted) for seed in range(80)]
+    found = [agree(one, other) for one, other in zip(tables[::2], tables[1::2], strict=True)]
+    assert sum(found) == 0
+    overlaps = [
+        compare_identifiers(
+            ("household",), *(cell_keys(as_microdata(one), ("household",))["household"] for one in tables[k : k + 2])
+        )
+        for k in (0, 2)
+    ]
+    assert all(one.are_same for one in overlaps), "by the numbers alone they would all be"
+
+
+@pytest.mark.parametrize("is_sorted", [False, True])
+def test_the_same_households_are_known_again_by_what_stands_beside_their_numbers(is_sorted: bool) -> None:
+    """A year later: everybody is older and earns something else, a quarter has left, and records come in another order."""
+    rng = np.random.default_rng(5)
+    for seed in range(20):
+        frame = numbered_census(seed, is_sorted=is_sorted)
+        left = rng.choice(frame["household"].unique(), 75, replace=False)
+        later = frame[~frame["household"].isin(left)].sample(frac=1, random_state=seed)
+        later = later.assign(age=later["age"] + 1, income=rng.integers(0, 3000, len(later)))
+        assert agree(frame, later)
+        assert agree(later, frame, besides=("age", "income", "education"))
+
+
+def test_numbers_of_units_are_those_of_any_file() -> None:
+    def numbers(values: object, kind: Kind = Kind.COUNT) -> Microdata:
+        schema = Schema((Variable("unit", kind, Role.UNIT),))
+        return conform_to_schema(pd.DataFrame({"unit": values}), schema)
+
+    rng = np.random.default_rng(1)
+    assert numbers_people(numbers(np.repeat(np.arange(1, 51), 3)), "unit")
+    assert numbers_people(numbers([f"H{i:03}" for i in range(60) for _ in range(2)], Kind.CATEGORICAL), "unit")
+    drawn = np.repeat(rng.choice(10**9, 300, replace=False), 2)
+    assert not numbers_people(numbers(drawn), "unit")
+    assert density_of_identifier(numbers(drawn), "unit") < LEAST_DENSITY
+    assert not density_of_identifier(numbers([f"{i:08x}" for i in drawn], Kind.CATEGORICAL), "unit")
+    # areas of 100 places, of which ten are taken: no enumeration, and still those of any other file
+    places = np.repeat(np.add.outer(100 * np.arange(30), np.arange(10)).ravel(), 2)
+    assert not numbers_people(numbers(places), "unit")
+    assert density_of_identifier(numbers(places), "unit") > LEAST_DENSITY

@@ -15,7 +15,7 @@ from sfumato.engine.adversary.exchanged_rows import exchange_rows
 from sfumato.engine.adversary.membership_evidence import MembershipProbe, count_probe, weigh_evidence
 from sfumato.engine.adversary.neighbours import nearest_neighbour_pairs
 from sfumato.engine.adversary.people import ColumnSet, mark_cells
-from sfumato.engine.adversary.unit_probes import probe_units
+from sfumato.engine.adversary.unit_probes import RARELY_TOGETHER, probe_units
 from sfumato.engine.data.units import Units
 from sfumato.engine.wording import singular_noun, unit_noun
 
@@ -67,6 +67,48 @@ def test_units_that_are_found_by_loops(is_numbered: bool) -> None:
         assert len(look.hits) == len(set(number[look.hits])), "one record of each"
     assert len(looks) >= 5
     assert len(units) == 150
+
+
+def test_units_that_stand_one_record_after_the_other_are_found_by_loops() -> None:
+    rng = np.random.default_rng(2)
+    joint, released = draw_households(rng, 150), draw_households(rng, 120)
+    # some of the data, each with its records in another order
+    copied = joint[joint["household"] % 5 == 0].sample(frac=1, random_state=1).sort_values("household", kind="stable")
+    released = pd.concat([released, copied.assign(household=lambda one: one["household"] + 1000)], ignore_index=True)
+    cells, theirs = (mark_cells(cell_keys(as_microdata(one), NAMES), NAMES) for one in (joint, released))
+    units = Units.from_codes(pd.factorize(joint["household"])[0])
+    rows = row_keys(cell_keys(as_microdata(joint), NAMES), NAMES)
+    sets = [ColumnSet(NAMES, "them")]
+    looks = probe_units(cells, units, [(theirs, None)], sets, rows, np.argsort(rows), [True])
+    mine, shown = compositions(joint), list(map(tuple, released[list(NAMES)].astype(str).to_numpy().tolist()))
+    times = Counter(mine.values())
+    windows = {tuple(sorted(shown[at : at + size])) for size in range(1, 7) for at in range(len(shown) - size + 1)}
+    found = {k for k, some in mine.items() if times[some] == 1 and some in windows}
+    whole = next(one for one in looks if one.who.startswith("all 150") and "one record after the other" in one.what)
+    assert set(joint["household"].to_numpy()[whole.hits]) == found
+    assert 0 < len(found) < sum(times[some] == 1 for some in mine.values())
+    # rows in another order show no neighbours
+    hidden = probe_units(cells, units, [(theirs, None)], sets, rows, np.argsort(rows), [False])
+    assert not any("one record after the other" in one.what for one in hidden)
+
+
+def test_units_with_the_rarest_records_together_are_those_that_chance_seldom_brings() -> None:
+    """The chance is that of Poisson counts of each record, as often as the other households lead to expect."""
+    rng = np.random.default_rng(3)
+    joint, released = draw_households(rng, 150), draw_households(rng, 120)
+    looks, _ = probes(joint, released, NAMES, is_numbered=False)
+    mine = compositions(joint)
+    rows = Counter(row for some in mine.values() for row in some)
+    records, chance = sum(map(len, mine.values())), dict[int, float]()
+    for k, some in mine.items():
+        left = [(rows[row] - Counter(some)[row] + 0.5) * len(released) / records for row in some]
+        chance[k] = float(np.prod([1 - np.exp(-one) for one in left]))
+    times = Counter(mine.values())
+    expected = {k for k, some in mine.items() if len(some) > 1 and chance[k] <= 0.2 and times[some] == 1}
+    look = next(one for one in looks if one.who == RARELY_TOGETHER)
+    assert look.eligible is not None
+    assert set(joint["household"].to_numpy()[look.eligible]) == expected
+    assert 0 < len(expected) < 150
 
 
 def test_counts_are_of_units_and_records_are_of_all_their_members() -> None:

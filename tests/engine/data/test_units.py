@@ -143,3 +143,17 @@ def test_no_step_makes_or_uses_the_number_of_a_unit(section: str, step: dict, pl
     with pytest.raises(BadInput, match='"home" numbers units') as caught:
         Recipe.from_table({"variables": variables, section: [step]})
     assert caught.value.place == place
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.1, 0.3])
+def test_people_of_waves_come_in_turn_and_people_in_any_order_do_not(missing: float) -> None:
+    """Of 20 files each: all panels, none whose waves are in another order each, none in any order."""
+    rng = np.random.default_rng(6)
+    waves = [[np.flatnonzero(rng.random(200) >= missing) for _ in range(3)] for _ in range(20)]
+    stacked = [np.concatenate(one) for one in waves]
+    assert all(Units.from_codes(one).come_in_turn for one in stacked)
+    assert all(Units.from_codes(one[::-1]).come_in_turn for one in stacked)
+    assert not any(Units.from_codes(rng.permutation(one)).come_in_turn for one in stacked)
+    mixed = [np.concatenate([rng.permutation(wave) for wave in one]) for one in waves]
+    assert not any(Units.from_codes(one).come_in_turn for one in mixed)
+    assert not Units.from_codes(np.arange(200)).come_in_turn

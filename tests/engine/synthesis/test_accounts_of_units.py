@@ -262,8 +262,8 @@ def test_the_cost_in_words_says_of_whom_it_is() -> None:
     assert privacy_cost_text(alone, read(alone, household_table(SIZES)), secret=True) == "It costs an epsilon of 2."
 
 
-def test_an_audit_of_single_records_is_judged_by_the_guarantee_that_covers_them() -> None:
-    """Of a unit whose second record is not counted: without the first it is, so two counts change, as where a record is replaced."""
+def test_an_audit_that_removes_units_is_judged_by_the_guarantee_that_covers_them() -> None:
+    """Of a unit whose second record is not counted: without the first it is, so an audit removes both, and one count changes."""
     plan = unit_plan(STEPS["margins"], largest_unit=1, order="line")
     frame = household_table([2, 1]).assign(area=["town", "city", "city"])
     areas = [
@@ -271,15 +271,20 @@ def test_an_audit_of_single_records_is_judged_by_the_guarantee_that_covers_them(
         for rows in (frame, frame.drop(index=1).reset_index(drop=True))
     ]
     assert areas == ["city", "town"]
+    without = frame.drop(index=[0, 1]).reset_index(drop=True)
+    counted = [
+        read(plan, rows).limit_units(np.random.default_rng(1)).frame["area"].tolist() for rows in (frame, without)
+    ]
+    assert sorted(counted[0]) == sorted([*counted[1], areas[0]])
     shadows = [
         RecipeShadows(one, read(one, household_table(SIZES)), lambda *_: (), Randomness(1, KEY))
         for one in (plan, records_alone())
     ]
-    assert shadows[0].noise_guarantee(True) == shadows[0].noise_guarantee(False)
-    removed, replaced = (shadows[1].noise_guarantee(one) for one in (True, False))
-    assert removed is not None
-    assert replaced is not None
-    assert removed.epsilon < replaced.epsilon
+    for one in shadows:
+        removed, replaced = (one.noise_guarantee(is_removed) for is_removed in (True, False))
+        assert removed is not None
+        assert replaced is not None
+        assert removed.epsilon < replaced.epsilon
 
 
 # Older spellings.

@@ -134,7 +134,7 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 def _released(name: str, directory: Path) -> Path:
     table = find_recipe(name).table
     file = table["data"]["file"]
-    if not file.startswith("statsmodels:") and not (PUBLIC_DATA / file).is_file():
+    if not file.startswith(("statsmodels:", "sfumato:")) and not (PUBLIC_DATA / file).is_file():
         pytest.skip(f"{file} is not there; SFUMATO_DATA says where")
     if len(read_frame(find_source(file, PUBLIC_DATA))) > RECORDS:
         table["data"]["sample"] = RECORDS

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 ROLES = {
     "sex": ("categorical", "quasi_identifier"), "birth": ("count", "quasi_identifier"), "town": ("categorical", "quasi_identifier"),
     "year": ("count", "other"), "income": ("count", "sensitive"), "dose": ("count", "sensitive"), "person": ("categorical", "identifier"),
-    "number": ("count", "identifier"),
+    "number": ("count", "identifier"), "household": ("count", "unit"),
 }  # fmt: skip
 
 
@@ -50,7 +50,7 @@ def run_and_release(
 ) -> int:
     """A run that draws the last sensitive column of a table of its own file, released where that is asked for."""
     drawn = [one for one in frame if ROLES[one][1] == "sensitive"][-1:]
-    known = [one for one in frame if ROLES[one][1] != "identifier" and one not in drawn]
+    known = [one for one in frame if ROLES[one][1] not in ("identifier", "unit") and one not in drawn]
     table: dict[str, Any] = {
         "title": name,
         "variables": {one: dict(zip(("kind", "role"), ROLES[one], strict=True)) for one in frame},
@@ -131,6 +131,29 @@ def test_other_people_of_the_same_columns_are_others(after: Callable[..., dict[s
     seen = after(people(200, 1)[columns], people(203, 2)[columns])
     assert {seen[one].status for one in ("differencing", "released_before")} == {"pass"}
     assert "is unknown" not in seen["released_before"].message
+
+
+def households(seed: int) -> pd.DataFrame:
+    """Households of two to four, numbered 1, 2, ..., of which a town and the years of birth are known."""
+    rng = np.random.default_rng(seed)
+    number = np.repeat(np.arange(1, 121), rng.integers(2, 5, 120))
+    frame = pd.DataFrame({"household": number, "town": [f"t{i}" for i in rng.integers(0, 30, 121)[number]]})
+    count = len(frame)
+    return frame.assign(
+        birth=rng.integers(0, 60, count), sex=rng.choice(["f", "m"], count), income=rng.integers(0, 90, count)
+    )
+
+
+def test_numbers_of_households_are_no_evidence_and_what_stands_beside_them_is(
+    after: Callable[..., dict[str, Finding]], workspace: Workspace, tmp_path: Path
+) -> None:
+    """Two files of which the households are numbered from 1 were "the same people"; a year later their households are known again."""
+    first = households(1)
+    seen = after(first, households(2))
+    assert {seen[one].status for one in ("differencing", "released_before")} == {"pass"}
+    later = first.assign(income=(first["income"] + 7) % 90, birth=np.random.default_rng(3).permutation(first["birth"]))
+    again = findings_by_check(workspace, run_and_release(workspace, later, None, "third"))
+    assert again["released_before"].status == "warn"
 
 
 def test_a_declared_identifier_shows_the_same_people_and_a_number_of_rows_does_not(

@@ -131,6 +131,27 @@ def test_waves_in_turn_show_who_is_the_same_person(workspace: Workspace, order: 
     assert kept.status == "block"
 
 
+@pytest.mark.parametrize("is_in_turn", [True, False])
+def test_waves_that_some_people_miss_show_who_is_the_same_person(workspace: Workspace, is_in_turn: bool) -> None:
+    """A fifth misses each wave; in any order of the records nothing shows whose they are, and records are judged."""
+    rng = np.random.default_rng(13)
+    frame = pd.DataFrame({"person": np.tile(np.arange(120) * 7, 4), "wave": np.repeat(np.arange(4), 120)})
+    frame = frame.assign(ill=rng.integers(0, 2, 480), income=rng.integers(0, 900, 480))[rng.random(480) >= 0.2]
+    frame = (frame if is_in_turn else frame.sample(frac=1, random_state=1)).reset_index(drop=True)
+    roles = {"person": "unit", "income": "sensitive"}
+    recipe = Recipe.from_table(
+        {
+            "variables": {name: {"kind": "count", "role": roles.get(name, "other")} for name in frame},
+            "release": {"m": 1, "seed": 1, "order": "original"},
+            "synthesis": [{"target": "income", "method": "cart", "predictors": []}],
+        }
+    )
+    run = run_recipe(workspace, recipe, as_microdata(frame, recipe.schema))
+    found = examine_release(workspace, plan_release(workspace, run), Policy()).findings
+    kept = next(one for one in found if one.check == "kept_keys")
+    assert kept.status == ("block" if is_in_turn else "pass")
+
+
 @pytest.mark.parametrize("seed", [2, 3, 4])
 def test_an_honest_release_of_households_passes(examine: Examine, seed: int) -> None:
     """The negative control."""

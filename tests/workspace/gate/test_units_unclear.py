@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from unit_tables import make_households, stack_waves
 
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.gate.contents import plan_release
@@ -111,3 +112,29 @@ def test_records_without_a_number_of_the_unit_are_warned_of(workspace: Workspace
     found = finding_on_units(workspace, tmp_path, frame, {"missing": "keep"}, person=unit)
     assert found.status == "warn"
     assert "40 records have no number" in found.message
+
+
+def test_waves_in_turn_without_a_number_are_warned_of(workspace: Workspace, tmp_path: Path) -> None:
+    frame = stack_waves(200, 0.15, 1)
+    found = finding_on_units(workspace, tmp_path, frame, {}, year={"kind": "count"})
+    assert found.status == "warn"
+    assert "year may be a wave of the same people" in found.message
+    # the control: other people in each wave
+    others = frame.assign(**make_panel(len(frame), 1)[[*VARIABLES]])
+    assert finding_on_units(workspace, tmp_path, others, {}, year={"kind": "count"}).status == "pass"
+
+
+@pytest.mark.parametrize(("name", "status"), [("county", "pass"), ("household", "warn")])
+def test_a_county_is_no_household(workspace: Workspace, tmp_path: Path, name: str, status: str) -> None:
+    """The import asks of no area whether it numbers people, and neither does the gate."""
+    frame = make_households(300).sample(frac=1, random_state=1)
+    frame = pd.DataFrame(
+        {
+            name: frame["household"],
+            "sex": frame["sex"],
+            "school": frame["rooms"],
+            "town": frame["region"],
+            "trade": frame["heating"],
+        }
+    ).assign(visits=np.random.default_rng(1).poisson(3, len(frame)))
+    assert finding_on_units(workspace, tmp_path, frame, {}, **{name: {"kind": "count"}}).status == status

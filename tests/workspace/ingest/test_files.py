@@ -326,6 +326,13 @@ def test_data_that_ship_with_a_dependency_are_found_and_no_other() -> None:
         find_source("statsmodels:../../secret")
 
 
+def test_tables_that_ship_with_the_recipes_are_found_and_no_other_file() -> None:
+    assert read_frame(find_source("sfumato:households"))["household"].nunique() == 2500
+    for name in ("../adult", "data", "", "households.csv"):
+        with pytest.raises(BadInput, match=r"ships no table .*households, panel"):
+            find_source(f"sfumato:{name}")
+
+
 def test_names_that_a_file_puts_in_apostrophes_are_read_without() -> None:
     names = ["popul", "TVnews", "selfLR", "ClinLR", "DoleLR", "PID", "age", "educ", "income", "vote"]
     assert list(read_frame(find_source("statsmodels:anes96"))) == names

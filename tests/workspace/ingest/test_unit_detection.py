@@ -6,14 +6,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.engine.data.schema import Role, Schema
+from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.ingest.columns import ColumnProfile, profile_columns
 from sfumato.workspace.ingest.raw_tables import RawTable
-from sfumato.workspace.ingest.unit_detection import CodedTable, find_hidden_units, number_runs, propose_unit
+from sfumato.workspace.ingest.unit_detection import (
+    CodedTable,
+    find_hidden_units,
+    find_stacked_waves,
+    list_unit_candidates,
+    number_runs,
+    propose_unit,
+)
 from sfumato.workspace.ingest.whole_units import number_hidden_units
 from sfumato.workspace.service.importing import ImportSelection, draft_recipe
-from tests.prepared.unit_tables import make_households, make_panel
+from tests.prepared.unit_tables import make_households, make_panel, stack_waves
 
 
 def single_people(records: int = 2_000, seed: int = 3) -> pd.DataFrame:
@@ -151,3 +158,41 @@ def test_runs_are_those_of_the_whole_file_whatever_records_are_kept() -> None:
         number_hidden_units(
             RawTable.from_frame(frame), Schema((type(unit)("unit", unit.kind, Role.UNIT, runs_of=("c",)),))
         )
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.1, 0.2])
+def test_waves_of_the_same_people_are_found_although_some_miss_one(missing: float) -> None:
+    for seed in range(5):
+        frame = stack_waves(300, missing, seed).drop(columns="id")
+        found = find_stacked_waves(CodedTable.from_frame(frame))
+        assert found is not None
+        assert found.wave == "year"
+        assert found.like_share > 5 * found.chance_share
+    asked = select_columns_of(frame)["year"].question
+    assert asked.startswith("each value may be a wave of the same people")
+
+
+def test_waves_of_other_people_are_no_panel() -> None:
+    """The control: of 60 files with fresh people in each wave, however they are sorted, none is taken for a panel."""
+    found = 0
+    for seed in range(20):
+        for order in ([], ["town"], ["sex", "town"]):
+            parts = [single_people(300, 100 * seed + wave).drop(columns="age").assign(year=wave) for wave in range(3)]
+            parts = [one.sort_values(order) if order else one for one in parts]
+            found += find_stacked_waves(CodedTable.from_frame(pd.concat(parts))) is not None
+    assert found == 0
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_a_number_whose_name_says_nothing_is_found_where_people_come_in_turn(missing: float) -> None:
+    frame = stack_waves(300, missing, 3).rename(columns={"id": "q17"})
+    found = propose_unit(CodedTable.from_frame(frame), whole_numbers(frame))
+    assert found is not None
+    assert (found.name, found.order) == ("q17", "year")
+    mixed = frame.sample(frac=1, random_state=1).reset_index(drop=True)
+    assert propose_unit(CodedTable.from_frame(mixed), whole_numbers(mixed)) is None, "the control"
+
+
+def test_the_records_of_a_county_are_of_no_unit() -> None:
+    variables = [Variable(name, Kind.COUNT) for name in ("county_id", "household", "state")]
+    assert list_unit_candidates([*variables, Variable("weight", Kind.CONTINUOUS)]) == ["household"]

@@ -78,6 +78,20 @@ def test_whole_units_are_sampled(sample: int) -> None:
     assert max(1, sample - 4) <= len(found) <= max(sample, 5)
 
 
+@pytest.mark.parametrize("asked", [{"sample": 3}, {"screen": 3}])
+def test_a_unit_of_far_more_records_than_asked_for_is_refused_in_a_sentence(asked: dict[str, Any]) -> None:
+    frame = make_households().iloc[:80].assign(household=1, region="a")
+    frame.loc[frame.index[-1], "household"] = 2
+    found = set()
+    for number in range(20):
+        try:
+            found.add(len(read_households(frame, bytes([number]) * 32, **asked)))
+        except BadInput as error:
+            found.add(str(error).partition(";")[0])
+    first = f"data.{next(iter(asked))}: units are taken whole, and the first one drawn has 79 records, where at most 3 records are asked for"
+    assert found == {1, first}
+
+
 def test_a_sample_has_units_of_all_sizes_as_often_as_the_file() -> None:
     frame = make_households(3_000)
     found = read_households(frame, sample=3_000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,15 +11,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import sfumato.workspace.store.runs
 from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.gate.checks import ExaminedRelease
 from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.earlier import read_release_history
 from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.policy import read_policy_of_workspace
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.prepare import prepare_run
-from sfumato.workspace.store.runs import RunState, find_run
+from sfumato.workspace.service.release import write_run_release
+from sfumato.workspace.store.runs import RunState, find_run, read_run_records
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import read_result_rows
 
@@ -81,3 +85,35 @@ def test_a_queued_run_orders_the_records_of_a_person_as_the_recipe_says(own: Wor
     assert units is not None
     waves = examined.confidential.numbers("wave")[units.order]
     assert waves.tolist() == [1, 2, 3, 4, 5] * 60
+
+
+@pytest.mark.slow
+def test_every_reader_of_a_run_has_the_order_of_its_recipe(own: Workspace) -> None:
+    """A stored table knows no order: the gate, what was released before, and the report read the records of a run by one function."""
+    path = own.directory.parent / "recipe.toml"
+    table = {**RECIPE, "data": {**RECIPE["data"], "file": str(own.directory.parent / "panel.csv")}}
+    path.write_text(Recipe.from_table(table).to_toml(), "utf-8")
+    run_id = prepare_run(find_recipe(str(path)), key=own.read_workspace_key()).enter(own)
+    run_worker(own.directory, idle=0)
+    write_run_release(own, run_id, own.directory.parent / "out", reason="simulated people")
+    run = find_run(own, run_id)
+    records = read_run_records(own, run)
+    assert records.units is not None
+    assert records.numbers("wave")[records.units.order].tolist() == [1, 2, 3, 4, 5] * 60
+    assert own.read_stored_dataset(own.find_dataset(run.dataset_id)).schema.order == "", "the control"
+    (earlier,) = read_release_history(own, 0, {}).releases
+    assert earlier.people.read().schema.order == "wave"  # type: ignore[attr-defined]
+    known = {earlier.table_sha256: own.read_stored_dataset(own.find_dataset(run.dataset_id))}
+    (again,) = read_release_history(own, 0, known).releases
+    assert again.people.read().schema.order == "wave"  # type: ignore[attr-defined]
+
+
+def test_records_of_a_run_are_read_by_one_function() -> None:
+    """Whoever read the dataset of a run by itself would forget the order of its recipe."""
+    root = Path(sfumato.workspace.store.runs.__file__).parents[1]
+    places = [
+        f"{file.relative_to(root)}"
+        for file in sorted(root.rglob("*.py"))
+        if re.search(r"read_stored_dataset\([^)]*(run|runs\[0\])\.dataset_id", file.read_text("utf-8"))
+    ]
+    assert places == ["store/runs.py"]

@@ -72,3 +72,11 @@ def test_the_attacked_adult_is_released_without_a_waiver_and_deep_trees_are_not(
     deep = [*(f"synthesis[{k}].minbucket=1" for k in range(1, 7)), "synthesis[1].smoothing=false", "release.m=1"]
     _, copied = examined(keyed, "adult-attacks", file, [*deep, "synthesis[6].smoothing=false"])
     assert checks(copied, "block")
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("name", ["households", "panel"])
+def test_a_recipe_of_whole_units_is_released_without_a_waiver(name: str, keyed: Workspace, tmp_path: Path) -> None:
+    run_id, found = examined(keyed, name, None)
+    assert checks(found, "block") == set()
+    write_run_release(keyed, run_id, tmp_path / "out")

@@ -10,17 +10,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import tomli_w
 from prepared_workspaces import run_recipe
 
 from sfumato.engine.errors import BadInput
+from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import NotReleased
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Finding, examine_release
 from sfumato.workspace.policy.policy import read_policy_of_workspace
+from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.surrogate_keys import surrogate_key_columns
 from sfumato.workspace.service.deletion import delete_run
+from sfumato.workspace.service.prepare import prepare_evaluation
 from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
 
@@ -306,3 +310,32 @@ def test_the_record_of_the_release_names_the_keys(secret: Workspace, tmp_path: P
     assert "person" in json.dumps(record)
     page = (tmp_path / "out/public/using-these-data.html").read_text("utf-8")
     assert "joins the released tables that have it" in page
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["person", "home"])
+def test_files_with_surrogate_keys_are_scored_by_the_recipe_that_made_them(
+    name: str, secret: Workspace, tmp_path: Path
+) -> None:
+    """The keys of homes keep their people together, so that measures of units count as in the run itself."""
+    data, recipe = homes(), table(surrogate_keys=[name], surrogate_scope="A")
+    if name == "home":
+        del recipe["variables"]["person"]
+        recipe["variables"]["home"]["role"] = "unit"
+        recipe["release"]["units"] = "kept"
+        recipe["measure"] = [{"method": "utility.units"}]
+    run_id = run_recipe(secret, recipe, data[list(recipe["variables"])])
+    released = write_release(secret, run_id, tmp_path / "out")
+    assert released[name].map(len).unique().tolist() == [16]
+    data.to_csv(tmp_path / "homes.csv", index=False)
+    (tmp_path / "homes.toml").write_text(tomli_w.dumps({**recipe, "data": {"file": "homes.csv"}}), "utf-8")
+    file = next((tmp_path / "out/public").glob("dataset-*.csv"))
+    scored = prepare_evaluation(
+        find_recipe(str(tmp_path / "homes.toml")), str(tmp_path / "homes.csv"), [str(file)], key=b""
+    )
+    ((_, theirs),) = scored.external_datasets
+    assert theirs.n_units == (HOMES if name == "home" else 2 * HOMES)
+    rows = execute_run(scored.recipe, scored.data, [theirs], key=b"").rows
+    if name == "home":
+        sizes = {row.value for row in rows if row.measure == "size_distance" and row.dataset == "synthetic"}
+        assert sizes == {0.0}

@@ -91,7 +91,7 @@ def test_the_page_says_which_values_are_real_and_how_datasets_are_combined() -> 
 def test_rows_of_units_are_records_and_not_people() -> None:
     home = {"home": {"kind": "count", "role": "unit"}}
     recipe = {"variables": VARIABLES | home, "data": {"missing": "drop"}, "release": {"m": 1}, "synthesis": [STEP]}
-    release = public_release(recipe, ("region", "age"), ("income",), coverage=(60, 20))
+    release = public_release(recipe, ("region", "age"), ("income",), coverage=(60, 20), has_units=True)
     page = user_guide_document(release).to_html()
     assert "each row one record&#x27;s" in page
     assert coverage_sentence(release).startswith("They describe at least 75 % of the records of")
