@@ -84,8 +84,11 @@ def sfumato(context: click.Context, directory: Path | None, glyphs: str | None, 
 
 
 def _launch_app(workspace: Workspace, run_id: int | None, *, plain: bool, mouse: bool = True) -> None:
-    """Open the app on a workspace, or plain mode where requested. Raises UsageError where the app has no terminal."""
-    if plain:
+    """Open the app on a workspace, or plain mode where requested or where the terminal can only print lines.
+
+    Raises UsageError where the app has no terminal.
+    """
+    if plain or os.environ.get("TERM") == "dumb":
         from ..plain.mode import run_plain_mode
 
         sys.exit(run_plain_mode(workspace, run_id))

@@ -37,7 +37,6 @@ from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.dialogs import ConfirmDialog
-from ..parts.fields import value_text
 from ..session import jobs
 from ..session.messages import ErrorMessage
 from ..terminal.external_editor import NotEdited, edit_text, editor_command
@@ -169,7 +168,9 @@ def run_plan_text(view: PlanView, cost: str = "") -> str:
         m = release.get("m", 20)
         parts.insert(0, f"{count_noun(m, 'dataset')}")
     weights = mapping_or_empty(view.table.get("weights"))
-    less = f"Records at risk in run {value_text(weights.get('run'))} have less influence." if weights else ""
+    known = ", ".join(map(str, weights.get("known", ())))
+    at_risk = f"Records with rare values of {known}" if known else f"Records at risk in run {weights.get('run')}"
+    less = f"{at_risk} have less influence." if weights else ""
     doubts = " ".join(f"{sign_for('warn')} {said}." for said in view.warnings)
     return " ".join(filter(None, (f"{', '.join(parts)}.", less, cost, doubts, "It keeps running if you quit.")))
 
@@ -440,9 +441,14 @@ class PlanTab(EditQueue):
         if view.problem:
             self.query_one("#plan-head", Line).set_text(f"{sign_for('fail')} {view.problem}")
             return
+        if not view.lines:
+            add = current_key(self.app, "add")
+            self.query_one("#plan-head", Line).set_text(
+                f"{sign_for('into')} {add} adds the first step; there is nothing to run yet"
+            )
+            return
         key = current_key(self.app, "run")
-        first = "" if view.lines else "; a adds its first step"
-        words = [key, f"runs this plan{first}"]
+        words = [key, "runs this plan"]
         if self._run_of_plan is not None:
             words = [f"run {self._run_of_plan} is this plan;", key, "runs it again"]
         good = " ".join((sign_for("pass"), *words))

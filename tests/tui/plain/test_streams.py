@@ -237,6 +237,8 @@ def test_the_environment_asks_for_plain_mode_too_and_other_commands_do_as_before
     status, text = pipe_script("quit\n", "--workspace", "w", SFUMATO_PLAIN="1")
     assert status == 0
     assert text.startswith("Sfumato, plain mode.")
+    # a terminal that can only print lines would show the app as a heap of control sequences
+    assert pipe_script("quit\n", "--workspace", "w", TERM="dumb") == (0, text)
     assert pipe_script("", "runs", "--workspace", "w", SFUMATO_PLAIN="1")[1].startswith("no runs yet")
     refused = subprocess.run(
         [*SFUMATO, "--workspace", "w"], input=b"", capture_output=True, check=False, timeout=60, env=environment(SFUMATO_PLAIN="0")
