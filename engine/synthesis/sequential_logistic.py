@@ -6,6 +6,11 @@ other target has a logistic regression on those before it: with ``order = 1`` ma
 (§4), the first target is regressed too. Coefficients are drawn from N(beta-hat, V-hat) for each dataset; or are the
 maximum in all, ``parameters = "mle"``.
 
+``unit_effect`` makes members of a unit alike in each target: with the number u of their unit and e of their own, a
+record has the second level where Phi(sqrt(share) u + sqrt(1 - share) e) is above the probability of the first, so that
+each record's probability stays that of the regression. Every target has a share of its own, found from the confidential
+records (a tetrachoric correlation), and numbers u of its own.
+
 In the release as an intruder weighs it (§3.2, eq. 10 and 11) p(Z | D_y) is the product over targets of the integral of
 p(Z_j | beta) N(beta; beta-hat_y, V-hat_y), or p(Z_j | beta-hat_y). A guess changes one record of each regression: few
 changes are refitted; of many each is one Newton step from the fit. The intruder knows the weights; the belief before
@@ -17,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -42,6 +47,7 @@ from ..methods.run import Progress, Run
 from ..methods.spec import Param, Spec
 from ..recipe.checks import require_complete, require_full_rank
 from ..recipe.weights import WEIGHTS_KNOWN
+from ..statistics.unit_effects import draw_places, share_of_places, unit_effect_columns
 
 MOST_REFITS = 400
 """Number of changes of a regression that are refitted."""
@@ -368,20 +374,26 @@ def joint_draw(
     schema = Schema(tuple(v for v in confidential.schema if v.name in kept or v.name in targets))
     frame = pd.DataFrame({name: released.frame[name] for name in schema.names if name in kept}, index=range(records))
     found: dict[str, NDArray[np.generic]] = {}
-    for target in targets:
+    for target, column in zip(targets, unit_effect_columns(targets), strict=True):
         if terms := sequential_terms(target, targets, spec.predictors, spec.order, confidential.schema):
-            design = Design.from_terms(terms, confidential)
-            made = Microdata(schema, frame)
-            distinct = distinct_records(made, design.columns)
-            x = design.build_matrix(representative_records(distinct, made))[:, fit.arrays[f"{target}.kept"]]
             coefficients = _entry_of_dataset(fit.arrays[f"{target}.coefficients"], index)
-            probability = np.asarray(expit(x @ coefficients))[distinct.combination_of]
+            design, made = Design.from_terms(terms, confidential), Microdata(schema, frame)
+            probability = _probabilities(design, made, fit.arrays[f"{target}.kept"], coefficients)
         else:
             probability = np.full(records, float(_entry_of_dataset(fit.arrays[f"{target}.share"], index)))
-        values = (rng.random(records) < probability).astype(np.float64)
+        share = float(fit.arrays[f"{target}.unit_share"][0]) if spec.unit_effect else 0.0
+        uniform = 1.0 - draw_places(released, share, rng, column) if share else rng.random(records)
+        values = (uniform < probability).astype(np.float64)
         found[target] = values
         frame[target] = to_column(values, confidential, confidential.schema[target], target)
     return found
+
+
+def _probabilities(design: Design, table: Microdata, kept: NDArray[np.generic], coefficients: Floats) -> Floats:
+    """Return each record's probability of the second level, (n,), by the ``kept`` columns of the design."""
+    distinct = distinct_records(table, design.columns)
+    x = design.build_matrix(representative_records(distinct, table))[:, kept]
+    return np.asarray(expit(x @ coefficients))[distinct.combination_of]
 
 
 def _entry_of_dataset(array: NDArray[np.generic], index: int) -> Floats:
@@ -452,10 +464,19 @@ class SequentialLogisticSpec(Spec):
         Param("none: the plain likelihood, refused where levels are separated; jeffreys: Firth's, which never is"),
     ] = "none"
     predictors: Annotated[tuple[str, ...], Param("terms of variables that are kept", names="terms")] = ()
+    unit_effect: Annotated[
+        bool, Param("with [release] units: records of a unit share what predictors do not tell of their levels")
+    ] = False
+    effect_on_levels: ClassVar[bool] = True
 
 
 def fit_uncertainty(spec: SequentialLogisticSpec, targets: tuple[str, ...], schema: Schema) -> FitUncertainty:
-    """Return whether each dataset has coefficients of its own."""
+    """Return whether each dataset has coefficients of its own.
+
+    Those of records that are alike would be drawn as if each told something new, and too near each other.
+    """
+    if spec.parameters == "drawn" and spec.unit_effect:
+        return FitUncertainty("unknown")
     return FitUncertainty("drawn" if spec.parameters == "drawn" else "estimated")
 
 
@@ -477,7 +498,7 @@ def sequential_logistic(
 
     Arrays of each: ``kept`` (C,) says which columns of its design have ``coefficients`` (draws, K); of a first target
     without predictors ``share`` (draws,) of its second level. With ``parameters = "mle"`` they have one entry for all
-    datasets. Diagnostics are the maximum and its standard errors.
+    datasets, as ``unit_share`` has with ``unit_effect``. Diagnostics are the maximum and its standard errors.
 
     Raises:
         BadInput: what ``check_data`` refuses.
@@ -494,6 +515,7 @@ def sequential_logistic(
             drawn = run.rng.beta(ones + a, zeros + a, draws)
             arrays[f"{target}.share"] = drawn if spec.parameters == "drawn" else np.array([ones / (zeros + ones)])
             said.append(Diagnostic("share", target, ones / (zeros + ones)))
+            probability = np.full(len(data), ones / (zeros + ones))
         else:
             model = models[target]
             found = model.fit(spec.prior)
@@ -502,5 +524,12 @@ def sequential_logistic(
                 f"{target}.coefficients": draw_coefficients(found, spec, run.rng, draws),
             }
             said += _logistic_diagnostics(model, found)
+            if spec.unit_effect:
+                design = Design.from_terms(model.terms, data)
+                probability = _probabilities(design, data, model.kept, found.coefficients)
+        if spec.unit_effect:
+            share = share_of_places(data.numbers(target), np.zeros(1), 1.0 - probability[:, None], data)
+            arrays[f"{target}.unit_share"] = np.array([share])
+            said.append(Diagnostic("unit_share", target, share))
         run.report(Progress(done, len(targets), "regressions"))
     return Fit(arrays, tuple(said), NoTrace(DIRECT))
