@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import kstest, multivariate_normal, norm, poisson
+from scipy.stats import kstest, norm, poisson
 
 from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.data.schema import MissingPolicy
+from sfumato.engine.design.completed_design import CompletedDesign
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import draw_dataset, fit_model
 from sfumato.engine.methods.results import Fit
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.posterior.poisson_lognormal import PredictedRates, chances_of_counts, draw_counts, draw_counts_at
+from sfumato.engine.recipe.provenance import fit_uncertainty_of_step
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.statistics.unit_effects import draw_places
 
 SHARE = 0.5
 LEVELS = ("none", "some", "much", "all")
@@ -112,5 +116,179 @@ def test_members_are_as_alike_as_they_are_and_without_it_they_are_not(step: dict
     table = homes(1)
     found, fit = drawn(step, table, unit_effect=True)
     without, _ = drawn(step, table)
+    assert shares(fit) == pytest.approx([SHARE] * len(targets(step)), abs=0.08)
     for name in targets(step):
-        print(name, shares(fit), likeness(table, name), likeness(found, name), likeness(without, name))
+        assert likeness(table, name) > 0.25
+        assert likeness(found, name) == pytest.approx(likeness(table, name), abs=0.06)
+        assert abs(likeness(without, name)) < 0.08
+        for one in (found, without):
+            assert numbers(one, name).mean() == pytest.approx(numbers(table, name).mean(), abs=0.07)
+
+
+def test_new_units_are_alike_too() -> None:
+    table = homes(2)
+    variables = {name: VARIABLES[name] for name in ("home", "x", "smokes", "drinks", "health", "visits")}
+    steps = [{"target": "x", "method": "cart"}, BINARY, ORDINAL, {**COUNT, "predictors": ["x", "health"]}]
+    effects = [{**step, "unit_effect": True} if step["method"] != "cart" else step for step in steps]
+    recipe = Recipe.from_table(
+        {"variables": variables, "release": {"m": 1, "seed": 1, "units": "drawn"}, "synthesis": effects}
+    )
+    data = conform_to_schema(table[list(variables)], recipe.schema)
+    fits = [fit_model(recipe, item, data, key=PUBLIC) for item in range(len(recipe.synthesis))]
+    found = draw_dataset(recipe, 1, data, fits, key=PUBLIC).frame
+    for name in ("smokes", "drinks", "health", "visits"):
+        assert likeness(found, name) == pytest.approx(likeness(table, name), abs=0.08)
+
+
+def test_targets_of_one_step_share_no_effect() -> None:
+    """Their effects are drawn apart: a home where many smoke is no home where many drink."""
+    table = homes(3, units=2500)
+    found, _ = drawn(BINARY, table, unit_effect=True)
+    for one in (table, found):
+        means = pd.DataFrame({name: numbers(one, name) for name in ("smokes", "drinks")}).groupby(one["home"]).mean()
+        assert abs(np.corrcoef(means["smokes"], means["drinks"])[0, 1]) < 0.12
+
+
+@pytest.mark.parametrize("step", STEPS, ids=NAMES)
+def test_strangers_share_nothing(step: dict[str, Any]) -> None:
+    found, fit = drawn(step, homes(4, share=0.0), unit_effect=True)
+    assert max(shares(fit)) < 0.1
+    assert all(abs(likeness(found, name)) < 0.08 for name in targets(step))
+
+
+@pytest.mark.parametrize("step", STEPS, ids=NAMES)
+def test_with_one_record_a_unit_every_value_is_as_it_is_without(step: dict[str, Any]) -> None:
+    table = homes(5, units=600, smallest=0)
+    found, fit = drawn(step, table, unit_effect=True)
+    assert shares(fit) == [0.0] * len(targets(step))
+    pd.testing.assert_frame_equal(found, drawn(step, table)[0])
+
+
+def test_missing_levels_are_as_frequent_among_high_places_as_among_low_ones() -> None:
+    table = homes(16, units=2500)
+    table["health"] = table["health"].mask(np.random.default_rng(16).random(len(table)) < 0.3)
+    found, fit = drawn(ORDINAL, table, unit_effect=True)
+    assert shares(fit)[0] == pytest.approx(SHARE, abs=0.08)
+    for one in (table, found):
+        gone = one["health"].isna()
+        assert gone.mean() == pytest.approx(0.3, abs=0.03)
+        # of the other members, those beside a missing value are no higher and miss theirs no more often
+        code = pd.Series(numbers(one, "health"))
+        others = one.assign(code=code.to_numpy(), gone=gone).groupby("home")
+        beside = (others["gone"].transform("sum") - gone) / (others["gone"].transform("size") - 1)
+        assert abs(np.corrcoef(beside[beside.notna()], gone[beside.notna()])[0, 1]) < 0.08
+        assert abs(np.corrcoef(beside[beside.notna() & ~gone], code[beside.notna() & ~gone])[0, 1]) < 0.08
+    plain, _ = drawn({**ORDINAL, "missing": "filled"}, table, unit_effect=True)
+    assert plain["health"].notna().all()
+
+
+def test_strata_that_lack_levels_keep_them_out() -> None:
+    table = homes(7)
+    table.loc[(table["region"] == "north") & (table["health"] == "all"), "health"] = "some"
+    found, fit = drawn(ORDINAL, table, unit_effect=True, strata="region")
+    assert shares(fit)[0] > 0.3
+    assert not ((found["region"] == "north") & (found["health"] == "all")).any()
+
+
+@pytest.mark.parametrize("bound", [None, 12])
+@pytest.mark.parametrize(("eta", "tau"), [(-0.5, 0.01), (1.0, 0.8), (2.5, 1.5)])
+def test_counts_at_uniform_places_have_the_distribution_of_the_model(eta: float, tau: float, bound: int | None) -> None:
+    n, rng = 40_000, np.random.default_rng(8)
+    predicted = PredictedRates(np.full(n, eta), np.full(n, -1.0), tau)
+    found = draw_counts_at(rng.random(n), predicted, bound, rng)
+    assert found.dtype == np.int64 and found.min() == 0 and (bound is None or found.max() <= bound)
+    nodes = norm.ppf((np.arange(4000) + 0.5) / 4000)
+    rate, cuts, zero = np.minimum(np.exp(eta + tau * nodes), 500.0), np.arange(13), 1 / (1 + np.e)
+    upto = poisson.cdf(cuts[:, None], rate) / (1.0 if bound is None else poisson.cdf(bound, rate))
+    expected = zero + (1 - zero) * upto.mean(axis=1)
+    share = (found[:, None] <= cuts).mean(axis=0)
+    assert np.abs(share - expected).max() < 4 * 0.5 / np.sqrt(n)
+    plain = draw_counts(predicted, bound, "new", rng)
+    assert np.abs((plain[:, None] <= cuts).mean(axis=0) - share).max() < 5 * 0.5 / np.sqrt(n)
+    some = PredictedRates(np.full(500, eta), np.full(500, -1.0), tau)
+    np.testing.assert_allclose(chances_of_counts(some, cuts * 1.0, bound, rng).mean(axis=0), expected, atol=0.01)
+
+
+def test_counts_rise_with_their_places_and_lie_where_the_distribution_says() -> None:
+    places = np.linspace(0.001, 0.999, 999)
+    predicted = PredictedRates(np.full(999, 2.0), np.full(999, -1.0), 0.5)
+    upto = chances_by_quadrature(np.full(1, 2.0), 1 / (1 + np.e), 0.5)[0]
+    runs = [draw_counts_at(places, predicted, 60, np.random.default_rng(seed)) for seed in range(40)]
+    expected = (places[:, None] > upto).sum(axis=1)
+    middle = (places > 0.3) & (places < 0.97)
+    assert np.abs(np.mean(runs, axis=0) - expected)[middle].max() < 1.0
+    assert (np.array(runs)[:, places < 0.26] == 0).all()
+    assert float(np.corrcoef(runs[0], expected)[0, 1]) > 0.98
+
+
+@pytest.mark.parametrize("drawing", ["sequential_logistic", "multinomial_logistic"])
+def test_levels_are_those_at_uniform_places_one_record_after_another(
+    drawing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Brute force: given places, each record has the first level whose cumulated probability reaches its place."""
+    module = importlib.import_module(f"sfumato.engine.synthesis.{drawing}")
+    seen: list[np.ndarray] = []
+
+    def keep_places(*given: Any) -> np.ndarray:
+        seen.append(draw_places(*given))
+        return seen[-1]
+
+    monkeypatch.setattr(module, "draw_places", keep_places)
+    table = homes(9, units=400)
+    step = BINARY if drawing == "sequential_logistic" else ORDINAL
+    found, fit = drawn({**step, "target": ["smokes"]} if step is BINARY else step, table, unit_effect=True)
+    place_in_home = table.groupby("home").cumcount().to_numpy()
+    x = np.column_stack([np.ones(len(table)), table["x"]])
+    declared = Recipe.from_table({"variables": VARIABLES, "release": {"units": "kept"}, "synthesis": [ORDINAL]})
+    data = conform_to_schema(table, declared.schema)
+    design = CompletedDesign.from_terms(["x"], data).build_matrix(data)
+    # Units come by falling size, and those that have no further record leave.
+    largest = table.groupby("home").size().sort_values(ascending=False, kind="stable")
+    assert [len(one) for one in seen] == [int((largest > k).sum()) for k in range(len(seen))]
+    for k, places in enumerate(seen):
+        at = {home: row for row, home in enumerate(table["home"]) if place_in_home[row] == k}
+        for place, home in zip(places, largest.index[largest > k], strict=True):
+            row = at[home]
+            if step is BINARY:
+                chance = 1 / (1 + np.exp(-x[row] @ fit.arrays["smokes.coefficients"][0]))
+                assert found["smokes"].iloc[row] == ("yes" if place > 1 - chance else "no")
+                continue
+            odds = np.exp(fit.arrays["0.coefficients"][0] @ design[row])
+            level = 0
+            while place > odds[: level + 1].sum() / odds.sum():
+                level += 1
+            assert found["health"].iloc[row] == LEVELS[level]
+    assert kstest(np.concatenate(seen), "uniform").statistic < 0.08
+
+
+@pytest.mark.parametrize(
+    ("step", "place", "says"),
+    [
+        ({"target": "region", "method": "multinomial_logistic"}, "synthesis[0].unit_effect", "have no order"),
+        ({"target": "smokes", "method": "cart"}, "synthesis[0].unit_effect", "only numbers"),
+        ({**COUNT, "random_effect": "record"}, "synthesis[0].method", "own values"),
+    ],
+)
+def test_what_cannot_be_is_said_at_its_place(step: dict[str, Any], place: str, says: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        Recipe.from_table(
+            {"variables": VARIABLES, "release": {"units": "kept"}, "synthesis": [{**step, "unit_effect": True}]}
+        )
+    assert (caught.value.place, says in caught.value.message) == (place, True), caught.value
+
+
+def test_a_column_with_the_name_of_an_effect_is_refused() -> None:
+    named = {**VARIABLES, "unit effect on drinks": {"kind": "continuous"}}
+    with pytest.raises(BadInput, match="rename this one"):
+        Recipe.from_table(
+            {"variables": named, "release": {"units": "kept"}, "synthesis": [{**BINARY, "unit_effect": True}]}
+        )
+
+
+def test_coefficients_of_records_that_are_alike_are_not_declared_as_drawn() -> None:
+    for step in (BINARY, {**ORDINAL, "parameters": "drawn"}, COUNT):
+        for effect, expected in ((True, "unknown"), (False, "drawn")):
+            recipe = Recipe.from_table(
+                {"variables": VARIABLES, "release": {"units": "kept"}, "synthesis": [{**step, "unit_effect": effect}]}
+            )
+            assert fit_uncertainty_of_step(recipe, recipe.synthesis[0]).parameters == expected
