@@ -350,8 +350,9 @@ def chances_of_counts(predicted: PredictedRates, cuts: Floats, bound: int | None
     for rows in row_blocks(n, DRAWS_AT_PLACES):
         drawn = _sorted_draws(predicted, rows, bound, rng)
         # Half a draw more and less, so that no count is impossible.
-        at_risk = np.stack([((drawn <= cut).sum(axis=1) + 0.5) / (DRAWS_AT_PLACES + 1) for cut in cuts], axis=1)
-        found[rows] = zero[rows, None] + (1 - zero[rows, None]) * at_risk
+        for j, cut in enumerate(cuts):
+            at_risk = ((drawn <= cut).sum(axis=1) + 0.5) / (DRAWS_AT_PLACES + 1)
+            found[rows, j] = zero[rows] + (1 - zero[rows]) * at_risk
     return found
 
 

@@ -105,12 +105,15 @@ def choose_cuts(values: Floats) -> Floats:
     present = values[~np.isnan(values)]
     if not len(present):
         return np.empty(0)
-    shares = np.arange(1, MOST_CUTS + 1) / (MOST_CUTS + 1)
-    found = np.unique(np.quantile(present, shares, method="inverted_cdf"))
-    # Where one value is frequent quantiles repeat it, and others are left out that could be cut at.
     every = np.unique(present)
-    found = every if len(every) <= MOST_CUTS else found
-    return np.asarray(found[found < present.max()], dtype=np.float64)
+    if len(every) <= MOST_CUTS:
+        return np.asarray(every[:-1], dtype=np.float64)
+    shares = np.arange(1, MOST_CUTS + 1) / (MOST_CUTS + 1)
+    found, times = np.unique(np.quantile(present, shares, method="inverted_cdf"), return_counts=True)
+    # A frequent value is parted from those below it too.
+    frequent = np.searchsorted(every, found[times > 1])
+    found = np.union1d(found, every[frequent[frequent > 0] - 1])
+    return np.asarray(found[found < every[-1]], dtype=np.float64)
 
 
 def share_of_places(values: Floats, cuts: Floats, below: Floats, data: Microdata) -> float:
@@ -139,7 +142,7 @@ def share_of_places(values: Floats, cuts: Floats, below: Floats, data: Microdata
         own = starts[first : first + UNITS_AT_ONCE + 1]
         which = rows[own[0] : own[-1]]
         pairs = _PairSums(own[:-1] - own[0], np.diff(own))
-        found, coefficients = _add_scores(np.searchsorted(cuts, values[which]), below[which], pairs)
+        found, coefficients = _sum_scores(np.searchsorted(cuts, values[which]), below[which], pairs)
         observed += found
         series += coefficients
 
@@ -163,7 +166,7 @@ class _PairSums:
         return float(self.weights @ (of_units**2 - squares))
 
 
-def _add_scores(level: Integers, below: Floats, pairs: _PairSums) -> tuple[float, Floats]:
+def _sum_scores(level: Integers, below: Floats, pairs: _PairSums) -> tuple[float, Floats]:
     """Return the sum over pairs of records in these levels (n,), and its series in the share, (TERMS + 1,)."""
     cuts = ndtri(np.clip(below, SURE, 1.0 - SURE))
     density = np.exp(-0.5 * cuts**2) / np.sqrt(2.0 * np.pi)

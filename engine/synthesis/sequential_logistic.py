@@ -505,7 +505,7 @@ def sequential_logistic(
     """
     check_data(data, targets, spec, targets[0])
     regressions = sequential_regressions(data, targets, spec.predictors, spec.order, data.weights)
-    models = {model.target: model for model in regressions}
+    models, own = {model.target: model for model in regressions}, data.with_positive_weight
     arrays: dict[str, NDArray[np.generic]] = {}
     said: list[Diagnostic] = []
     for done, target in enumerate(targets, start=1):
@@ -515,7 +515,7 @@ def sequential_logistic(
             drawn = run.rng.beta(ones + a, zeros + a, draws)
             arrays[f"{target}.share"] = drawn if spec.parameters == "drawn" else np.array([ones / (zeros + ones)])
             said.append(Diagnostic("share", target, ones / (zeros + ones)))
-            probability = np.full(len(data), ones / (zeros + ones))
+            probability = np.full(len(own), ones / (zeros + ones))
         else:
             model = models[target]
             found = model.fit(spec.prior)
@@ -526,9 +526,9 @@ def sequential_logistic(
             said += _logistic_diagnostics(model, found)
             if spec.unit_effect:
                 design = Design.from_terms(model.terms, data)
-                probability = _probabilities(design, data, model.kept, found.coefficients)
+                probability = _probabilities(design, own, model.kept, found.coefficients)
         if spec.unit_effect:
-            share = share_of_places(data.numbers(target), np.zeros(1), 1.0 - probability[:, None], data)
+            share = share_of_places(own.numbers(target), np.zeros(1), 1.0 - probability[:, None], own)
             arrays[f"{target}.unit_share"] = np.array([share])
             said.append(Diagnostic("unit_share", target, share))
         run.report(Progress(done, len(targets), "regressions"))

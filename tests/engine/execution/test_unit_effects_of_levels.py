@@ -62,7 +62,7 @@ def homes(seed: int, units: int = 1200, share: float = SHARE, smallest: int = 1)
     x = table["x"].to_numpy()
     table["smokes"] = np.where(places() > 1 / (1 + np.exp(-0.8 - 0.8 * x)), "yes", "no")
     table["drinks"] = np.where(places() > 1 / (1 + np.exp(1.5 - 0.5 * x)), "yes", "no")
-    weights = np.exp(np.outer(x, [0, 0.4, 0.8, 1.2]) + [0, 0.5, 0.2, -0.5])
+    weights = np.exp(np.outer(x, [0, 0.4, 0.8, 1.2]) + np.array([0, 0.5, 0.2, -0.5]))
     chance = (weights / weights.sum(axis=1, keepdims=True)).cumsum(axis=1)
     table["health"] = np.array(LEVELS)[np.minimum((places()[:, None] > chance).sum(axis=1), 3)]
     table["region"] = rng.choice(["north", "south"], n)
@@ -196,7 +196,9 @@ def test_counts_at_uniform_places_have_the_distribution_of_the_model(eta: float,
     n, rng = 40_000, np.random.default_rng(8)
     predicted = PredictedRates(np.full(n, eta), np.full(n, -1.0), tau)
     found = draw_counts_at(rng.random(n), predicted, bound, rng)
-    assert found.dtype == np.int64 and found.min() == 0 and (bound is None or found.max() <= bound)
+    assert found.dtype == np.int64
+    assert found.min() == 0
+    assert bound is None or found.max() <= bound
     nodes = norm.ppf((np.arange(4000) + 0.5) / 4000)
     rate, cuts, zero = np.minimum(np.exp(eta + tau * nodes), 500.0), np.arange(13), 1 / (1 + np.e)
     upto = poisson.cdf(cuts[:, None], rate) / (1.0 if bound is None else poisson.cdf(bound, rate))
