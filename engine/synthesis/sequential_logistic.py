@@ -9,7 +9,8 @@ maximum in all, ``parameters = "mle"``.
 ``unit_effect`` makes members of a unit alike in each target: with the number u of their unit and e of their own, a
 record has the second level where Phi(sqrt(share) u + sqrt(1 - share) e) is above the probability of the first, so that
 each record's probability stays that of the regression. Every target has a share of its own, found from the confidential
-records (a tetrachoric correlation), and numbers u of its own.
+records (a tetrachoric correlation), and numbers u of its own. Coefficients are then drawn with the variance that whole
+units leave them (Liang & Zeger 1986).
 
 In the release as an intruder weighs it (§3.2, eq. 10 and 11) p(Z | D_y) is the product over targets of the integral of
 p(Z_j | beta) N(beta; beta-hat_y, V-hat_y), or p(Z_j | beta-hat_y). A guess changes one record of each regression: few
@@ -27,7 +28,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import betaln, expit, ndtri
+from scipy.special import betaln, expit, logit, ndtri
 
 from ..data.arrays import Floats
 from ..data.distinct_records import distinct_records, representative_records
@@ -36,6 +37,7 @@ from ..data.provenance import FitUncertainty
 from ..data.rows import distinct_rows
 from ..data.schema import Kind, Schema
 from ..data.terms import parse_term
+from ..data.units import Units
 from ..design.design_matrix import Design
 from ..design.logistic import LogisticFit, LogisticPrior, logistic_regression
 from ..design.sequential_regressions import SequentialRegression, level_counts, sequential_regressions, sequential_terms
@@ -435,6 +437,15 @@ def draw_coefficients(found: LogisticFit, spec: SequentialLogisticSpec, rng: np.
     return np.asarray(found.coefficients + rng.standard_normal((draws, len(found.coefficients))) @ root.T)
 
 
+def _influences_of_units(x: Floats, residuals: Floats, covariance: Floats, units: Units) -> Floats:
+    """Return by how much each unit's records move the maximum, to first order, (U, K).
+
+    ``residuals`` (n,) are y - p times the weight, ``covariance`` (K, K) is the inverse of the information.
+    """
+    scores = [np.bincount(units.unit_of, column * residuals, len(units)) for column in x.T]
+    return np.column_stack(scores) @ covariance
+
+
 def _logistic_diagnostics(model: SequentialRegression, found: LogisticFit) -> list[Diagnostic]:
     """Report the maximum and its standard errors, by the target and the column of its regression."""
     said = [Diagnostic("columns_left_out", model.target, float(len(model.left_out)))]
@@ -471,12 +482,7 @@ class SequentialLogisticSpec(Spec):
 
 
 def fit_uncertainty(spec: SequentialLogisticSpec, targets: tuple[str, ...], schema: Schema) -> FitUncertainty:
-    """Return whether each dataset has coefficients of its own.
-
-    Those of records that are alike would be drawn as if each told something new, and too near each other.
-    """
-    if spec.parameters == "drawn" and spec.unit_effect:
-        return FitUncertainty("unknown")
+    """Return whether each dataset has coefficients of its own."""
     return FitUncertainty("drawn" if spec.parameters == "drawn" else "estimated")
 
 
@@ -506,6 +512,9 @@ def sequential_logistic(
     check_data(data, targets, spec, targets[0])
     regressions = sequential_regressions(data, targets, spec.predictors, spec.order, data.weights)
     models, own = {model.target: model for model in regressions}, data.with_positive_weight
+    units, weights = own.units if spec.unit_effect else None, own.effective_weights
+    # One number a unit for all targets, so that draws of their coefficients go together as the units' records do.
+    noise = run.rng.standard_normal((draws, len(units))) if units is not None and spec.parameters == "drawn" else None
     arrays: dict[str, NDArray[np.generic]] = {}
     said: list[Diagnostic] = []
     for done, target in enumerate(targets, start=1):
@@ -516,17 +525,27 @@ def sequential_logistic(
             arrays[f"{target}.share"] = drawn if spec.parameters == "drawn" else np.array([ones / (zeros + ones)])
             said.append(Diagnostic("share", target, ones / (zeros + ones)))
             probability = np.full(len(own), ones / (zeros + ones))
+            if units is not None and noise is not None:
+                residuals = weights * (own.numbers(target) - probability)
+                spread = np.array([[1.0 / (weights @ (probability * (1.0 - probability)))]])
+                moved = noise @ _influences_of_units(np.ones((len(own), 1)), residuals, spread, units)
+                arrays[f"{target}.share"] = expit(logit((ones + a) / (zeros + ones + 2 * a)) + moved[:, 0])
         else:
             model = models[target]
             found = model.fit(spec.prior)
-            arrays |= {
-                f"{target}.kept": model.kept,
-                f"{target}.coefficients": draw_coefficients(found, spec, run.rng, draws),
-            }
-            said += _logistic_diagnostics(model, found)
+            coefficients = draw_coefficients(found, spec, run.rng, draws)
             if spec.unit_effect:
                 design = Design.from_terms(model.terms, data)
                 probability = _probabilities(design, own, model.kept, found.coefficients)
+            if units is not None:
+                residuals = weights * (own.numbers(target) - probability)
+                x = design.build_matrix(own)[:, model.kept]
+                influences = _influences_of_units(x, residuals, found.covariance, units)
+                found = replace(found, errors=np.sqrt((influences**2).sum(axis=0)))
+                if noise is not None:
+                    coefficients = found.coefficients + noise @ influences
+            arrays |= {f"{target}.kept": model.kept, f"{target}.coefficients": coefficients}
+            said += _logistic_diagnostics(model, found)
         if spec.unit_effect:
             share = share_of_places(own.numbers(target), np.zeros(1), 1.0 - probability[:, None], own)
             arrays[f"{target}.unit_share"] = np.array([share])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.api as sm
 from scipy.stats import kstest, norm, poisson
 
 from sfumato.engine.data.microdata import conform_to_schema
@@ -71,12 +72,12 @@ def homes(seed: int, units: int = 1200, share: float = SHARE, smallest: int = 1)
     return table
 
 
-def drawn(step: dict[str, Any], table: pd.DataFrame, **settings: Any) -> tuple[pd.DataFrame, Fit]:
+def drawn(step: dict[str, Any], table: pd.DataFrame, m: int = 1, **settings: Any) -> tuple[pd.DataFrame, Fit]:
     recipe = Recipe.from_table(
         {
             "variables": VARIABLES,
             "data": {"missing": "keep"},
-            "release": {"m": 1, "seed": 1, "units": "kept"},
+            "release": {"m": m, "seed": 1, "units": "kept"},
             "synthesis": [{**step, **settings}],
         }
     )
@@ -287,10 +288,40 @@ def test_a_column_with_the_name_of_an_effect_is_refused() -> None:
         )
 
 
-def test_coefficients_of_records_that_are_alike_are_not_declared_as_drawn() -> None:
-    for step in (BINARY, {**ORDINAL, "parameters": "drawn"}, COUNT):
-        for effect, expected in ((True, "unknown"), (False, "drawn")):
+def test_coefficients_are_as_uncertain_as_whole_units_leave_them() -> None:
+    """Generalised estimating equations of statsmodels with independence and robust errors; plain ones are too sure."""
+    table = homes(10, units=500)
+    table["x"] = table.groupby("home")["x"].transform("first").to_numpy()
+    rng = np.random.default_rng(3)
+    u, e = rng.normal(size=500)[table["home"]], rng.normal(size=len(table))
+    place = norm.cdf(np.sqrt(0.7) * u + np.sqrt(0.3) * e)
+    table["smokes"] = np.where(place > 1 / (1 + np.exp(0.3 + 0.8 * table["x"])), "yes", "no")
+    x, y = sm.add_constant(table["x"].to_numpy()), (table["smokes"] == "yes").to_numpy(dtype=float)
+    expected = sm.GEE(y, x, groups=table["home"].to_numpy(), family=sm.families.Binomial()).fit()
+    plain = sm.Logit(y, x).fit(disp=0)
+    step, m = {**BINARY, "target": ["smokes"]}, 2000
+    _, fit = drawn(step, table, m=m, unit_effect=True)
+    errors = [one.value for one in fit.diagnostics if one.name == "standard_error"]
+    np.testing.assert_allclose(errors, expected.bse, rtol=0.01)
+    draws = fit.arrays["smokes.coefficients"]
+    np.testing.assert_allclose(np.cov(draws.T), expected.cov_params(), atol=0.12 * expected.bse.max() ** 2)
+    np.testing.assert_allclose(draws.mean(axis=0), expected.params, atol=4 * expected.bse.max() / np.sqrt(m))
+    assert (expected.bse > 1.2 * plain.bse).all()
+    _, alone = drawn({**step, "predictors": []}, table, m=m, unit_effect=True)
+    share = alone.arrays["smokes.share"]
+    means = table.assign(y=y).groupby("home")["y"].agg(["sum", "size"])
+    error = np.sqrt(((means["sum"] - means["size"] * y.mean()) ** 2).sum()) / len(table)
+    assert share.std() == pytest.approx(error, rel=0.08)
+    assert share.mean() == pytest.approx(y.mean(), abs=0.005)
+    same = drawn({**step, "parameters": "mle"}, table, unit_effect=True)[1].arrays["smokes.coefficients"]
+    np.testing.assert_allclose(same[0], plain.params, atol=1e-5)
+
+
+def test_only_coefficients_drawn_by_units_are_declared_as_drawn() -> None:
+    for step, expected in ((BINARY, "drawn"), ({**ORDINAL, "parameters": "drawn"}, "unknown"), (COUNT, "unknown")):
+        for effect in (True, False):
             recipe = Recipe.from_table(
                 {"variables": VARIABLES, "release": {"units": "kept"}, "synthesis": [{**step, "unit_effect": effect}]}
             )
-            assert fit_uncertainty_of_step(recipe, recipe.synthesis[0]).parameters == expected
+            found = fit_uncertainty_of_step(recipe, recipe.synthesis[0]).parameters
+            assert found == (expected if effect else "drawn")
