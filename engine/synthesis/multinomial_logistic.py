@@ -14,7 +14,8 @@ A missing value of a predictor is a level of its own. A missing value of the tar
 
 ``unit_effect`` makes members of a unit alike in a binary or ordinal variable: their levels lie at like places of the
 distributions that the model gives them, in the order of the levels, and each record's distribution stays what it was.
-Whether a value is missing is drawn for each record alone. Levels without an order have no places and are refused.
+Whether a value is missing is drawn for each record alone. Levels without an order have no places and are refused. Drawn
+coefficients then have the variance that whole units leave them (Liang & Zeger 1986).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
-from ..data.microdata import Microdata
+from ..data.microdata import Microdata, units_of
 from ..data.provenance import FitUncertainty
 from ..data.schema import Kind, Schema
 from ..design import stratified_logit
@@ -182,6 +183,22 @@ def _cumulated_chances(
             yield rows, arrays[f"{number}.classes"], chance
 
 
+def _draw_by_units(stratum: StratumRecords, model: MultinomialLogit, data: Microdata, noise: Floats) -> Floats:
+    """Draw coefficients (draws, K, p) around the maximum with the variance that whole units leave them.
+
+    ``noise`` (draws, U) are standard normal numbers of the units.
+    """
+    row, there = stratum.rows_of_records(np.arange(len(data)))
+    records = np.flatnonzero(there & (data.effective_weights > 0))
+    x, y = stratum.x[row[records]], stratum.y[row[records]]
+    residuals = -np.exp(model.class_log_probabilities(x))
+    residuals[np.arange(len(y)), model.class_positions(y)] += 1
+    residuals *= data.effective_weights[records, None]
+    unit = units_of(data).unit_of[records]
+    moved = model.newton_step(np.stack([(residuals * own[unit, None]).T @ x for own in noise]))
+    return np.asarray(model.coefficients + moved - moved.mean(axis=1, keepdims=True))
+
+
 def _unit_share(
     arrays: Mapping[str, NDArray[Any]], spec: MultinomialLogisticSpec, target: str, data: Microdata
 ) -> float:
@@ -308,12 +325,7 @@ def _draft_offer(case: Case) -> Offer | None:
 
 
 def fit_uncertainty(spec: MultinomialLogisticSpec, targets: tuple[str, ...], schema: Schema) -> FitUncertainty:
-    """Return whether each dataset has coefficients of its own.
-
-    Those of records that are alike would be drawn as if each told something new, and too near each other.
-    """
-    if spec.parameters == "drawn" and spec.unit_effect:
-        return FitUncertainty("unknown")
+    """Return whether each dataset has coefficients of its own."""
     return FitUncertainty("drawn" if spec.parameters == "drawn" else "estimated")
 
 
@@ -346,16 +358,18 @@ def multinomial_logistic(data: Microdata, target: str, spec: MultinomialLogistic
     said: list[Diagnostic] = []
     models = run.over(partial(_fit_stratum, spec, f"{target}.penalty", data.weights), strata, f"models of {target}")
     generators = run.rng.spawn(len(strata))
+    by_units = spec.unit_effect and data.units is not None and spec.parameters == "drawn"
+    # One number a unit for all strata, in which it may have records.
+    noise = run.rng.standard_normal((draws, data.n_units)) if by_units else None
     for stratum, model, rng in zip(strata, models, generators, strict=True):
-        drawn = spec.parameters == "drawn"
+        maximum = model.coefficients[None]
+        drawn = model.draw_coefficients(draws, rng) if spec.parameters == "drawn" else maximum
         arrays |= {
             f"{stratum.number}.classes": stratum.class_keys,
             f"{stratum.number}.kept": stratum.kept,
-            f"{stratum.number}.coefficients": model.draw_coefficients(draws, rng)
-            if drawn
-            else model.coefficients[None],
+            f"{stratum.number}.coefficients": drawn if noise is None else _draw_by_units(stratum, model, data, noise),
         }
-        maxima[f"{stratum.number}.coefficients"] = model.coefficients[None]
+        maxima[f"{stratum.number}.coefficients"] = maximum
         said += _stratum_diagnostics(stratum.name or target, stratum, model, spec)
     if spec.unit_effect:
         share = _unit_share({**arrays, **maxima}, spec, target, data.with_positive_weight)

@@ -317,8 +317,41 @@ def test_coefficients_are_as_uncertain_as_whole_units_leave_them() -> None:
     np.testing.assert_allclose(same[0], plain.params, atol=1e-5)
 
 
+@pytest.mark.parametrize("settings", [{}, {"missing": "filled"}, {"strata": "region"}], ids=["all", "filled", "strata"])
+def test_logit_coefficients_are_as_uncertain_as_whole_units_leave_them(
+    settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Statsmodels' multinomial logit with errors by cluster, of differences from the first level."""
+    table, m = homes(11, units=400, share=0.8), 1500
+    table["x"] = table.groupby("home")["x"].transform("first").to_numpy()
+    if "missing" in settings:
+        table["health"] = table["health"].mask(np.random.default_rng(1).random(len(table)) < 0.1)
+    step = {**ORDINAL, "parameters": "drawn", "penalty": 0, **settings}
+    _, fit = drawn(step, table, m=m, unit_effect=True)
+    declared = Recipe.from_table({"variables": VARIABLES, "release": {"units": "kept"}, "synthesis": [ORDINAL]})
+    data = conform_to_schema(table, declared.schema, MissingPolicy.KEEP)
+    own = table["health"].notna().to_numpy()
+    if "strata" in settings:
+        own = own & (table["region"] == "north").to_numpy()
+    x = CompletedDesign.from_terms(["x"], data).build_matrix(data)[own]
+    y, groups = numbers(table, "health")[own], table["home"].to_numpy()[own]
+    ways = {"cov_type": "cluster", "cov_kwds": {"groups": groups, "use_correction": False}}
+    expected = sm.MNLogit(y, x).fit(disp=0, method="newton", **ways)
+    draws = fit.arrays["0.coefficients"]
+    differences = (draws[:, 1:] - draws[:, :1]).reshape(m, -1)
+    covariance = np.asarray(expected.cov_params())
+    bound = 5 * np.diag(covariance).max() / np.sqrt(m)
+    np.testing.assert_allclose(differences.mean(axis=0), expected.params.T.ravel(), atol=bound**0.5 * 0.5)
+    np.testing.assert_allclose(np.cov(differences.T), covariance, atol=bound)
+    plain = np.diag(sm.MNLogit(y, x).fit(disp=0).cov_params())
+    assert (differences.var(axis=0) / plain).mean() > 1.3
+    # Equal records of a large table are one row of the fit.
+    monkeypatch.setattr("sfumato.engine.design.stratified_logit.MOST_ALONE", 10)
+    np.testing.assert_allclose(drawn(step, table, m=m, unit_effect=True)[1].arrays["0.coefficients"], draws, atol=1e-6)
+
+
 def test_only_coefficients_drawn_by_units_are_declared_as_drawn() -> None:
-    for step, expected in ((BINARY, "drawn"), ({**ORDINAL, "parameters": "drawn"}, "unknown"), (COUNT, "unknown")):
+    for step, expected in ((BINARY, "drawn"), ({**ORDINAL, "parameters": "drawn"}, "drawn"), (COUNT, "unknown")):
         for effect in (True, False):
             recipe = Recipe.from_table(
                 {"variables": VARIABLES, "release": {"units": "kept"}, "synthesis": [{**step, "unit_effect": effect}]}
