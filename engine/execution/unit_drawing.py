@@ -239,8 +239,8 @@ class _Stage:
     ) -> pd.DataFrame:
         """Draw the targets of all steps for ``rows`` rows of which ``start`` is known, (rows, k).
 
-        ``terms`` are columns that steps may name besides, and ``effects`` (rows, targets) are those of units by step; the
-        result lacks them.
+        ``terms`` are columns that steps may name besides, and ``effects`` (rows, targets) are those of units by step;
+        the result lacks them.
         """
         of, terms, effects, is_again = self.of, terms or {}, effects or {}, path[:1] == (AGAIN,)
         plan = plan_constraints([step.targets for _, step in self.steps], self.schema)

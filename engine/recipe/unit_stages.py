@@ -164,7 +164,7 @@ def _check_unit_effect(step: RecipeStep, own: Schema, place: str, *, by_unit: bo
         if own[name].kind is Kind.CATEGORICAL:
             raise BadInput(
                 at,
-                f'the levels of "{name}" have no order, so that none is near another; make it ordinal, or leave this out',
+                f'the levels of "{name}" have no order, so that none is near another; make it ordinal, or leave it out',
             )
     for name in unit_effect_columns(step.targets):
         if name in own:

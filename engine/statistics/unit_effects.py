@@ -3,11 +3,11 @@
 A residual is sqrt(share) u + sqrt(1 - share) e times its standard deviation: u is one standard normal number a unit, e
 one a record. The share is the intraclass correlation of the confidential residuals.
 
-Counts and levels in an order have no residual. A record's value is then that at the place Phi(z) of its own distribution,
-with z = sqrt(share) u + sqrt(1 - share) e (a Gaussian copula): each record keeps the distribution that the model gives
-it, and records of a unit are alike in where they stand. Places of values with ties tell less than the normal numbers
-behind them, so that their correlation would understate the share: it is the share at which the model's records would be
-as alike as the confidential ones are.
+Counts and levels in an order have no residual. A record's value is then that at the place Phi(z) of its own
+distribution, with z = sqrt(share) u + sqrt(1 - share) e (a Gaussian copula): each record keeps the distribution that the
+model gives it, and records of a unit are alike in where they stand. Places of values with ties tell less than the normal
+numbers behind them, so that their correlation would understate the share: it is the share at which the model's records
+would be as alike as the confidential ones are.
 """
 
 from __future__ import annotations
