@@ -16,7 +16,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from ..data.arrays import Floats, Integers
@@ -151,6 +150,8 @@ def share_of_places(values: Floats, cuts: Floats, below: Floats, data: Microdata
 
     if observed <= 0:
         return 0.0
+    from scipy.optimize import brentq
+
     return LARGEST_SHARE if excess(LARGEST_SHARE) <= 0 else float(brentq(excess, 0.0, LARGEST_SHARE))
 
 
