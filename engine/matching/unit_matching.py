@@ -152,10 +152,13 @@ class UnitMatcher:
             and np.array_equal(self.ours.cells[name], self.theirs.cells[name])
         )
 
-    def match(self, names: Collection[str], targets: Integers, *, count: bool = True) -> MatchResults:
+    def match(
+        self, names: Collection[str], targets: Integers, *, count: bool = True, of_hits: bool = False
+    ) -> MatchResults:
         """Return candidates and hits of some units (q,) that are matched by some of the variables, (q,) each.
 
-        Without ``count`` the candidates are 0, and the hits are found sooner.
+        Without ``count`` the candidates are 0, and the hits are found sooner; with ``of_hits`` they may be 0 of units that
+        are no hits.
         """
         exact = [name for name in self.names if name in names and name not in self.windows]
         windows = [name for name in self.windows if name in names]
@@ -192,12 +195,14 @@ class UnitMatcher:
                     (self.theirs.lower, of_point),
                 )
             )
-            if count:
-                candidates[queries] = _count_in_windows(group[queries], lower, upper, point_group[points], values)
             found = np.flatnonzero(hit[queries])
             place = np.searchsorted(points, own[queries[found]])
             inside = (lower[found] <= values[place]) & (values[place] <= upper[found])
             hit[queries[found]] = inside.all(axis=1)
+            if count:
+                some = hit[queries] if of_hits else slice(None)
+                counted = _count_in_windows(group[queries[some]], lower[some], upper[some], point_group[points], values)
+                candidates[queries[some]] = counted
         return MatchResults(candidates, hit)
 
 

@@ -65,28 +65,34 @@ class UncertainUnits:
     @cached_property
     def matches_without_belief(self) -> TwoMatches:
         """Return the matches of an intruder who ignores the uncertain variable."""
-        return self._match_both(self.certain)
+        return self._match_both(self.certain, of_hits=False)
 
     @cached_property
     def matches_with_truth(self) -> TwoMatches:
         """Return the matches of an intruder who knows the uncertain variable."""
-        return self._match_both(self.certain.with_key(self.variable, self.true_key, self.place), self.variable)
+        return self._match_both(
+            self.certain.with_key(self.variable, self.true_key, self.place), self.variable, of_hits=False
+        )
 
     def match_in_windows(self, windows: Sequence[MatchKey]) -> Iterator[TwoMatches]:
-        """Yield the matches by each of the windows of one belief, the belief alone first."""
+        """Yield the matches by each of the windows of one belief, the belief alone first.
+
+        Of the wider windows the candidates of units that are no hits may be 0.
+        """
         first = self._belief_of_units(windows[0])
-        for key in map(self._belief_of_units, windows):
+        for number, key in enumerate(map(self._belief_of_units, windows)):
             if isinstance(key, ExactKey):
-                yield self._match_both(self.certain.with_key(self.variable, key), self.variable)
+                yield self._match_both(self.certain.with_key(self.variable, key), self.variable, of_hits=False)
                 continue
             assert isinstance(first, WindowKey)
-            if not self.has_radius and np.array_equal(key.lower, key.upper):
+            if number == 0 and not self.has_radius:
                 exact = ExactKey(key.lower, key.released)
-                yield self._match_both(self.certain.with_key(self.variable, exact), self.variable)
+                yield self._match_both(self.certain.with_key(self.variable, exact), self.variable, of_hits=False)
                 continue
             # An open radius has no window around 0.
             ranked = np.where(np.isnan(first.lower), key.lower, first.lower)
-            yield self._match_both(self.certain.with_key(self.variable, key, self.place, ranked=ranked), self.variable)
+            matcher = self.certain.with_key(self.variable, key, self.place, ranked=ranked)
+            yield self._match_both(matcher, self.variable, of_hits=number > 0)
 
     def match_where_known(self, lacking: Booleans) -> TwoMatches:
         """Return the matches where the value of some units is not known, those whose first record is ``lacking`` (n,)."""
@@ -106,9 +112,12 @@ class UncertainUnits:
             return ExactKey(own[rows] if isinstance(own, np.ndarray) else own.iloc[rows], key.released)
         return WindowKey(key.lower[rows], key.upper[rows], key.released)
 
-    def _match_both(self, matcher: UnitMatcher, *more: str) -> TwoMatches:
-        """Return the matches of all units by the known and synthesised variables, and by the known ones alone."""
-        identified = matcher.match([*self.names, *more], self.everyone)
+    def _match_both(self, matcher: UnitMatcher, *more: str, of_hits: bool = True) -> TwoMatches:
+        """Return the matches of all units by the known and synthesised variables, and by the known ones alone.
+
+        With ``of_hits`` the candidates of units that are no hits may be 0, which changes neither risk.
+        """
+        identified = matcher.match([*self.names, *more], self.everyone, of_hits=of_hits)
         if len(self.names) == len(self.known):
             return identified, identified
-        return identified, matcher.match([*self.known, *more], self.everyone)
+        return identified, matcher.match([*self.known, *more], self.everyone, of_hits=True)
