@@ -258,8 +258,19 @@ def _count_equal(keys: Keys, among: Keys) -> Integers:
     return found
 
 
+def _without_repeats(*columns: Floats) -> list[Floats]:
+    """Return arrays (., d) without the columns that equal the one before in each, as of a variable of the unit."""
+    kept = [0] + [
+        j
+        for j in range(1, columns[0].shape[1])
+        if not all(np.array_equal(one[:, j], one[:, j - 1], equal_nan=True) for one in columns)
+    ]
+    return [one if len(kept) == one.shape[1] else one[:, kept] for one in columns]
+
+
 def _count_in_windows(group: Integers, lower: Floats, upper: Floats, point_group: Integers, values: Floats) -> Integers:
     """Count the points (r, d) of each query's group that lie in all its windows (q, d), (q,)."""
+    lower, upper, values = _without_repeats(lower, upper, values)
     if values.shape[1] <= 2:
         edges = [BoxEdges.from_windows(*sides) for sides in zip(lower.T, upper.T, values.T, strict=True)]
         return np.asarray(count_in_boxes(group, point_group, edges), dtype=np.int64)

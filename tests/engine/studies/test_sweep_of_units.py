@@ -210,6 +210,37 @@ def test_noise_by_unit_is_that_of_households_compared_one_by_one(
 
 @given(
     rows=st.lists(people, min_size=2, max_size=10),
+    rooms=st.lists(st.integers(1, 9), min_size=5, max_size=5),
+    radius=st.sampled_from((None, 1)),
+    by_place=st.booleans(),
+)
+def test_a_number_of_the_household_has_one_belief_for_all_members(
+    rows: list[Any], rooms: list[int], radius: int | None, by_place: bool
+) -> None:
+    """The belief is that of the first record; days stand for the rooms of the home."""
+    variables = tuple(replace(one, level="unit") if one.name == "days" else one for one in SCHEMA.variables)
+    schema = Schema(variables, order="age" if by_place else "")
+    own: list[Record] = [(*row[:5], rooms[row[0]]) for row in in_regions(rows)]
+    own.sort(key=lambda row: row[PLACE["age"]])
+    assume(len(members_of(own)) < len(own))
+    settings = {"known": ["sex", "days"], "variable": "days", "radius": {} if radius is None else {"days": radius}}
+    spec = chosen(schema, **settings, model="log_normal_constant", levels=[0.3])
+    point = intruder_uncertainty(table(own, "confidential", schema), [], 0.3, spec, seeded_run())
+    _, windows = beliefs_and_windows("log_normal_constant", [row[PLACE["days"]] for row in own], 0.3, radius)
+    first = {unit: one[0] for unit, one in members_of(own).items()}
+    every = []
+    for exact in (("sex", "illness"), ("sex",)):
+        for place, near in enumerate(windows):
+            of_household = {"days": [near[first[row[0]]] for row in own]}
+            ranks = {"days": [0.0] * len(own)}
+            in_order = by_place and not (radius is None and place == 0)
+            every.append(matches_by_loops(own, own, exact, of_household, ranks, by_place=in_order))
+        every.append(matches_by_loops(own, own, exact, {}, {}))
+    assert by_unit(point.confidential) == risks(every[0], every)
+
+
+@given(
+    rows=st.lists(people, min_size=2, max_size=10),
     days=st.lists(st.integers(0, 3), min_size=10, max_size=10),
     level=st.sampled_from((0.0, 0.4, 1.0)),
 )
