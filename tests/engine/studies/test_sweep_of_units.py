@@ -418,7 +418,6 @@ def test_households_copied_whole_are_found_and_fresh_ones_are_not() -> None:
     for level in (0.0, 0.1):
         copied, of_records = measure(own, level)
         apart, _ = measure(others, level)
-        print(level, alone, copied, of_records, apart)
         assert level > 0 or copied["true_match_rate"] == pytest.approx(alone)
         assert (copied["largest_true_match_rate"] or 0) > (of_records["largest_true_match_rate"] or 0)
         assert (apart["largest_true_match_rate"] or 0) < 0.03
