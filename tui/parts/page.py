@@ -49,6 +49,7 @@ from sfumato.workspace.plan.drafts import PlanDraft, find_draft
 from sfumato.workspace.reporting.words import duration_text
 from sfumato.workspace.store.runs import RunState, RunSummary
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.visible_text import replace_unprintable
 
 from ..terminal.painting import Backdrop, SinglePaintScreen
 
@@ -320,8 +321,12 @@ class PageScreen(Backdrop, SinglePaintScreen[None], OffersExport, WorkspaceReade
         self.reload()
 
     def set_title(self, *parts: tuple[str, str] | str) -> None:
-        """Write texts, or (text, style) pairs, into the title line."""
-        self.query_one("#where", Line).set_text(Content.assemble(("Sfumato", "$primary bold"), *parts))
+        """Write texts, or (text, style) pairs, into the title line, without characters that command a terminal."""
+        shown = [
+            replace_unprintable(part) if isinstance(part, str) else (replace_unprintable(part[0]), part[1])
+            for part in parts
+        ]
+        self.query_one("#where", Line).set_text(Content.assemble(("Sfumato", "$primary bold"), *shown))
 
 
 class RunPane(Backdrop, Vertical, WorkspaceReader):

@@ -184,16 +184,18 @@ def _examine_candidate(table: CodedTable, name: str) -> UnitProposal | None:
     if units.sizes.max() > max(LARGEST_UNIT, LARGEST_UNIT_SHARE * n_records):
         return None
     is_named = _is_named_as_unit(name)
-    follows = 1 + int((codes[1:] != codes[:-1]).sum()) <= CONTIGUOUS * n_units or units.come_in_turn
+    is_contiguous = 1 + int((codes[1:] != codes[:-1]).sum()) <= CONTIGUOUS * n_units
     # most columns of a table are neither, and nothing has to be compared
-    if not (is_named or (follows and n_records / n_units <= LARGEST_UNIT)):
+    if not (is_named or ((is_contiguous or units.come_in_turn) and n_records / n_units <= LARGEST_UNIT)):
         return None
     others = [one for one in table.columns if one != name]
     shares = {one: _constant_share(units, table.columns[one]) for one in others}
     beyond = [
         one for one in others if shares[one] >= LEAST_CONSTANT and _is_constant_beyond_chance(units, table.columns[one])
     ]
-    order = next((one for one in others if _rises_within_units(units, table.columns[one])), "")
+    # Where values only come in turn, whatever rises through the file rises within them; a wave has few values.
+    ordering = others if is_named or is_contiguous else [one for one in others if table.columns[one].max() < MOST_WAVES]
+    order = next((one for one in ordering if _rises_within_units(units, table.columns[one])), "")
     # Any column that a file is sorted by has some column that follows from it, as low weight does from weight.
     if not (order or len(beyond) > 1 or (is_named and beyond)):
         return None

@@ -62,7 +62,8 @@ async def test_a_command_is_copied_by_its_key(sit, built_data):
 async def test_acts_are_remembered_and_work_when_they_are_pasted(sit, built_data, no_worker, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    async with sit(built_data, "G", "R", "y", "P", "enter", tab="runs") as seat:
+    # the run that was started is the current one: G goes back to the one that has a report
+    async with sit(built_data, "G", "R", "y", "G", "P", "enter", tab="runs") as seat:
         await seat.press("at")
         shown = lines(seat)
         assert [line.split()[1] for line in shown] == ["runs", "report", "again"]

@@ -68,7 +68,7 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
         r"region +quasi-identifier +categorical", r"age +quasi-identifier +count"
     )
 
-    at.press("2").see(r"\[2 Plan\]", "R runs this plan", "settings").press("enter")
+    at.press("2").see(r"\[2 Plan\]", "there is nothing to run yet", "settings").press("enter")
     at.see("Data and release").press(*["down"] * 6, "ctrl+u").type(str(DATASETS)).press("enter").see(f"m = {DATASETS}")
     add(at, "linear").type("inc").see("target +income").press("right", "down").type("region, age")
     at.see("predictors +region, age").press("enter").see("synthesis +Bayesian linear regression +income")

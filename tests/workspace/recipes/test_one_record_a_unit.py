@@ -1,6 +1,6 @@
 """Where every unit has one record, the number of units is one of records: each shipped recipe gives the same release, byte for byte.
 
-The recipes as they ship, on all their records, are compared by tests/benchmarks/one_record_a_unit.py.
+The recipes as they ship, on all their records, are compared by tests/benchmarks/units_of_one_record.py.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Every shipped recipe with a number of the records, as an identifier and as the number of units of one record each.
 
-    python tests/benchmarks/one_record_a_unit.py                        every shipped recipe, as it ships
-    python tests/benchmarks/one_record_a_unit.py adult anes96           some of them
-    python tests/benchmarks/one_record_a_unit.py --set release.m=1      with a setting, for a first look
+    python tests/benchmarks/units_of_one_record.py                        every shipped recipe, as it ships
+    python tests/benchmarks/units_of_one_record.py adult anes96           some of them
+    python tests/benchmarks/units_of_one_record.py --set release.m=1      with a setting, for a first look
 
 Both runs have one key, and all files of both releases (datasets, results.json, report, documents, figures) are compared byte by
 byte. What is not compared, and why, is ``MASKS`` of tests/prepared/one_record_a_unit.py: hashes and sizes of files in which
