@@ -144,21 +144,27 @@ class TermColumns:
     levels: Mapping[str, Integers]
 
     @classmethod
-    def of_data(cls, confidential: Microdata, terms: Sequence[UnitTerm]) -> TermColumns:
-        """Create the columns of terms of the confidential records."""
+    def of_data(cls, confidential: Microdata, terms: Sequence[UnitTerm], *, every_level: bool = False) -> TermColumns:
+        """Create the columns of terms of the confidential records; with ``every_level`` they have those that no record has."""
         values, absent = _values_of_terms(confidential, terms)
         positive = confidential.effective_weights > 0
         levels: dict[str, Integers] = {}
         for term in terms:
             if _has_levels(term, confidential):
+                if every_level:
+                    levels[term.text] = np.arange(len(confidential.column(term.column).cat.categories))
+                    continue
                 own = values[term.text][~absent[term.text] & positive]
                 levels[term.text] = np.unique(own[~np.isnan(own)]).astype(np.int64)
         return cls(confidential, values, absent, _edges_of_numbers(confidential, terms), levels)
 
     @classmethod
-    def for_drawing(cls, confidential: Microdata, terms: Sequence[UnitTerm]) -> TermColumns:
+    def for_drawing(
+        cls, confidential: Microdata, terms: Sequence[UnitTerm], *, every_level: bool = False
+    ) -> TermColumns:
         """Create the columns of terms without their values for the confidential records, which take much memory."""
-        with_levels = cls.of_data(confidential, [term for term in terms if _has_levels(term, confidential)])
+        of_levels = [term for term in terms if _has_levels(term, confidential)]
+        with_levels = cls.of_data(confidential, of_levels, every_level=every_level)
         return cls(confidential, {}, {}, _edges_of_numbers(confidential, terms), with_levels.levels)
 
     def confidential_column(self, term: UnitTerm) -> pd.Series:
@@ -177,7 +183,7 @@ class TermColumns:
             code_of = np.zeros(len(own.categories) + 1, dtype=np.int64)
             code_of[used], code_of[-1] = np.arange(1, len(used) + 1), -1
             codes = code_of[np.where(np.isnan(values), len(own.categories), values).astype(np.int64)]
-            levels = [_new_level(own.categories), *own.categories[used]]
+            levels = [level_of_no_record(own.categories), *own.categories[used]]
             dtype = pd.CategoricalDtype(levels, ordered=variable.kind is Kind.ORDINAL)
             return pd.Series(pd.Categorical.from_codes(np.where(absent, 0, codes), dtype=dtype), name=term.text)
         numbers = np.where(absent, self.edges[term.column], values)
@@ -206,7 +212,7 @@ def _edges_of_numbers(data: Microdata, terms: Sequence[UnitTerm]) -> dict[str, f
     return found
 
 
-def _new_level(levels: Sequence[str]) -> str:
+def level_of_no_record(levels: Sequence[str]) -> str:
     """Return the name of the level of a record that does not exist, which no other level has."""
     name = "no record"
     while name in levels:
@@ -307,10 +313,11 @@ def drop_out_column(data: Microdata, name: str) -> pd.Series:
 def with_unit_terms(data: Microdata, terms: Sequence[UnitTerm], schema: Schema) -> Microdata:
     """Return all records with columns of the terms, ``size`` and ``place``, as a table of ``schema``.
 
+    Where ``schema`` has a place of private steps, terms have the levels of their variables, whichever occur.
     Kinds of missing values are left out.
     """
     units = units_of(data)
-    made = TermColumns.of_data(data, terms)
+    made = TermColumns.of_data(data, terms, every_level=bool(schema.place))
     columns = {term.text: made.confidential_column(term) for term in terms}
     if SIZE in schema:
         columns[SIZE] = pd.Series(units.sizes[units.unit_of])
