@@ -161,7 +161,7 @@ def _largest_unit(schema: Schema) -> int:
     if schema.largest_unit is None:
         raise BadInput(
             place,
-            "a step with an epsilon draws units of 1 record up to this number; set it from what everybody knows, such as 5",
+            "a step with an epsilon draws units of 1 record up to this number; set it from public knowledge, such as 5",
         )
     if schema.largest_unit > MOST_PRIVATE_RECORDS:
         raise BadInput(place, f"a step with an epsilon draws units of at most {MOST_PRIVATE_RECORDS} records; lower it")
@@ -196,11 +196,11 @@ def _check_private_step(step: RecipeStep, terms: Sequence[UnitTerm], schema: Sch
         if term.function not in ("first", "previous") or not schema[term.column].levels:
             raise BadInput(
                 place,
-                f"{term.text}: tables with noise know of earlier records first and previous of a variable whose levels the "
-                "recipe names; use one of these, or leave it out",
+                f"{term.text}: a step with an epsilon takes only first and previous, of variables with declared levels; "
+                "declare them, or leave the term out",
             )
     if getattr(step.spec, "figures", 0.0):
-        raise BadInput(f"{place}.figures", "with drawn units no figures of records are told; leave it out")
+        raise BadInput(f"{place}.figures", "no figure is measured of drawn units; leave it out")
 
 
 def _refuse_sizes(table: Mapping[str, Any], until: str, place: str) -> None:
@@ -303,19 +303,18 @@ def _check_private_units(steps: Sequence[RecipeStep], schema: Schema, until: str
         if not step.is_private:
             raise BadInput(
                 f"{step.place}.method",
-                f"another step has an epsilon and {step.method.key} none, so a drawn unit has none; use one method for all",
+                f"another step has an epsilon and {step.method.key} has none; use synthesis.margins with an epsilon for all",
             )
     if SIZE not in {name for step in steps for name in step.targets}:
         raise BadInput(
             f"{steps[0].place}.target",
-            f'no step with an epsilon draws the number of records of a unit; add "{SIZE}" to the targets of the step of '
-            "its variables, or a step of its own",
+            f'no step draws the number of records of a unit; add "{SIZE}" to the targets of the step of its variables',
         )
     for one in schema.constraints:
         if one.unit_terms:
             raise BadInput(
                 f"constraints.{one.name}",
-                "units would be drawn again that break it, and the privacy account covers units drawn once; leave it out",
+                "units that break it would be drawn again, and the privacy account covers units drawn once; leave it out",
             )
 
 

@@ -406,7 +406,7 @@ def test_sizes_and_compositions_come_back_at_a_large_epsilon() -> None:
 @pytest.mark.parametrize(
     ("change", "place", "text"),
     [
-        ({"data": {"order": "line"}}, "data.largest_unit", "set it from what everybody knows"),
+        ({"data": {"order": "line"}}, "data.largest_unit", "set it from public knowledge"),
         ({"data": {"order": "line", "largest_unit": 60}}, "data.largest_unit", "at most 50"),
         ({"release": {"units": "drawn", "records": 50}}, "release.records", "set number_of_units"),
         ({"release": {"units": "kept"}}, "synthesis[0].target", "keeps the sizes"),
@@ -414,14 +414,18 @@ def test_sizes_and_compositions_come_back_at_a_large_epsilon() -> None:
         ({"release": {"units": "drawn", "until": "gone"}}, "synthesis[0].target[1]", "follows from its records"),
         ({"constraints": {"one": 'count(relation = "head") = 1'}}, "constraints.one", "units drawn once"),
         ({"first": {"target": ["area"]}}, "synthesis[0].target", 'add "size"'),
-        ({"first": {"method": "cart", "target": "size", "epsilon": None}}, "synthesis[0].method", "cart none"),
+        ({"first": {"method": "cart", "target": "size", "epsilon": None}}, "synthesis[0].method", "cart has none"),
         ({"first": {"epsilon": None}}, "synthesis[0].method", "add epsilon"),
         ({"first": {"method": "perturbed_gibbs"}}, "synthesis[0].method", "covers tables of records alone"),
         ({"first": {"figures": 0.1}}, "synthesis[0].figures", "leave it out"),
         ({"first": {"predictors": ["area"]}}, "synthesis[0].predictors[0]", "own confidential value"),
         ({"second": {"predictors": ["place"]}}, "synthesis[1].predictors[0]", "in every table"),
-        ({"second": {"predictors": ["previous(age)"]}}, "synthesis[1]", "previous(age): tables with noise"),
-        ({"second": {"predictors": ['count(ill = "1")']}}, "synthesis[1]", "tables with noise"),
+        (
+            {"second": {"predictors": ["previous(age)"]}},
+            "synthesis[1]",
+            "previous(age): a step with an epsilon takes only",
+        ),
+        ({"second": {"predictors": ['count(ill = "1")']}}, "synthesis[1]", "takes only first and previous"),
         ({"second": {"predictors": ["relation"]}}, "synthesis[1].predictors[0]", "own confidential value"),
     ],
 )
