@@ -23,6 +23,7 @@ from sfumato.engine.margins.domain import Clique, Domain
 from sfumato.engine.margins.zcdp import epsilon_of_choice, epsilon_of_rho, largest_rho
 from sfumato.engine.methods.privacy import PrivacyAccount, sum_accounts
 from sfumato.engine.methods.results import Fit
+from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.budget import privacy_accounts, privacy_cost_text
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
@@ -266,6 +267,22 @@ def test_sizes_and_numbers_of_units_follow_from_the_recipe_alone(
     assert set(drawn) == {1, 2}, "few units, much noise: both sizes, and none beyond the bound"
     (lost,) = (one for one in fits[1].diagnostics if one.name == "records_beyond_those_of_a_unit")
     assert lost.value == sum(len(unit[1]) - MOST for unit in units if len(unit[1]) > MOST)
+
+
+def test_a_draw_reads_nothing_of_the_data_but_the_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same fits and random numbers make the same release beside any file: all but the fits is free of cost."""
+    monkeypatch.setattr(margins, "SOFT_STEPS", 20)
+    recipe = tiny_plan(number_of_units=60)
+    files = [
+        tiny_file(recipe, tuple(units))
+        for units in (UNITS, UNITS[:1], [one for one in UNITS if len(one[1]) == 3][::-1])
+    ]
+    fits = [fit_model(recipe, item, files[0], key=PUBLIC) for item in (0, 1)]
+    drawn = [draw_dataset(recipe, 1, data, fits, key=PUBLIC).frame for data in files]
+    for other in drawn[1:]:
+        pd.testing.assert_frame_equal(drawn[0], other)
+    claims = [accounts_of(recipe, data) for data in files]
+    assert claims[1:] == claims[:-1]
 
 
 def test_estimates_of_records_are_not_told_of_units() -> None:
