@@ -9,6 +9,9 @@ keeps which record is of which unit, and every variable without a step.
 ``until = "dropped"`` puts a yes/no variable of the record in place of ``size``: a unit's last record is one where it is
 yes, or where nobody has a later one (``sfumato.engine.constraints.earlier_records.DropOut``). A variable of the file may
 be it; without one it is made, and not released.
+
+Where steps have an epsilon, all have one. Sizes and places are then levels from 1 to ``[data] largest_unit``, and
+``[release] number_of_units`` fixes how many units are drawn: a draw reads nothing of the data but the fits.
 """
 
 from __future__ import annotations
