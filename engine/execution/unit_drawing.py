@@ -96,7 +96,8 @@ class UnitDraw:
     @cached_property
     def term_columns(self) -> TermColumns:
         """Return the columns of all terms as the fits have them, without the confidential values."""
-        return TermColumns.for_drawing(self.confidential, self.terms, every_level=self.is_private)
+        most = self.confidential.schema.unit_records if self.is_private else None
+        return TermColumns.for_drawing(self.confidential, self.terms, most)
 
     @cached_property
     def drop_out(self) -> DropOut | None:

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..constraints.earlier_records import level_of_no_record
+from ..constraints.earlier_records import level_of_no_record, levels_of_counts
 from ..constraints.unit_terms import (
     FOLLOWING,
     PLACE,
@@ -172,8 +172,8 @@ def _largest_unit(schema: Schema) -> int:
 
 
 def _with_public_levels(own: Schema, most: int, terms: Sequence[UnitTerm], schema: Schema) -> Schema:
-    """Return a stage's schema with sizes and places as levels from 1 to the most records of a unit, and terms with those of
-    their variables in ``schema``.
+    """Return a stage's schema with sizes and places as levels from 1 to the most records of a unit, and terms with levels
+    that follow from it, or from their variables in ``schema``.
     """
     levels = tuple(str(number) for number in range(1, most + 1))
     made = {
@@ -182,6 +182,9 @@ def _with_public_levels(own: Schema, most: int, terms: Sequence[UnitTerm], schem
         if name in own
     }
     for term in terms:
+        if not term.column:
+            made[term.text] = Variable(term.text, Kind.ORDINAL, levels=tuple(levels_of_counts(most)))
+            continue
         variable = schema[term.column]
         made[term.text] = replace(
             own[term.text],
@@ -196,11 +199,11 @@ def _with_public_levels(own: Schema, most: int, terms: Sequence[UnitTerm], schem
 def _check_private_step(step: RecipeStep, terms: Sequence[UnitTerm], schema: Schema, place: str) -> None:
     """Raise BadInput where a step with an epsilon names what it cannot count, or tells of units as if they were records."""
     for term in terms:
-        if term.function not in ("first", "previous") or not schema[term.column].levels:
+        if term.column and (term.function not in ("first", "previous") or not schema[term.column].levels):
             raise BadInput(
                 place,
-                f"{term.text}: a step with an epsilon takes only first and previous, of variables with declared levels; "
-                "declare them, or leave the term out",
+                f"{term.text}: a step with an epsilon takes first and previous of variables with declared levels, and count; "
+                "declare levels, or leave the term out",
             )
     if getattr(step.spec, "figures", 0.0):
         raise BadInput(f"{place}.figures", "no figure is measured of drawn units; leave it out")

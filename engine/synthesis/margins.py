@@ -1045,7 +1045,7 @@ class MarginsSpec(Spec):
     predictors: Annotated[
         tuple[str, ...],
         Param(
-            "of records of drawn units: variables of the tables of each place besides the targets: of the unit, size, of an earlier step, first(x), previous(x)",
+            "of records of drawn units: variables of the tables of each place besides the targets: of the unit, size, of an earlier step, first(x), previous(x), count(condition)",
             names="variables",
         ),
     ] = ()
