@@ -17,7 +17,8 @@ counts in one cell cost c^2 times. Tables are chosen place by place too, by scor
 such scores, one after the other, cost c times one. Levels and ranges that noise finds are of all places together, and
 cost c^2 times one record. So each place has the budget of a table of records divided by c, and what one place costs is
 added up over all (Bun & Steinke 2016, Lemma 1.7). ``predictors`` are variables of the row: of its unit, its size, of an
-earlier step, or of the unit's earlier records, and change none of this: it is one row still. A record is drawn given its place and its predictors.
+earlier step, or of the unit's earlier records, and change none of this: it is one row still. A record is drawn given
+its place and its predictors.
 
 Relations that no margin lists are not kept, however real the records look; the fit lists what is kept. Rounding is no
 differential privacy: differences of two releases of almost the same people can show single counts.
@@ -96,6 +97,8 @@ SOFT_FIT_SECONDS, FEW_VARIABLES = 0.015, 8
 """Processor seconds of a fit of soft records, times the square of the number of variables; of so few variables rounded
 tables have a joint table.
 """
+GIVEN_AT_ONCE = 10_000
+"""Combinations of predictors whose components are weighted at once."""
 TRIES = 100
 """Times that records are drawn again which have an impossible combination."""
 
@@ -409,13 +412,17 @@ def draw_codes_given(
     known = given.shape[1] if records else 0
     codes[:, :known] = given
     distinct, group = np.unique(codes[:, :known], axis=0, return_inverse=True)
-    weights = np.ones((len(distinct), len(own)))
-    for at in range(known):
-        weights *= parts[at][:, distinct[:, at]].T
-        largest = weights.max(axis=1, keepdims=True)
-        # No component has categories that noise has emptied together: each is then as good as another.
-        weights = np.where(largest > 0, weights / np.where(largest > 0, largest, 1.0), 1.0)
-    components = draw_given(weights, group.reshape(-1), rng)
+    group, components = group.reshape(-1), np.empty(records, dtype=np.int64)
+    for first in range(0, len(distinct), GIVEN_AT_ONCE):
+        some = distinct[first : first + GIVEN_AT_ONCE]
+        weights = np.ones((len(some), len(own)))
+        for at in range(known):
+            weights *= parts[at][:, some[:, at]].T
+            largest = weights.max(axis=1, keepdims=True)
+            # No component has categories that noise has emptied together: each is then as good as another.
+            weights = np.where(largest > 0, weights / np.where(largest > 0, largest, 1.0), 1.0)
+        rows = np.flatnonzero((group >= first) & (group < first + GIVEN_AT_ONCE))
+        components[rows] = draw_given(weights, group[rows] - first, rng)
     for at in range(known, len(parts)):
         codes[:, at] = draw_given(parts[at], components, rng)
     return codes
