@@ -372,7 +372,9 @@ def joint_draw(
     """
     table = TargetTable.from_data(confidential, spec.variables(targets), spec, arrays=fit.arrays)
     at_place = confidential.schema.place
-    given = np.column_stack([table.categories[name].category_codes(released) for name in spec.predictors] or [[]])
+    given = np.empty((records, len(spec.predictors)), dtype=np.int64)
+    for at, name in enumerate(spec.predictors):
+        given[:, at] = table.categories[name].category_codes(released)
 
     def draw_some(rows: Integers) -> Integers:
         if at_place:
@@ -409,7 +411,7 @@ def draw_codes_given(
     ends = np.cumsum(table.domain.sizes)
     parts = [own[:, end - size : end] for end, size in zip(ends, table.domain.sizes, strict=True)]
     codes = np.empty((records, len(parts)), dtype=np.int64)
-    known = given.shape[1] if records else 0
+    known = given.shape[1]
     codes[:, :known] = given
     distinct, group = np.unique(codes[:, :known], axis=0, return_inverse=True)
     group, components = group.reshape(-1), np.empty(records, dtype=np.int64)

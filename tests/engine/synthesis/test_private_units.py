@@ -271,10 +271,13 @@ def test_sizes_and_numbers_of_units_follow_from_the_recipe_alone(
     assert lost.value == sum(len(unit[1]) - MOST for unit in units if len(unit[1]) > MOST)
 
 
-def test_a_draw_reads_nothing_of_the_data_but_the_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("predictors", [(), ("u",), ("u", "size", "previous(a)", "size - place")])
+def test_a_draw_reads_nothing_of_the_data_but_the_fits(
+    predictors: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The same fits and random numbers make the same release beside any file: all but the fits is free of cost."""
     monkeypatch.setattr(margins, "SOFT_STEPS", 20)
-    recipe = tiny_plan(number_of_units=60)
+    recipe = tiny_plan(predictors, number_of_units=60)
     files = [
         tiny_file(recipe, tuple(units))
         for units in (UNITS, UNITS[:1], [one for one in UNITS if len(one[1]) == 3][::-1])
