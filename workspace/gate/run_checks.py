@@ -211,7 +211,9 @@ def _check_risk_above_confidential(case: ExaminedRelease) -> CheckResult:
     ]
     own, exact = {row.series: row for row in rows if row.dataset == "confidential"}, exact_series(rows)
     form, confidential = case.recipe.form, case.confidential
-    resized = form.records not in (None, len(confidential)) or form.number_of_units not in (None, confidential.n_units)
+    resized = form.records not in (None, len(confidential))
+    if form.number_of_units is not None:
+        resized = form.number_of_units != confidential.n_units
     size = fill_sentence(sentences.OTHER_SIZE, records=case.plan.records) if resized else ""
     seen = list[CheckResult]()
     for row in rows:
