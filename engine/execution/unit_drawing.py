@@ -39,7 +39,7 @@ from ..recipe.recipe import Recipe
 from ..recipe.step_tables import StepTable
 from ..recipe.steps import RecipeStep
 from ..recipe.unit_stages import steps_of_stage, with_made_units
-from ..statistics.unit_effects import UNIT_EFFECT
+from ..statistics.unit_effects import unit_effect_columns
 from .hidden_values import confidential_for_drawing
 from .step_drawing import Path, StepDraw
 
@@ -155,7 +155,9 @@ class UnitDraw:
         schema = _with_constraints(base, self.recipe.schema, besides=self.recipe.schema.unit_level)
         stage = _Stage(self, schema, steps, confidential)
         effects = {
-            item: self.streams.generator("draw", self.draw, item, *path, "unit effect").standard_normal(len(which))
+            item: self.streams.generator("draw", self.draw, item, *path, "unit effect").standard_normal(
+                (len(which), len(step.targets))
+            )
             for item, step in steps
             if step.has_unit_effect
         }
@@ -259,8 +261,8 @@ class _Stage:
     ) -> pd.DataFrame:
         """Draw the targets of all steps for ``rows`` rows of which ``start`` is known, (rows, k).
 
-        ``terms`` are columns that steps may name besides, and ``effects`` are those of units by step; the result lacks
-        them.
+        ``terms`` are columns that steps may name besides, and ``effects`` (rows, targets) are those of units by step;
+        the result lacks them.
         """
         of, terms, effects, is_again = self.of, terms or {}, effects or {}, path[:1] == (AGAIN,)
         plan = plan_constraints([step.targets for _, step in self.steps], self.schema)
@@ -276,7 +278,7 @@ class _Stage:
                 _table(step).schema, frame.assign(**named), "synthetic", linked=of.recipe.linked
             ).without_variables((*step.targets, *later), step.place)
             if item in effects:
-                before = _with_unit_effect(before, effects[item])
+                before = _with_unit_effects(before, unit_effect_columns(step.targets), effects[item])
             one = StepDraw(step, item, of.fits[item], of.draw, own, before, rows, of.streams, path)
             released = Microdata(self.schema, frame, "synthetic", linked=of.recipe.linked)
             columns = made.make_columns(position, step, released, one.draw_values, one.generator)
@@ -289,10 +291,11 @@ class _Stage:
         return frame
 
 
-def _with_unit_effect(table: Microdata, effect: Floats) -> Microdata:
-    """Return a table with a column of the effect of each record's unit, (n,)."""
-    schema = replace(table.schema, variables=(*table.schema.variables, Variable(UNIT_EFFECT, Kind.CONTINUOUS)))
-    return replace(table, schema=schema, frame=table.frame.assign(**{UNIT_EFFECT: effect}))
+def _with_unit_effects(table: Microdata, names: Sequence[str], effects: Floats) -> Microdata:
+    """Return a table with columns of the effects of each record's unit, (n, k)."""
+    added = [Variable(name, Kind.CONTINUOUS) for name in names]
+    schema = replace(table.schema, variables=(*table.schema.variables, *added))
+    return replace(table, schema=schema, frame=table.frame.assign(**dict(zip(names, effects.T, strict=True))))
 
 
 def draw_units(

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -41,12 +41,14 @@ class _TableOfUnits:
     units: the units
     cells: mixed code of each exact variable, (n,) each
     lower, upper: ends of the window of each variable with a window, or twice its released values, (n,) each
+    ranked: numbers by which members are aligned instead of ``lower``, by variable, (n,) each
     """
 
     units: Units
     cells: Mapping[str, Keys]
     lower: Mapping[str, Floats]
     upper: Mapping[str, Floats]
+    ranked: Mapping[str, Floats] = field(default_factory=dict)
 
     @cached_property
     def _keys_on_all(self) -> Keys:
@@ -97,7 +99,8 @@ class _TableOfUnits:
         members = self.members(units, size)
         if size == 1:
             return members
-        by = (*(self.lower[name][members] for name in reversed(windows)), rows[members])
+        numbers = (self.ranked.get(name, self.lower[name])[members] for name in reversed(windows))
+        by = (*numbers, rows[members])
         return np.take_along_axis(members, np.lexsort(by, axis=-1), axis=1)
 
 
@@ -113,22 +116,26 @@ class UnitMatcher:
         """
         self.names, self.by_place, self.own = tuple(keys), by_place, own
         self.windows = tuple(name for name, key in keys.items() if isinstance(key, WindowKey))
-        tables: list[tuple[dict[str, Keys], dict[str, Floats], dict[str, Floats]]] = [({}, {}, {}), ({}, {}, {})]
-        orders = [None if _is_ascending(units.order) else units.order for units in (confidential, released)]
+        tables = _TableOfUnits(confidential, {}, {}, {}), _TableOfUnits(released, {}, {}, {})
         for number, (name, key) in enumerate(keys.items()):
-            if isinstance(key, ExactKey):
-                both = key.any_codes()
-                # Few values: the mixed bits of each are looked up. The last are those of a missing one, whose code is -1.
-                distinct = np.arange(2 + max(int(codes.max(initial=0)) for codes in both)).astype(np.uint64)
-                mixed = mix_bits(distinct + np.uint64((number + 1) << 48))
-                for (cells, _, _), codes, order in zip(tables, both, orders, strict=True):
-                    cells[name] = mixed[codes if order is None else codes[order]]
-                continue
-            ends = (key.lower, key.upper), (key.released, key.released)
-            for (_, lower, upper), (low, high), order in zip(tables, ends, orders, strict=True):
-                lower[name], upper[name] = (low, high) if order is None else (low[order], high[order])
-        self.ours = _TableOfUnits(confidential, *tables[0])
-        self.theirs = _TableOfUnits(released, *tables[1])
+            tables = _with_key(tables, number, name, key)
+        self.ours, self.theirs = tables
+
+    def with_key(
+        self, name: str, key: MatchKey, place: int | None = None, *, ranked: Floats | None = None
+    ) -> UnitMatcher:
+        """Return the matcher with one more variable, at a ``place`` among those by which members are aligned; last without.
+
+        ``ranked`` (n,) are the numbers by which confidential members are aligned, by default the lower ends of windows.
+        """
+        found = copy(self)
+        place = len(self.names) if place is None else place
+        found.names = (*self.names[:place], name, *self.names[place:])
+        ours, found.theirs = _with_key((self.ours, self.theirs), len(self.names), name, key)
+        if ranked is not None:
+            ours = replace(ours, ranked={**ours.ranked, name: ranked[ours.units.order]})
+        found.ours, found.windows = ours, tuple(one for one in found.names if one in ours.lower)
+        return found
 
     def with_own(self, own: Integers) -> UnitMatcher:
         """Return the matcher with other released units as own ones, (U,)."""
@@ -145,10 +152,13 @@ class UnitMatcher:
             and np.array_equal(self.ours.cells[name], self.theirs.cells[name])
         )
 
-    def match(self, names: Collection[str], targets: Integers, *, count: bool = True) -> MatchResults:
+    def match(
+        self, names: Collection[str], targets: Integers, *, count: bool = True, of_hits: bool = False
+    ) -> MatchResults:
         """Return candidates and hits of some units (q,) that are matched by some of the variables, (q,) each.
 
-        Without ``count`` the candidates are 0, and the hits are found sooner.
+        Without ``count`` the candidates are 0, and the hits are found sooner; with ``of_hits`` they may be 0 of units that
+        are no hits.
         """
         exact = [name for name in self.names if name in names and name not in self.windows]
         windows = [name for name in self.windows if name in names]
@@ -185,13 +195,46 @@ class UnitMatcher:
                     (self.theirs.lower, of_point),
                 )
             )
-            if count:
-                candidates[queries] = _count_in_windows(group[queries], lower, upper, point_group[points], values)
             found = np.flatnonzero(hit[queries])
             place = np.searchsorted(points, own[queries[found]])
             inside = (lower[found] <= values[place]) & (values[place] <= upper[found])
             hit[queries[found]] = inside.all(axis=1)
+            if count:
+                some = hit[queries] if of_hits else slice(None)
+                counted = _count_in_windows(group[queries[some]], lower[some], upper[some], point_group[points], values)
+                candidates[queries[some]] = counted
         return MatchResults(candidates, hit)
+
+
+def _with_key(
+    tables: tuple[_TableOfUnits, _TableOfUnits], number: int, name: str, key: MatchKey
+) -> tuple[_TableOfUnits, _TableOfUnits]:
+    """Return the tables of confidential and of released records with one more variable, the one of this ``number``."""
+    ours, theirs = tables
+    orders = [None if _is_ascending(one.units.order) else one.units.order for one in tables]
+    if isinstance(key, ExactKey):
+        both = key.any_codes()
+        # Few values: the mixed bits of each are looked up. The last are those of a missing one, whose code is -1.
+        distinct = np.arange(2 + max(int(codes.max(initial=0)) for codes in both)).astype(np.uint64)
+        mixed = mix_bits(distinct + np.uint64((number + 1) << 48))
+        cells = (mixed[codes if order is None else codes[order]] for codes, order in zip(both, orders, strict=True))
+        own, drawn = ({**one.cells, name: more} for one, more in zip(tables, cells, strict=True))
+        return replace(ours, cells=own), replace(theirs, cells=drawn)
+    lower, upper = (end if orders[0] is None else end[orders[0]] for end in (key.lower, key.upper))
+    values = key.released if orders[1] is None else key.released[orders[1]]
+    return (
+        replace(ours, lower={**ours.lower, name: lower}, upper={**ours.upper, name: upper}),
+        replace(theirs, lower={**theirs.lower, name: values}, upper={**theirs.upper, name: values}),
+    )
+
+
+def own_units(confidential: Units, released: Units) -> Integers:
+    """Return the released unit of each confidential unit, that of its first record, (U,); -1 for none.
+
+    Released row i is that of confidential record i.
+    """
+    first, n = confidential.first_records, len(released.unit_of)
+    return np.where(first < n, released.unit_of[np.minimum(first, n - 1)], -1).astype(np.int64)
 
 
 def _is_ascending(order: Integers) -> bool:
@@ -215,8 +258,19 @@ def _count_equal(keys: Keys, among: Keys) -> Integers:
     return found
 
 
+def _without_repeats(*columns: Floats) -> list[Floats]:
+    """Return arrays (., d) without the columns that equal the one before in each, as of a variable of the unit."""
+    kept = [0] + [
+        j
+        for j in range(1, columns[0].shape[1])
+        if not all(np.array_equal(one[:, j], one[:, j - 1], equal_nan=True) for one in columns)
+    ]
+    return [one if len(kept) == one.shape[1] else one[:, kept] for one in columns]
+
+
 def _count_in_windows(group: Integers, lower: Floats, upper: Floats, point_group: Integers, values: Floats) -> Integers:
     """Count the points (r, d) of each query's group that lie in all its windows (q, d), (q,)."""
+    lower, upper, values = _without_repeats(lower, upper, values)
     if values.shape[1] <= 2:
         edges = [BoxEdges.from_windows(*sides) for sides in zip(lower.T, upper.T, values.T, strict=True)]
         return np.asarray(count_in_boxes(group, point_group, edges), dtype=np.int64)

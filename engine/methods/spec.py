@@ -64,6 +64,7 @@ class Spec(Section):
     slow: whether it takes many times as long as others, such as a sampler with chains over all records; a search tries
         it only where a recipe names it
     implied: of a measure, whether a recipe with constraints computes it without naming it
+    effect_on_levels: of a synthesis method with ``unit_effect``, whether members share it in levels with an order too
     """
 
     __slots__ = ()
@@ -71,6 +72,7 @@ class Spec(Section):
     redrawable: ClassVar[bool] = True
     slow: ClassVar[bool] = False
     implied: ClassVar[bool] = False
+    effect_on_levels: ClassVar[bool] = False
 
     @property
     def uses_own_record(self) -> bool:

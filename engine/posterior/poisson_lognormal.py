@@ -15,9 +15,10 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, gammaln, wrightomega
+from scipy.special import expit, gammaln, ndtri, wrightomega
 
 from ..data.arrays import Floats
+from ..data.blocks import row_blocks
 from ..errors import BadInput
 from .truncated_poisson import draw_truncated_poisson, log_normaliser, log_pmf, mean_and_variance
 
@@ -26,6 +27,9 @@ _DROP = 36.0  # what lies more than this many log units below the mode is left o
 _LARGEST_TABLE = 50_000
 Counts = NDArray[np.int64]
 RandomEffect = Literal["new", "record"]
+DRAWS_AT_PLACES = 128
+"""Draws of a record's count, among which the one at its place is taken."""
+SMALLEST = float(np.finfo(np.float64).tiny)
 
 
 def log_joint_density(y: Floats, g: Floats, eta: Floats, tau: float, bound: int | None) -> Floats:
@@ -325,6 +329,46 @@ def draw_counts(
     at_risk = np.flatnonzero(rng.random(n) >= expit(predicted.logit_p))
     counts = np.zeros(n, dtype=np.int64)
     counts[at_risk] = draw_truncated_poisson((predicted.eta + effects)[at_risk], bound, rng)
+    return counts
+
+
+def _sorted_draws(predicted: PredictedRates, rows: slice, bound: int | None, rng: np.random.Generator) -> Counts:
+    """Draw counts of some records without inflated zeros, ascending, (r, DRAWS_AT_PLACES).
+
+    Random effects are drawn one in each part of equal probability.
+    """
+    eta = predicted.eta[rows]
+    parts = (np.arange(DRAWS_AT_PLACES) + rng.random((len(eta), DRAWS_AT_PLACES))) / DRAWS_AT_PLACES
+    rates = eta[:, None] + predicted.tau * ndtri(np.maximum(parts, SMALLEST))
+    return np.sort(draw_truncated_poisson(rates.ravel(), bound, rng).reshape(rates.shape), axis=1)
+
+
+def chances_of_counts(predicted: PredictedRates, cuts: Floats, bound: int | None, rng: np.random.Generator) -> Floats:
+    """Return the probability of a count up to each cut (c,) for every record, (n, c), estimated by draws."""
+    n, zero = predicted.eta.size, expit(predicted.logit_p)
+    found = np.empty((n, len(cuts)))
+    for rows in row_blocks(n, DRAWS_AT_PLACES):
+        drawn = _sorted_draws(predicted, rows, bound, rng)
+        # Half a draw more and less, so that no count is impossible.
+        for j, cut in enumerate(cuts):
+            at_risk = ((drawn <= cut).sum(axis=1) + 0.5) / (DRAWS_AT_PLACES + 1)
+            found[rows, j] = zero[rows] + (1 - zero[rows]) * at_risk
+    return found
+
+
+def draw_counts_at(places: Floats, predicted: PredictedRates, bound: int | None, rng: np.random.Generator) -> Counts:
+    """Draw the count at each place (n,) of its record's distribution, (n,), in 0..bound.
+
+    Inflated zeros lie lowest. Above them it is the draw at this place among many: whichever place of uniform ones, its
+    distribution is that of the draws, and so that of ``draw_counts``.
+    """
+    zero = expit(predicted.logit_p)
+    counts = np.zeros(places.size, dtype=np.int64)
+    rest = np.minimum((places - zero) / np.maximum(1 - zero, SMALLEST), 1.0)
+    for rows in row_blocks(places.size, DRAWS_AT_PLACES):
+        drawn = _sorted_draws(predicted, rows, bound, rng)
+        which = np.clip((rest[rows] * DRAWS_AT_PLACES).astype(np.intp), 0, DRAWS_AT_PLACES - 1)
+        counts[rows] = np.where(rest[rows] >= 0, np.take_along_axis(drawn, which[:, None], axis=1)[:, 0], 0)
     return counts
 
 

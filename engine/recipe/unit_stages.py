@@ -32,7 +32,7 @@ from ..constraints.unit_terms import (
 )
 from ..data.schema import Kind, Role, Schema, Variable
 from ..errors import BadInput
-from ..statistics.unit_effects import UNIT_EFFECT
+from ..statistics.unit_effects import unit_effect_columns
 from .step_tables import StepTable
 from .steps import RecipeStep, read_synthesis_step
 
@@ -226,10 +226,16 @@ def _check_unit_effect(step: RecipeStep, own: Schema, place: str, *, by_unit: bo
     if by_unit:
         raise BadInput(at, "this step makes one value a unit, so that its records share it already; leave it out")
     for name in step.targets:
-        if own[name].kind.has_levels:
+        if own[name].kind.has_levels and not step.spec.effect_on_levels:
             raise BadInput(at, f'"{name}" has levels, and only numbers share an effect; leave it out')
-    if UNIT_EFFECT in own:
-        raise BadInput(f"variables.{UNIT_EFFECT}", "unit_effect has a column of this name; rename this one in the file")
+        if own[name].kind is Kind.CATEGORICAL:
+            raise BadInput(
+                at,
+                f'the levels of "{name}" have no order, so that none is near another; make it ordinal, or leave it out',
+            )
+    for name in unit_effect_columns(step.targets):
+        if name in own:
+            raise BadInput(f"variables.{name}", "unit_effect has a column of this name; rename this one in the file")
 
 
 def _require_unit_variables(table: Mapping[str, Any], own: Schema, schema: Schema, place: str) -> None:

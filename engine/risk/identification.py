@@ -25,7 +25,7 @@ from ..matching.matching import IDENTIFICATION_SUMMARIES, ExactKey, MatchResults
 from ..matching.radius import Radii
 from ..matching.strategies import VALUE_TOLERANCE, BestStrategy, MatchTargets, find_best_matches
 from ..matching.targets import check_conditions, meets_conditions, target_rows
-from ..matching.unit_matching import UnitMatcher, find_best_unit_matches
+from ..matching.unit_matching import UnitMatcher, find_best_unit_matches, own_units
 from ..methods.drafting import OURS, Case, DeclinedOffer, Offer, OfferedLimit, drafts, suggest_radii
 from ..methods.intruder import KnownThoughSynthesised, KnownUnlessSynthesised
 from ..methods.levers import IDENTITY
@@ -143,11 +143,9 @@ def _unit_estimates(
         return
     if units is None:
         return
-    first = units.confidential.first_records
-    own = np.where(first < len(released), units.released.unit_of[np.minimum(first, len(released) - 1)], -1)
-    matcher = UnitMatcher(
-        keys, units.confidential, units.released, by_place=bool(confidential.schema.order), own=own.astype(np.int64)
-    )
+    own = own_units(units.confidential, units.released)
+    by_place = bool(confidential.schema.order)
+    matcher = UnitMatcher(keys, units.confidential, units.released, by_place=by_place, own=own)
     targets = np.unique(units.confidential.unit_of[records])
     said, eligible = "", len(targets)
     if spec.among or spec.targets is not None:

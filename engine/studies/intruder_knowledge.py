@@ -31,7 +31,7 @@ from ..errors import BadInput, NotComputable
 from ..matching.intruder import IntruderKnowledge, check_log_scale, check_radii, known_by_default
 from ..matching.matching import ExactKey, RecordMatcher, WindowKey, expected_match_risk, true_match_rate
 from ..matching.radius import Radii
-from ..matching.unit_matching import UnitMatcher
+from ..matching.unit_matching import UnitMatcher, own_units
 from ..methods.intruder import KnownThoughSynthesised, KnownUnlessSynthesised
 from ..methods.levers import IDENTITY
 from ..methods.outputs import Axis, Label, LatticeOutputs, Output, RiskOutput, StudyOutput
@@ -254,8 +254,7 @@ def subset_risks_of_units(
             'every record is a unit of its own; leave out of = "units", or give a variable the role "unit"'
         )
     ours, theirs = confidential.units, released.require_units()
-    first = ours.first_records
-    own = np.where(first < len(released), theirs.unit_of[np.minimum(first, len(released) - 1)], -1).astype(np.int64)
+    own = own_units(ours, theirs)
     by_place = bool(confidential.schema.order)
     matcher = UnitMatcher({str(i): key for i, key in enumerate(keys)}, ours, theirs, by_place=by_place, own=own)
     everyone = np.arange(len(ours))

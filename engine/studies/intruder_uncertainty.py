@@ -4,6 +4,10 @@ The m released datasets all meet the same R beliefs, so that the result is a cro
 and belief. The row of a release is the layout's mean; its interval is that of the mean over fresh datasets and fresh
 beliefs (``sfumato.engine.statistics.combining``). The rows of the confidential data and of single datasets are means
 over the beliefs, with the interval of the mean over fresh beliefs.
+
+Where units have several records, rows with ``by = "unit"`` are of an intruder who is unsure of this variable of all
+members of a household, a patient or a person over time, and looks for the whole unit
+(``sfumato.engine.studies._uncertain_units``).
 """
 
 from __future__ import annotations
@@ -56,8 +60,10 @@ from ..methods.spec import Param, StudySpec, Variant
 from ..risk import identification
 from ..statistics.combining import complete_rows_and_columns, crossed_mean, monte_carlo_mean
 from ..wording import agreeing_word, count_noun
+from ._uncertain_units import UncertainUnits
 
 REPLICATES = "replicates"
+BY_UNIT: Mapping[str, Any] = {"by": "unit"}
 SHARES = {
     "dataset_share": "share of the variance of the mean, the interval's, that the datasets make",
     "noise_share": "share of the variance of the mean, the interval's, that the replicates of the noise make",
@@ -128,6 +134,7 @@ class _CrossedLayout:
     values: (m, R), NaN where missing
     datasets, beliefs: masks of those kept so that no value is missing, (m,) and (R,)
     missing: reason why a value is missing
+    units: number of units that rows by unit are about
     """
 
     rows: Sequence[Row]
@@ -135,6 +142,7 @@ class _CrossedLayout:
     datasets: NDArray[np.bool_]
     beliefs: NDArray[np.bool_]
     missing: str
+    units: int | None = None
 
     @classmethod
     def from_rows(cls, rows: Sequence[Row], replicates: Sequence[Row]) -> _CrossedLayout:
@@ -145,7 +153,8 @@ class _CrossedLayout:
         lines = [row.params.get("values", {}).get(measure, own) for row, own in zip(replicates, alone, strict=True)]
         reasons = [row.params.get("missing", {}).get(measure, row.reason) for row in replicates]
         table = np.array([[np.nan if value is None else value for value in line] for line in lines])
-        return cls(rows, table, *complete_rows_and_columns(table), next(filter(None, reasons), ""))
+        units = next((int(row.params["units"]) for row in replicates if "units" in row.params), None)
+        return cls(rows, table, *complete_rows_and_columns(table), next(filter(None, reasons), ""), units)
 
     @property
     def complete_values(self) -> Floats:
@@ -168,7 +177,7 @@ def _crossed_layouts(rows: Sequence[Row]) -> Iterator[_CrossedLayout]:
 
 def _use_and_level(row: Row) -> tuple[Any, ...]:
     """Return a key of the use of the study and the level that a row belongs to."""
-    params = {key: value for key, value in row.params.items() if key not in ("values", "missing")}
+    params = {key: value for key, value in row.params.items() if key not in ("values", "missing", "units")}
     return replace(row, measure="", params=params).series
 
 
@@ -182,7 +191,8 @@ def _combine_layout(layout: _CrossedLayout, records: int | None) -> Row:
     kept = layout.complete_values
     if not kept.size:
         return layout.empty_row
-    mean, lower, upper = _mean_with_interval(kept, _range_of_measure(layout.empty_row.measure, records))
+    most = records if layout.units is None else layout.units
+    mean, lower, upper = _mean_with_interval(kept, _range_of_measure(layout.empty_row.measure, most))
     reason = "; ".join(
         filter(
             None, (_left_out_remark(layout), _interval_remark(kept, layout.empty_row.level, banded=lower is not None))
@@ -192,7 +202,7 @@ def _combine_layout(layout: _CrossedLayout, records: int | None) -> Row:
 
 
 def _range_of_measure(measure: str, records: int | None) -> Range:
-    """Return the range of a measure's values; a count of records is at most ``records``."""
+    """Return the range of a measure's values; a count of records, or of as many units, is at most ``records``."""
     output = _OUTPUTS.get(measure)
     if output is None:
         return UNBOUNDED
@@ -273,12 +283,14 @@ def compute_levels(
 ) -> list[StudyPoint]:
     """Compute both risks at several levels."""
     knowledge = _CertainKnowledge.from_spec(confidential, spec)
+    is_unknown = spec.model == "unknown"
     radius = spec.radius.get(spec.variable)
     streams = [run.rng.spawn(spec.replicates if point else 1) for point, run in zip(points, runs, strict=True)]
     begun = [[(rng, rng.bit_generator.state) for rng in own] for own in streams]
     found: list[list[Measure]] = [[] for _ in points]
     for done, released in enumerate((confidential, *releases), start=1):
         sure = _CertainMatches(knowledge, released)
+        units = _uncertain_units(confidential, released, spec)
         for point, run, own, measures in zip(points, runs, begun, found, strict=True):
             # Beliefs are drawn again for each dataset, rather than kept, so that memory holds one dataset and one
             # belief at a time.
@@ -286,7 +298,7 @@ def compute_levels(
             beliefs = (
                 draw_belief_windows(confidential, spec.variable, radius, spec.model, point, rng) for rng in again
             )
-            measures.append(_measure_beliefs(sure, beliefs, exact=point == 0))
+            measures.append(_measure_beliefs(sure, units, beliefs, exact=point == 0, is_unknown=is_unknown))
             run.report(Progress(done, len(releases) + 1, f"level {point:g}"))
     return [StudyPoint(own[0], tuple(own[1:])) for own in found]
 
@@ -359,15 +371,85 @@ class _CertainMatches:
         return replace(part, ranked_points=ranks) if np.array_equal(values, part.released, equal_nan=True) else part
 
 
-def _measure_beliefs(sure: _CertainMatches, beliefs: Iterable[BeliefWindows], *, exact: bool) -> Measure:
-    """Return the risks of one dataset, averaged over the beliefs, and their values under each."""
-    replicates = [_risks_of_belief(sure, windows) for windows in beliefs]
-    values = {name: [found[name] for found in replicates] for name in replicates[0]}
+def _uncertain_units(
+    confidential: Microdata, released: Microdata, spec: IntruderUncertaintySpec
+) -> UncertainUnits | NotComputable | None:
+    """Return the units of a dataset, or why they cannot be matched; None where every record is a unit."""
+    if confidential.units is None:
+        return None
+    try:
+        return UncertainUnits(confidential, released, spec.known, spec.synthesised, spec.variable, spec.radius)
+    except NotComputable as error:
+        return error
+
+
+def _measure_beliefs(
+    sure: _CertainMatches,
+    units: UncertainUnits | NotComputable | None,
+    beliefs: Iterable[BeliefWindows],
+    *,
+    exact: bool,
+    is_unknown: bool,
+) -> Measure:
+    """Return the risks of one dataset, averaged over the beliefs, and their values under each; those by unit too."""
+    replicates, by_unit = [], []
+    for windows in beliefs:
+        replicates.append(_risks_of_belief(sure, windows))
+        if isinstance(units, UncertainUnits):
+            keys = [window(sure.released) for window in windows]
+            by_unit.append(_unit_risks_of_belief(units, keys, is_unknown=is_unknown))
     records = len(sure.knowledge.certain.confidential)
-    estimates = [_mean_of_replicates(name, found, records, exact=exact) for name, found in values.items()]
-    if sure.released.origin != "confidential":
-        estimates.append(Estimate(REPLICATES, float(len(replicates)), params=_values_and_reasons(values)))
+    estimates = list(_mean_estimates(replicates, records, {}, sure.released, exact=exact))
+    if isinstance(units, UncertainUnits):
+        params = {**BY_UNIT, "units": len(units.units)}
+        estimates += _mean_estimates(by_unit, len(units.units), params, sure.released, exact=exact)
+    elif isinstance(units, NotComputable):
+        names = (*IDENTIFICATION_SUMMARIES, *identification.SUMMARY_OF_LARGEST)
+        estimates += [Estimate.not_computed(name, units.reason, **BY_UNIT) for name in names]
     return Measure(tuple(estimates))
+
+
+def _mean_estimates(
+    replicates: Sequence[Mapping[str, float | NotComputable]],
+    most: int,
+    params: Mapping[str, Any],
+    released: Microdata,
+    *,
+    exact: bool,
+) -> Iterator[Estimate]:
+    """Yield the means over the replicates, and for a release their values under each belief.
+
+    ``most`` is the number of records or units, ``params`` those of the rows by unit.
+    """
+    values = {name: [found[name] for found in replicates] for name in replicates[0]}
+    own = BY_UNIT if params else {}
+    for name, found in values.items():
+        estimate = _mean_of_replicates(name, found, most, exact=exact)
+        unit = "units" if params and _OUTPUTS[name].unit == "records" else ""
+        yield replace(estimate, unit=unit, params=own)
+    if released.origin != "confidential":
+        yield Estimate(REPLICATES, float(len(replicates)), params={**_values_and_reasons(values), **params})
+
+
+def _unit_risks_of_belief(
+    units: UncertainUnits, keys: Sequence[ExactKey | WindowKey], *, is_unknown: bool
+) -> dict[str, float | NotComputable]:
+    """Return the risks of units under a belief, given the keys of its windows: by the belief alone, and the largest over
+    all windows and over ignoring the belief.
+    """
+    if is_unknown:
+        (window,) = keys
+        assert isinstance(window, WindowKey)
+        # A window without ends is that of a value that is not known.
+        ways = [units.match_where_known(np.isneginf(window.lower))]
+    else:
+        ways = list(units.match_in_windows(keys))
+    identified = ways[0][0]
+    risks = {name: _value_or_reason(summary, identified) for name, summary in IDENTIFICATION_SUMMARIES.items()}
+    every: list[MatchResults] = [found for way in (*ways, units.matches_without_belief) for found in way]
+    for largest, name in identification.SUMMARY_OF_LARGEST.items():
+        risks[largest] = max(IDENTIFICATION_SUMMARIES[name](found) for found in every)
+    return risks
 
 
 def _values_and_reasons(values: Mapping[str, Sequence[float | NotComputable]]) -> dict[str, Mapping[str, Any]]:

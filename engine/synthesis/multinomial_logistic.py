@@ -11,6 +11,11 @@ coefficient but the intercepts, numbers on their standardised scale.
 
 A missing value of a predictor is a level of its own. A missing value of the target is drawn as one level more, or with
 ``missing = "filled"`` such records are left out of the fit and get a level like all others (Reiter 2004).
+
+``unit_effect`` makes members of a unit alike in a binary or ordinal variable: their levels lie at like places of the
+distributions that the model gives them, in the order of the levels, and each record's distribution stays what it was.
+Whether a value is missing is drawn for each record alone. Levels without an order have no places and are refused. Drawn
+coefficients then have the variance that whole units leave them (Liang & Zeger 1986).
 """
 
 from __future__ import annotations
@@ -18,13 +23,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.arrays import Floats
-from ..data.microdata import Microdata
+from ..data.arrays import Floats, Integers
+from ..data.microdata import Microdata, units_of
 from ..data.provenance import FitUncertainty
 from ..data.schema import Kind, Schema
 from ..design import stratified_logit
@@ -45,6 +50,7 @@ from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..methods.table_profile import VariableProfile
 from ..statistics.multinomial_logit import MultinomialLogit, NoMaximumError, logit_log_probabilities
+from ..statistics.unit_effects import choose_cuts, draw_places, share_of_places
 from ._multinomial_release import MultinomialRelease
 
 DIRECT = "coefficients are the maximum, or drawn from a normal distribution there"
@@ -134,15 +140,35 @@ def draw(
 
     Raises BadInput where the stratum, synthesised before, is one that no confidential record is in.
     """
-    variable = _strata_variable(target, spec)
-    strata = strata_of_records(confidential if variable == target else released, variable, spec.groups)
-    design, uniform = (
-        CompletedDesign.from_terms(spec.predictors, confidential.with_positive_weight),
-        rng.random(len(released)),
-    )
+    present = categories_of_variable(confidential, target, None).value_count
     codes = np.empty(len(released))
+    share = float(fit.arrays["unit_share"][0]) if spec.unit_effect else 0.0
+    uniform = draw_places(released, share, rng) if share else rng.random(len(released))
+    # A missing value has no place among the levels, so that members do not share it.
+    is_present = rng.random(len(released)) if share else np.zeros(len(released))
+    for rows, classes, chance in _cumulated_chances(fit.arrays, spec, target, confidential, released, index):
+        level = uniform[rows] * chance[:, -1]
+        if share and classes[-1] >= present:
+            values = chance[:, -2]
+            level = np.where(is_present[rows] * chance[:, -1] < values, uniform[rows] * values, chance[:, -1])
+        codes[rows] = classes[(chance < level[:, None]).sum(axis=1)]
+    return np.where(codes < present, codes, np.nan)
+
+
+def _cumulated_chances(
+    arrays: Mapping[str, NDArray[Any]],
+    spec: MultinomialLogisticSpec,
+    target: str,
+    confidential: Microdata,
+    table: Microdata,
+    index: int,
+) -> Iterator[tuple[Integers, NDArray[Any], Floats]]:
+    """Yield rows (k,) of a table, the classes (K,) of their stratum, and their cumulated probabilities (k, K)."""
+    variable = _strata_variable(target, spec)
+    strata = strata_of_records(confidential if variable == target else table, variable, spec.groups)
+    design = CompletedDesign.from_terms(spec.predictors, confidential.with_positive_weight)
     for number in np.unique(strata):
-        if f"{number}.classes" not in fit.arrays:
+        if f"{number}.classes" not in arrays:
             name = stratum_name(int(number), confidential, variable, spec.groups)
             raise BadInput(
                 "synthesis.strata", f'no confidential record is in the stratum "{name}"; join it to others by groups'
@@ -150,21 +176,42 @@ def draw(
         inside = np.flatnonzero(strata == number)
         for first in range(0, len(inside), _ROWS):
             rows = inside[first : first + _ROWS]
-            part = Microdata(released.schema, released.frame.iloc[rows], released.origin)
-            codes[rows] = _pick_classes(fit.arrays, int(number), design.build_matrix(part), index, uniform[rows])
-    present = categories_of_variable(confidential, target, None).value_count
-    return np.where(codes < present, codes, np.nan)
+            x = design.build_matrix(Microdata(table.schema, table.frame.iloc[rows], table.origin))
+            coefficients = arrays[f"{number}.coefficients"]
+            own = coefficients[index if len(coefficients) > 1 else 0]
+            chance = np.exp(logit_log_probabilities(x[:, arrays[f"{number}.kept"]], own)).cumsum(axis=1)
+            yield rows, arrays[f"{number}.classes"], chance
 
 
-def _pick_classes(
-    arrays: Mapping[str, NDArray[Any]], number: int, x: Floats, index: int, uniform: Floats
-) -> NDArray[Any]:
-    """Return the class of each row of x (k, C) at which ``uniform`` (k,) falls in the cumulated probabilities."""
-    coefficients = arrays[f"{number}.coefficients"]
-    own = coefficients[index if len(coefficients) > 1 else 0]
-    chance = np.exp(logit_log_probabilities(x[:, arrays[f"{number}.kept"]], own)).cumsum(axis=1)
-    place = (chance < (uniform * chance[:, -1])[:, None]).sum(axis=1)
-    return np.asarray(arrays[f"{number}.classes"][place])
+def _draw_by_units(stratum: StratumRecords, model: MultinomialLogit, data: Microdata, noise: Floats) -> Floats:
+    """Draw coefficients (draws, K, p) around the maximum with the variance that whole units leave them.
+
+    ``noise`` (draws, U) are standard normal numbers of the units.
+    """
+    row, there = stratum.rows_of_records(np.arange(len(data)))
+    records = np.flatnonzero(there & (data.effective_weights > 0))
+    x, y = stratum.x[row[records]], stratum.y[row[records]]
+    residuals = -np.exp(model.class_log_probabilities(x))
+    residuals[np.arange(len(y)), model.class_positions(y)] += 1
+    residuals *= data.effective_weights[records, None]
+    unit = units_of(data).unit_of[records]
+    moved = model.newton_step(np.stack([(residuals * own[unit, None]).T @ x for own in noise]))
+    return np.asarray(model.coefficients + moved - moved.mean(axis=1, keepdims=True))
+
+
+def _unit_share(
+    arrays: Mapping[str, NDArray[Any]], spec: MultinomialLogisticSpec, target: str, data: Microdata
+) -> float:
+    """Return the share by which records of a unit are alike in the places of their levels."""
+    values = data.numbers(target)
+    cuts = choose_cuts(values)
+    below = np.empty((len(data), len(cuts)))
+    present = categories_of_variable(data, target, None).value_count
+    for rows, classes, chance in _cumulated_chances(arrays, spec, target, data, data, 0):
+        levels = classes[classes < present]
+        upto = np.hstack([np.zeros((len(rows), 1)), chance])
+        below[rows] = upto[:, np.searchsorted(levels, cuts, side="right")] / chance[:, [len(levels) - 1]]
+    return share_of_places(values, cuts, below, data)
 
 
 def release_model(
@@ -250,6 +297,11 @@ class MultinomialLogisticSpec(Spec):
         Literal["level", "filled"],
         Param("a missing value of the target is drawn as a level of its own, or such records get one of the others"),
     ] = "level"
+    unit_effect: Annotated[
+        bool,
+        Param("of binary and ordinal variables, with [release] units: records of a unit have levels at like places"),
+    ] = False
+    effect_on_levels: ClassVar[bool] = True
 
     @property
     def uses_own_record(self) -> bool:
@@ -294,6 +346,7 @@ def multinomial_logistic(data: Microdata, target: str, spec: MultinomialLogistic
 
     Arrays of stratum s: ``s.classes`` (K,), ``s.kept`` (C,) of the design's columns, ``s.coefficients`` (draws, K, p),
     which sum to 0 over the classes. At the maximum there is one entry of ``coefficients`` for all datasets.
+    ``unit_share`` (1,) is there with ``unit_effect``.
 
     Raises:
         BadInput: what ``check_data`` refuses.
@@ -301,17 +354,25 @@ def multinomial_logistic(data: Microdata, target: str, spec: MultinomialLogistic
     check_data(data, target, spec, target)
     strata = records_by_stratum(data, target, spec)
     arrays: dict[str, NDArray[np.generic]] = {}
+    maxima: dict[str, NDArray[np.generic]] = {}
     said: list[Diagnostic] = []
     models = run.over(partial(_fit_stratum, spec, f"{target}.penalty", data.weights), strata, f"models of {target}")
     generators = run.rng.spawn(len(strata))
+    by_units = spec.unit_effect and data.units is not None and spec.parameters == "drawn"
+    # One number a unit for all strata, in which it may have records.
+    noise = run.rng.standard_normal((draws, data.n_units)) if by_units else None
     for stratum, model, rng in zip(strata, models, generators, strict=True):
-        drawn = spec.parameters == "drawn"
+        maximum = model.coefficients[None]
+        drawn = model.draw_coefficients(draws, rng) if spec.parameters == "drawn" else maximum
         arrays |= {
             f"{stratum.number}.classes": stratum.class_keys,
             f"{stratum.number}.kept": stratum.kept,
-            f"{stratum.number}.coefficients": model.draw_coefficients(draws, rng)
-            if drawn
-            else model.coefficients[None],
+            f"{stratum.number}.coefficients": drawn if noise is None else _draw_by_units(stratum, model, data, noise),
         }
+        maxima[f"{stratum.number}.coefficients"] = maximum
         said += _stratum_diagnostics(stratum.name or target, stratum, model, spec)
+    if spec.unit_effect:
+        share = _unit_share({**arrays, **maxima}, spec, target, data.with_positive_weight)
+        arrays["unit_share"] = np.array([share])
+        said.append(Diagnostic("unit_share", target, share))
     return Fit(arrays, tuple(said), NoTrace(DIRECT))

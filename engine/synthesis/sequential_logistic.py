@@ -6,6 +6,12 @@ other target has a logistic regression on those before it: with ``order = 1`` ma
 (§4), the first target is regressed too. Coefficients are drawn from N(beta-hat, V-hat) for each dataset; or are the
 maximum in all, ``parameters = "mle"``.
 
+``unit_effect`` makes members of a unit alike in each target: with the number u of their unit and e of their own, a
+record has the second level where Phi(sqrt(share) u + sqrt(1 - share) e) is above the probability of the first, so that
+each record's probability stays that of the regression. Every target has a share of its own, found from the confidential
+records (a tetrachoric correlation), and numbers u of its own. Coefficients are then drawn with the variance that whole
+units leave them (Liang & Zeger 1986).
+
 In the release as an intruder weighs it (§3.2, eq. 10 and 11) p(Z | D_y) is the product over targets of the integral of
 p(Z_j | beta) N(beta; beta-hat_y, V-hat_y), or p(Z_j | beta-hat_y). A guess changes one record of each regression: few
 changes are refitted; of many each is one Newton step from the fit. The intruder knows the weights; the belief before
@@ -17,12 +23,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import betaln, expit, ndtri
+from scipy.special import betaln, expit, logit, ndtri
 
 from ..data.arrays import Floats
 from ..data.distinct_records import distinct_records, representative_records
@@ -31,6 +37,7 @@ from ..data.provenance import FitUncertainty
 from ..data.rows import distinct_rows
 from ..data.schema import Kind, Schema
 from ..data.terms import parse_term
+from ..data.units import Units
 from ..design.design_matrix import Design
 from ..design.logistic import LogisticFit, LogisticPrior, logistic_regression
 from ..design.sequential_regressions import SequentialRegression, level_counts, sequential_regressions, sequential_terms
@@ -42,6 +49,7 @@ from ..methods.run import Progress, Run
 from ..methods.spec import Param, Spec
 from ..recipe.checks import require_complete, require_full_rank
 from ..recipe.weights import WEIGHTS_KNOWN
+from ..statistics.unit_effects import draw_places, share_of_places, unit_effect_columns
 
 MOST_REFITS = 400
 """Number of changes of a regression that are refitted."""
@@ -368,20 +376,26 @@ def joint_draw(
     schema = Schema(tuple(v for v in confidential.schema if v.name in kept or v.name in targets))
     frame = pd.DataFrame({name: released.frame[name] for name in schema.names if name in kept}, index=range(records))
     found: dict[str, NDArray[np.generic]] = {}
-    for target in targets:
+    for target, column in zip(targets, unit_effect_columns(targets), strict=True):
         if terms := sequential_terms(target, targets, spec.predictors, spec.order, confidential.schema):
-            design = Design.from_terms(terms, confidential)
-            made = Microdata(schema, frame)
-            distinct = distinct_records(made, design.columns)
-            x = design.build_matrix(representative_records(distinct, made))[:, fit.arrays[f"{target}.kept"]]
             coefficients = _entry_of_dataset(fit.arrays[f"{target}.coefficients"], index)
-            probability = np.asarray(expit(x @ coefficients))[distinct.combination_of]
+            design, made = Design.from_terms(terms, confidential), Microdata(schema, frame)
+            probability = _probabilities(design, made, fit.arrays[f"{target}.kept"], coefficients)
         else:
             probability = np.full(records, float(_entry_of_dataset(fit.arrays[f"{target}.share"], index)))
-        values = (rng.random(records) < probability).astype(np.float64)
+        share = float(fit.arrays[f"{target}.unit_share"][0]) if spec.unit_effect else 0.0
+        uniform = 1.0 - draw_places(released, share, rng, column) if share else rng.random(records)
+        values = (uniform < probability).astype(np.float64)
         found[target] = values
         frame[target] = to_column(values, confidential, confidential.schema[target], target)
     return found
+
+
+def _probabilities(design: Design, table: Microdata, kept: NDArray[np.generic], coefficients: Floats) -> Floats:
+    """Return each record's probability of the second level, (n,), by the ``kept`` columns of the design."""
+    distinct = distinct_records(table, design.columns)
+    x = design.build_matrix(representative_records(distinct, table))[:, kept]
+    return np.asarray(expit(x @ coefficients))[distinct.combination_of]
 
 
 def _entry_of_dataset(array: NDArray[np.generic], index: int) -> Floats:
@@ -423,6 +437,15 @@ def draw_coefficients(found: LogisticFit, spec: SequentialLogisticSpec, rng: np.
     return np.asarray(found.coefficients + rng.standard_normal((draws, len(found.coefficients))) @ root.T)
 
 
+def _influences_of_units(x: Floats, residuals: Floats, covariance: Floats, units: Units) -> Floats:
+    """Return by how much each unit's records move the maximum, to first order, (U, K).
+
+    ``residuals`` (n,) are y - p times the weight, ``covariance`` (K, K) is the inverse of the information.
+    """
+    scores = [np.bincount(units.unit_of, column * residuals, len(units)) for column in x.T]
+    return np.column_stack(scores) @ covariance
+
+
 def _logistic_diagnostics(model: SequentialRegression, found: LogisticFit) -> list[Diagnostic]:
     """Report the maximum and its standard errors, by the target and the column of its regression."""
     said = [Diagnostic("columns_left_out", model.target, float(len(model.left_out)))]
@@ -452,6 +475,10 @@ class SequentialLogisticSpec(Spec):
         Param("none: the plain likelihood, refused where levels are separated; jeffreys: Firth's, which never is"),
     ] = "none"
     predictors: Annotated[tuple[str, ...], Param("terms of variables that are kept", names="terms")] = ()
+    unit_effect: Annotated[
+        bool, Param("with [release] units: records of a unit share what predictors do not tell of their levels")
+    ] = False
+    effect_on_levels: ClassVar[bool] = True
 
 
 def fit_uncertainty(spec: SequentialLogisticSpec, targets: tuple[str, ...], schema: Schema) -> FitUncertainty:
@@ -477,14 +504,17 @@ def sequential_logistic(
 
     Arrays of each: ``kept`` (C,) says which columns of its design have ``coefficients`` (draws, K); of a first target
     without predictors ``share`` (draws,) of its second level. With ``parameters = "mle"`` they have one entry for all
-    datasets. Diagnostics are the maximum and its standard errors.
+    datasets, as ``unit_share`` has with ``unit_effect``. Diagnostics are the maximum and its standard errors.
 
     Raises:
         BadInput: what ``check_data`` refuses.
     """
     check_data(data, targets, spec, targets[0])
     regressions = sequential_regressions(data, targets, spec.predictors, spec.order, data.weights)
-    models = {model.target: model for model in regressions}
+    models, own = {model.target: model for model in regressions}, data.with_positive_weight
+    units, weights = own.units if spec.unit_effect else None, own.effective_weights
+    # One number a unit for all targets, so that draws of their coefficients go together as the units' records do.
+    noise = run.rng.standard_normal((draws, len(units))) if units is not None and spec.parameters == "drawn" else None
     arrays: dict[str, NDArray[np.generic]] = {}
     said: list[Diagnostic] = []
     for done, target in enumerate(targets, start=1):
@@ -494,13 +524,31 @@ def sequential_logistic(
             drawn = run.rng.beta(ones + a, zeros + a, draws)
             arrays[f"{target}.share"] = drawn if spec.parameters == "drawn" else np.array([ones / (zeros + ones)])
             said.append(Diagnostic("share", target, ones / (zeros + ones)))
+            probability = np.full(len(own), ones / (zeros + ones))
+            if units is not None and noise is not None:
+                residuals = weights * (own.numbers(target) - probability)
+                spread = np.array([[1.0 / (weights @ (probability * (1.0 - probability)))]])
+                moved = noise @ _influences_of_units(np.ones((len(own), 1)), residuals, spread, units)
+                arrays[f"{target}.share"] = expit(logit((ones + a) / (zeros + ones + 2 * a)) + moved[:, 0])
         else:
             model = models[target]
             found = model.fit(spec.prior)
-            arrays |= {
-                f"{target}.kept": model.kept,
-                f"{target}.coefficients": draw_coefficients(found, spec, run.rng, draws),
-            }
+            coefficients = draw_coefficients(found, spec, run.rng, draws)
+            if spec.unit_effect:
+                design = Design.from_terms(model.terms, data)
+                probability = _probabilities(design, own, model.kept, found.coefficients)
+            if units is not None:
+                residuals = weights * (own.numbers(target) - probability)
+                x = design.build_matrix(own)[:, model.kept]
+                influences = _influences_of_units(x, residuals, found.covariance, units)
+                found = replace(found, errors=np.sqrt((influences**2).sum(axis=0)))
+                if noise is not None:
+                    coefficients = found.coefficients + noise @ influences
+            arrays |= {f"{target}.kept": model.kept, f"{target}.coefficients": coefficients}
             said += _logistic_diagnostics(model, found)
+        if spec.unit_effect:
+            share = share_of_places(own.numbers(target), np.zeros(1), 1.0 - probability[:, None], own)
+            arrays[f"{target}.unit_share"] = np.array([share])
+            said.append(Diagnostic("unit_share", target, share))
         run.report(Progress(done, len(targets), "regressions"))
     return Fit(arrays, tuple(said), NoTrace(DIRECT))

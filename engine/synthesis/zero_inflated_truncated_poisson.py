@@ -2,6 +2,9 @@
 
 Guo & Hu §2.1, eq. 1-5. The random effects are integrated out of the posterior
 (``sfumato.engine.posterior.zero_inflated_poisson``), which leaves 2K + 1 smooth parameters for either sampler.
+
+``unit_effect`` makes members of a unit alike: their counts lie at like places of the distributions that the model gives
+them, zeros lowest, and each record's distribution stays what it was.
 """
 
 from __future__ import annotations
@@ -34,10 +37,11 @@ from ..methods.table_profile import VariableProfile
 from ..posterior.gamma_prior import GammaPrior, TauScale
 from ..posterior.laplace import DensityMode, PosteriorDraws, WeightedDraws, draw_weighted_proposals, find_mode
 from ..posterior.paired_counts import PairedCountsPosterior, log_pair_probabilities
-from ..posterior.poisson_lognormal import PredictedRates, draw_counts
+from ..posterior.poisson_lognormal import PredictedRates, chances_of_counts, draw_counts, draw_counts_at
 from ..posterior.reweighting import LeaveOneOutWeights, records_at_once
 from ..posterior.zero_inflated_poisson import ZeroInflatedPoisson
 from ..recipe.checks import require_complete, require_full_rank
+from ..statistics.unit_effects import choose_cuts, draw_places, share_of_places
 from ..wording import agreeing_word, count_noun
 
 LARGEST_COUNT = 1e9
@@ -104,6 +108,9 @@ def draw(
     design, theta = Design.from_texts(spec.predictors, confidential), fit.arrays["theta"][index]
     predicted = PredictedRates.from_theta(theta, partial(design.predict, released))
     bound = _whole_upper_bound(confidential.schema[target], target)
+    share = float(fit.arrays["unit_share"][0]) if spec.unit_effect else 0.0
+    if share:
+        return draw_counts_at(draw_places(released, share, rng), predicted, bound, rng)
     if spec.random_effect == "new":
         return draw_counts(predicted, bound, "new", rng)
     observed = PredictedRates.from_theta(theta, partial(design.predict, confidential))
@@ -383,6 +390,9 @@ class ZeroInflatedSpec(Spec):
     most_steps: Annotated[int, Param("emcee: steps after which it gives up", ge=100)] = 20_000
     accept_unconverged: Annotated[bool, Param("release draws of a sampler that has not converged")] = False
     keep_chains: Annotated[bool, Param(f"emcee: {KEEP_CHAINS}", changes_no_data=True)] = False
+    unit_effect: Annotated[
+        bool, Param("with [release] units: records of a unit share what predictors do not tell of their counts")
+    ] = False
 
     @property
     def uses_own_record(self) -> bool:
@@ -423,8 +433,11 @@ def _draft_offer(case: Case) -> Offer | None:
 
 
 def fit_uncertainty(spec: ZeroInflatedSpec, targets: tuple[str, ...], schema: Schema) -> FitUncertainty:
-    """Return that each dataset has parameters of its own, drawn from their posterior."""
-    return FitUncertainty("drawn")
+    """Return that each dataset has parameters of its own, drawn from their posterior.
+
+    Those of records that are alike would be drawn as if each told something new, and too near each other.
+    """
+    return FitUncertainty("unknown" if spec.unit_effect else "drawn")
 
 
 @synthesis_method(
@@ -442,7 +455,7 @@ def fit_uncertainty(spec: ZeroInflatedSpec, targets: tuple[str, ...], schema: Sc
 def zero_inflated_truncated_poisson(data: Microdata, target: str, spec: ZeroInflatedSpec, run: Run, draws: int) -> Fit:
     """Draw from the posterior: ``theta`` (draws, 2K + 1) has alpha, beta and log tau.
 
-    The sampler's diagnostics and trace are kept.
+    With ``unit_effect`` there is ``unit_share`` (1,). The sampler's diagnostics and trace are kept.
 
     Raises:
         BadInput: what ``check_data`` refuses.
@@ -459,4 +472,19 @@ def zero_inflated_truncated_poisson(data: Microdata, target: str, spec: ZeroInfl
         rule = f"{error.rule}; {REMEDIES[spec.sampler].format(target=target)}"
         raise NotConverged(parameter, error.statistic, error.value, rule, error.left) from None
     said = (*posterior.diagnostics, *_draw_moments(posterior))
-    return Fit({"theta": posterior.theta}, said, posterior.trace, posterior.chains)
+    arrays = {"theta": posterior.theta}
+    if spec.unit_effect:
+        share = _unit_share(data, design, target, posterior.theta.mean(axis=0), run.rng)
+        arrays["unit_share"] = np.array([share])
+        said = (*said, Diagnostic("unit_share", target, share))
+    return Fit(arrays, said, posterior.trace, posterior.chains)
+
+
+def _unit_share(data: Microdata, design: Design, target: str, theta: Floats, rng: np.random.Generator) -> float:
+    """Return the share by which records of a unit are alike in the places of their counts."""
+    if data.units is None:
+        return 0.0
+    values, predicted = data.numbers(target), PredictedRates.from_theta(theta, partial(design.predict, data))
+    cuts = choose_cuts(values)
+    below = chances_of_counts(predicted, cuts, _whole_upper_bound(data.schema[target], target), rng)
+    return share_of_places(values, cuts, below, data)

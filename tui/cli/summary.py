@@ -119,7 +119,7 @@ def result_tables_text(
     swept = [row for row in rows if row.family == "studies" and not is_of_answering_study(row)]
     for key in dict.fromkeys(row.method_key for row in swept):
         own = [row for row in swept if row.method_key == key]
-        parts.append(f"{method_title(key)}\n{sweeps_text(own, apart)}")
+        parts.append(f"{method_title(key)}\n{sweeps_text(own, apart, recipe.schema.unit_noun)}")
         quoted = {row.series for row in own if published_value_for(row, recipe.published) is not None}
         if beside := [row for row in own if row.series in quoted]:
             parts.append(table_text(result_table(beside, recipe.published, apart, "Beside the published figures")))
@@ -141,12 +141,15 @@ def study_text(method: Method, rows: Sequence[Row], published: Sequence[Publishe
     return "\n\n".join(table_text(part) if isinstance(part, DisplayTable) else part for part in parts)
 
 
-def sweeps_text(rows: Sequence[Row], apart: SettingsByMethod) -> str:
-    """Return every sweep as a table, and below it the parts of the variance behind its intervals."""
+def sweeps_text(rows: Sequence[Row], apart: SettingsByMethod, unit_noun: str = "") -> str:
+    """Return every sweep as a table, and below it the parts of the variance behind its intervals.
+
+    ``unit_noun`` says what units are, in the plural.
+    """
     parts = []
     for own in group_sweeps(rows):
         shares = variance_shares_table(own)
-        parts.append(table_text(sweep_table(own, apart)) + (f"\n{table_text(shares)}" if shares else ""))
+        parts.append(table_text(sweep_table(own, apart, unit_noun)) + (f"\n{table_text(shares)}" if shares else ""))
     return "\n\n".join(parts)
 
 

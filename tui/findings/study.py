@@ -26,7 +26,7 @@ from sfumato.tui.widgets.tables import keyed_table, table_columns
 from sfumato.workspace.plots.axes import AxisUnit
 from sfumato.workspace.plots.figure import Panel
 from sfumato.workspace.plots.series import Series
-from sfumato.workspace.store.runs import RunSummary
+from sfumato.workspace.store.runs import RunSummary, find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.studies import StudyCurve, StudyResult, read_studies, read_study_curves
 
@@ -165,12 +165,14 @@ class StudiesPane(ExplainsPoint, RunPane):
         curves: curves of its studies
         studies: its studies with answers
         over: curves of other runs, by run
+        unit_noun: what the units of the run are, in the plural
         """
 
         run_id: int
         curves: Sequence[StudyCurve]
         studies: Sequence[StudyResult]
         over: Mapping[int, Sequence[StudyCurve]]
+        unit_noun: str = ""
 
     def __init__(self, first: str = "") -> None:
         """Create the tab."""
@@ -210,7 +212,8 @@ class StudiesPane(ExplainsPoint, RunPane):
                 own = [] if answering else read_study_curves(workspace, run_id)
                 # The shown run may be marked too; its curves would be drawn twice.
                 over = {other: read_study_curves(workspace, other) for other in marked if other != run_id}
-                return self.StudiesReady(run_id, own, read_studies(workspace, run_id), over)
+                noun = find_run(workspace, run_id).recipe.schema.unit_noun
+                return self.StudiesReady(run_id, own, read_studies(workspace, run_id), over, noun)
 
             self.read(query, lambda found: found)
 
@@ -224,7 +227,7 @@ class StudiesPane(ExplainsPoint, RunPane):
         """Show the studies, unless another run is shown by now."""
         if self.line is None or event.run_id != self.line.run.id:
             return
-        drawn = [CurveView(measures, event.over) for measures in group_by_study(event.curves)]
+        drawn = [CurveView(measures, event.over, event.unit_noun) for measures in group_by_study(event.curves)]
         self._views, self._over = [*drawn, *map(make_study_view, event.studies)], event.over
         same = event.run_id == self._drawn_run
         if not same:

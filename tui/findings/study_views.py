@@ -15,7 +15,7 @@ from sfumato.engine.methods.registry import method_by_key
 from sfumato.workspace.plots.figure import Figure, Panel
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.tables import DisplayColumn
-from sfumato.workspace.reporting.words import interval_text, number, params_text, percentages_text
+from sfumato.workspace.reporting.words import interval_text, number, params_text, percentages_text, unit_text
 from sfumato.workspace.views.studies import StudyCurve
 
 from ..session.export import ExportTable
@@ -94,10 +94,12 @@ class CurveView(StudyView):
 
     measures: curves by measure, one for each dataset
     other_runs: curves of other runs, by run
+    unit_noun: what units are, in the plural
     """
 
     measures: Sequence[Sequence[StudyCurve]]
     other_runs: Mapping[int, Sequence[StudyCurve]]
+    unit_noun: str = ""
 
     is_logarithmic = True
 
@@ -110,13 +112,15 @@ class CurveView(StudyView):
 
     @property
     def title(self) -> str:  # type: ignore[override]
-        """Return the title ``price, log_normal, income ±5%``: uncertain variable, its distribution, and match
-        radius.
+        """Return the title ``price, log_normal, by household, income ±5%``: uncertain variable, its distribution, what
+        is counted where these are units, and match radius.
         """
         first = self.measures[0][0]
         named = [str(first.params[key]) for key in self.study_axis.uses if key in first.params]
         radius = params_text({key: value for key, value in first.params.items() if key == "radius"})
-        return ", ".join(part for part in (*named, radius) if part) or first.key
+        return (
+            ", ".join(part for part in (*named, unit_text(first.params, self.unit_noun), radius) if part) or first.key
+        )
 
     @property
     def pictures(self) -> Sequence[str]:  # type: ignore[override]

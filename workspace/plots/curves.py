@@ -60,6 +60,8 @@ def _sweep_figure(rows: Sequence[NamedRow]) -> Figure:
     params = rows[0][1].params
     of = " of ".join(str(params[name]) for name in reversed(axis.uses) if name in params)
     caption = f"{axis.label} is {axis.meaning}." + (f" Bands are {axis.bands}." if axis.bands else "")
+    if params.get("by") == "unit":
+        of = ", ".join(filter(None, (of, "by unit")))
     return Figure(f"{axis.heading}: {of}" if of else axis.heading, "sweep", tuple(panels), caption)
 
 

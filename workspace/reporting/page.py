@@ -218,7 +218,7 @@ def _measure_chapters(run: ReportedRun, of: str) -> list[Chapter]:
     for key in dict.fromkeys(row.method_key for row in swept):
         own = [row for row in swept if row.method_key == key]
         method = method_by_key(key)
-        tables = [sweep_table(one, apart) for one in group_sweeps(own)]
+        tables = [sweep_table(one, apart, run.recipe.schema.unit_noun) for one in group_sweeps(own)]
         sections.append(Chapter(f"{method.title if method else key}{of}", [*tables, _measure_terms(own)]))
     return [*sections, *_study_chapters(run, of)]
 

@@ -34,6 +34,7 @@ from .words import (
     row_settings,
     settings_text,
     target_text,
+    unit_text,
 )
 
 STUDY_USE_PARAMETERS = ("variable", "model")
@@ -298,10 +299,11 @@ def group_sweeps(rows: Iterable[Row]) -> list[list[Row]]:
     return list(found.values())
 
 
-def sweep_table(rows: Sequence[Row], apart: SettingsByMethod = NO_SETTINGS) -> DisplayTable:
+def sweep_table(rows: Sequence[Row], apart: SettingsByMethod = NO_SETTINGS, unit_noun: str = "") -> DisplayTable:
     """Return a line for each level of a sweep: every measure of the confidential data and of the release.
 
-    On a page the intervals follow, and the shares of the variance behind those of the release.
+    On a page the intervals follow, and the shares of the variance behind those of the release. ``unit_noun`` says what
+    units are, in the plural.
     """
     shares, first = interval_variance_shares(rows), rows[0]
     measures = {row.measure: row_title(row) for row in rows if not is_variance_share(row)}
@@ -319,8 +321,9 @@ def sweep_table(rows: Sequence[Row], apart: SettingsByMethod = NO_SETTINGS) -> D
     columns = [DisplayColumn("level", axis.label if axis else "level", align="right")]
     for place, (measure, title) in enumerate(measures.items()):
         columns += _sweep_columns(measure, title, len(measures) - place if place else 0)
-    settings = settings_text({name: value for name, value in first.params.items() if name != "of"})
-    title = f"{_sweep_title(first, apart)}: the confidential data, and beside it the release (rel.)"
+    settings = settings_text({name: value for name, value in first.params.items() if name not in ("of", "by")})
+    settings = "; ".join(filter(None, (settings, unit_text(first.params, unit_noun))))
+    title = f"{_sweep_title(first, apart, unit_noun)}: the confidential data, and beside it the release (rel.)"
     return DisplayTable(columns, lines, title, full_title=settings)
 
 
@@ -335,13 +338,20 @@ def _sweep_columns(measure: str, title: str, spare: int) -> list[DisplayColumn]:
     ]
 
 
-def _sweep_title(row: Row, apart: SettingsByMethod) -> str:
-    """Return the variable and model of a sweep, and the settings that distinguish it within its run."""
+def _sweep_title(row: Row, apart: SettingsByMethod, unit_noun: str) -> str:
+    """Return the variable and model of a sweep, what it counts where these are units, and the settings that distinguish
+    it within its run.
+    """
     axis = row_axis(row)
     naming = axis.uses if axis else ()
     uses = apart.get(row.method_key, {})
     told = {name: default for name, default in uses.items() if name not in naming}
-    words = (*(row.params.get(name, "") for name in naming), row.target, method_use_text(row.params, told))
+    words = (
+        *(row.params.get(name, "") for name in naming),
+        row.target,
+        method_use_text(row.params, told),
+        unit_text(row.params, unit_noun),
+    )
     return ", ".join(str(word) for word in words if word) or row.method
 
 

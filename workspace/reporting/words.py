@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any
 from sfumato.engine import wording
 from sfumato.engine.data.schema import SURVEY_SETTING
 from sfumato.engine.data.toml import read_toml
-from sfumato.engine.wording import agreeing_word, count_noun, count_records, format_percent, record_noun
+from sfumato.engine.wording import (
+    agreeing_word,
+    count_noun,
+    count_records,
+    format_percent,
+    record_noun,
+    singular_noun,
+)
 
 from ..visible_text import replace_unprintable
 
@@ -391,6 +398,11 @@ def method_use_text(params: Mapping[str, Any] | None, apart: Mapping[str, Any]) 
     """Return the settings that distinguish a use of a method: ``model cart, permutations 5``."""
     told = {name: (params or {}).get(name, default) for name, default in apart.items()}
     return ", ".join(f"{name} {spelled(value)}" for name, value in told.items() if value not in (None, [], {}, ""))
+
+
+def unit_text(params: Mapping[str, Any], noun: str = "") -> str:
+    """Return that a number counts units, by their plural ``noun``: ``by household``; empty where it counts records."""
+    return f"by {singular_noun(noun or 'units')}" if params.get("by") == "unit" else ""
 
 
 def all_parameters(params: Mapping[str, Any]) -> Sequence[tuple[str, str]]:

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+import pytest
+from households import SCHEMA, as_microdata, draw_households
+from prepared_workspaces import run_recipe
+
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.rows import Row
-from sfumato.tui.cli.summary import study_text, sweeps_text
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.tui.cli.summary import result_tables_text, study_text, sweeps_text
+from sfumato.tui.findings.study_views import CurveView, group_by_study
+from sfumato.workspace.plots.curves import RunRows, sweep_figures
 from sfumato.workspace.reporting.results import sweep_table
 from sfumato.workspace.reporting.tables import table_html
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.results import read_result_rows
+from sfumato.workspace.views.studies import read_study_curves
 
 SHARES = {"dataset_share": 0.304, "noise_share": 0.606, "interaction_share": 0.09}
 
@@ -46,6 +57,46 @@ def test_sweeps_of_other_settings_are_tables_of_their_own() -> None:
     text = sweeps_text([*rows(), *rows(replicates=20)], {})
     assert text.count("age, log_normal:") == 2
     assert text.count("30/61/9") == 2
+
+
+def test_a_sweep_of_units_is_a_table_of_its_own_that_names_them() -> None:
+    text = sweeps_text([*rows(), *rows(by="unit")], {}, "households")
+    assert text.count("age, log_normal:") == 1
+    assert text.count("age, log_normal, by household:") == 1
+    assert text.count("30/61/9") == 2
+    assert "age, log_normal, by unit:" in sweeps_text(rows(by="unit"), {})
+    assert "by household" in str(table_html(sweep_table(rows(by="unit"), unit_noun="households")))
+
+
+@pytest.mark.slow
+def test_a_stored_sweep_of_households_is_drawn_and_summarised_beside_that_of_people(workspace: Workspace) -> None:
+    variables = {one.name: {"kind": str(one.kind), "role": str(one.role)} for one in SCHEMA}
+    study = {"variable": "age", "model": "relative", "known": ["sex", "age"], "synthesised": ["income"], "radius": {"income": "20%"}}  # fmt: skip
+    recipe = Recipe.from_table(
+        {
+            "variables": variables,
+            "release": {"m": 2, "seed": 3},
+            "synthesis": [{"target": "income", "method": "linear_regression", "predictors": ["age"]}],
+            "study": [{"method": "studies.intruder_uncertainty", "levels": [0.0, 0.1], "replicates": 2, **study}],
+        }
+    )
+    data = as_microdata(draw_households(np.random.default_rng(4), 60), recipe.schema)
+    run_id = run_recipe(workspace, recipe, data, "people.csv", b"people")
+    views = [CurveView(one, {}, "households") for one in group_by_study(read_study_curves(workspace, run_id))]
+    assert [view.title for view in views] == ["age, relative, income ±20%", "age, relative, by household, income ±20%"]
+    assert "attribute_risk" in views[0].pictures
+    assert list(views[1].pictures) == [
+        "expected_match_risk", "true_match_rate", "false_match_rate", "unique_matches",
+        "largest_expected_match_risk", "largest_true_match_rate",
+    ]  # fmt: skip
+    largest = next(one for one in views[1].measures if one[0].measure == "largest_expected_match_risk")
+    assert [curve.dataset for curve in largest] == ["confidential", "synthetic"]
+    assert all(curve.variance_shares or curve.dataset == "confidential" for curve in largest)
+    rows = [row for row in read_result_rows(workspace, run_id) if row.draw is None]
+    text = "\n".join(result_tables_text(rows, recipe, {}))
+    assert "age, relative, by household: the confidential data" in text
+    titles = [figure.title for figure in sweep_figures([RunRows("r", rows)])]
+    assert titles == ["Risk by uncertainty: relative of age", "Risk by uncertainty: relative of age, by unit"]
 
 
 def point(measure: str, level: float | None, value: float | None, dataset: str = "confidential") -> Row:

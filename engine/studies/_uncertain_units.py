@@ -1,0 +1,123 @@
+"""Matches of whole units under an intruder who is unsure of one variable: households, patients, people over time.
+
+The intruder knows the certain variables of all members of a unit and believes a value of the uncertain one for each. A
+variable of the unit has one belief for all members. Members are aligned as in ``risk.identification``, by the belief
+where a radius would align them by the value, so that one alignment serves all windows of a belief. Whose value is
+``unknown`` is decided unit by unit: which members lack it is then nothing that an alignment has to guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from ..data.arrays import Booleans
+from ..data.microdata import Microdata
+from ..matching.intruder import IntruderKnowledge
+from ..matching.matching import ExactKey, MatchResults, WindowKey
+from ..matching.radius import Radii
+from ..matching.strategies import MatchKey
+from ..matching.unit_matching import UnitMatcher, own_units
+
+TwoMatches = tuple[MatchResults, MatchResults]
+"""Matches by the known and the synthesised variables, and by the known ones alone."""
+
+
+class UncertainUnits:
+    """Units of one dataset and the keys by which an uncertain intruder matches them.
+
+    Raises NotComputable if the release does not say which records are of one unit.
+    """
+
+    def __init__(
+        self,
+        confidential: Microdata,
+        released: Microdata,
+        known: Sequence[str],
+        synthesised: Sequence[str],
+        variable: str,
+        radius: Radii,
+    ) -> None:
+        """Prepare the certain variables; the uncertain ``variable`` is among the ``known``."""
+        assert confidential.units is not None
+        self.units, self.variable = confidential.units, variable
+        theirs = released.require_units()
+        names = tuple(dict.fromkeys((*known, *synthesised)))
+        keys = IntruderKnowledge.from_variables(confidential, names, radius).keys_by_variable(released)
+        self.true_key = keys.pop(variable)
+        self.names, self.known = tuple(keys), tuple(name for name in known if name != variable)
+        self.certain = UnitMatcher(
+            keys,
+            self.units,
+            theirs,
+            by_place=bool(confidential.schema.order),
+            own=own_units(self.units, theirs),
+        )
+        self.has_radius = variable in radius
+        self.place = names.index(variable) if self.has_radius else 0
+        self.record_of_belief = (
+            self.units.first_records[self.units.unit_of] if variable in confidential.schema.unit_level else None
+        )
+        self.everyone = np.arange(len(self.units))
+
+    @cached_property
+    def matches_without_belief(self) -> TwoMatches:
+        """Return the matches of an intruder who ignores the uncertain variable."""
+        return self._match_both(self.certain, of_hits=False)
+
+    @cached_property
+    def matches_with_truth(self) -> TwoMatches:
+        """Return the matches of an intruder who knows the uncertain variable."""
+        return self._match_both(
+            self.certain.with_key(self.variable, self.true_key, self.place), self.variable, of_hits=False
+        )
+
+    def match_in_windows(self, windows: Sequence[MatchKey]) -> Iterator[TwoMatches]:
+        """Yield the matches by each of the windows of one belief, the belief alone first.
+
+        Of the wider windows the candidates of units that are no hits may be 0.
+        """
+        first = self._belief_of_units(windows[0])
+        for number, key in enumerate(map(self._belief_of_units, windows)):
+            if isinstance(key, ExactKey):
+                yield self._match_both(self.certain.with_key(self.variable, key), self.variable, of_hits=False)
+                continue
+            assert isinstance(first, WindowKey)
+            if number == 0 and not self.has_radius:
+                exact = ExactKey(key.lower, key.released)
+                yield self._match_both(self.certain.with_key(self.variable, exact), self.variable, of_hits=False)
+                continue
+            # An open radius has no window around 0.
+            ranked = np.where(np.isnan(first.lower), key.lower, first.lower)
+            matcher = self.certain.with_key(self.variable, key, self.place, ranked=ranked)
+            yield self._match_both(matcher, self.variable, of_hits=number > 0)
+
+    def match_where_known(self, lacking: Booleans) -> TwoMatches:
+        """Return the matches where the value of some units is not known, those whose first record is ``lacking`` (n,)."""
+        unknown = lacking[self.units.first_records]
+        return tuple(  # type: ignore[return-value]
+            MatchResults(*(np.where(unknown, *both) for both in zip(without, told, strict=True)))
+            for without, told in zip(self.matches_without_belief, self.matches_with_truth, strict=True)
+        )
+
+    def _belief_of_units(self, key: MatchKey) -> MatchKey:
+        """Return a belief with one value for all members of a unit where the variable is of the unit."""
+        rows = self.record_of_belief
+        if rows is None:
+            return key
+        if isinstance(key, ExactKey):
+            own = key.confidential
+            return ExactKey(own[rows] if isinstance(own, np.ndarray) else own.iloc[rows], key.released)
+        return WindowKey(key.lower[rows], key.upper[rows], key.released)
+
+    def _match_both(self, matcher: UnitMatcher, *more: str, of_hits: bool = True) -> TwoMatches:
+        """Return the matches of all units by the known and synthesised variables, and by the known ones alone.
+
+        With ``of_hits`` the candidates of units that are no hits may be 0, which changes neither risk.
+        """
+        identified = matcher.match([*self.names, *more], self.everyone, of_hits=of_hits)
+        if len(self.names) == len(self.known):
+            return identified, identified
+        return identified, matcher.match([*self.known, *more], self.everyone, of_hits=True)
