@@ -135,6 +135,7 @@ class TermColumns:
     absent: marks of where no record of the unit has a value, (n,)
     edges: by variable with numbers, the number of a record that does not exist
     levels: by term with levels, the codes of those that some record has, (k,)
+    most: most records of a unit, where levels and counts are all that can be, whichever occur; None elsewhere
     """
 
     confidential: Microdata
@@ -142,24 +143,29 @@ class TermColumns:
     absent: Mapping[str, Booleans]
     edges: Mapping[str, float]
     levels: Mapping[str, Integers]
+    most: int | None = None
 
     @classmethod
-    def of_data(cls, confidential: Microdata, terms: Sequence[UnitTerm]) -> TermColumns:
+    def of_data(cls, confidential: Microdata, terms: Sequence[UnitTerm], most: int | None = None) -> TermColumns:
         """Create the columns of terms of the confidential records."""
         values, absent = _values_of_terms(confidential, terms)
         positive = confidential.effective_weights > 0
         levels: dict[str, Integers] = {}
         for term in terms:
             if _has_levels(term, confidential):
+                if most is not None:
+                    levels[term.text] = np.arange(len(confidential.column(term.column).cat.categories))
+                    continue
                 own = values[term.text][~absent[term.text] & positive]
                 levels[term.text] = np.unique(own[~np.isnan(own)]).astype(np.int64)
-        return cls(confidential, values, absent, _edges_of_numbers(confidential, terms), levels)
+        return cls(confidential, values, absent, _edges_of_numbers(confidential, terms), levels, most)
 
     @classmethod
-    def for_drawing(cls, confidential: Microdata, terms: Sequence[UnitTerm]) -> TermColumns:
+    def for_drawing(cls, confidential: Microdata, terms: Sequence[UnitTerm], most: int | None = None) -> TermColumns:
         """Create the columns of terms without their values for the confidential records, which take much memory."""
-        with_levels = cls.of_data(confidential, [term for term in terms if _has_levels(term, confidential)])
-        return cls(confidential, {}, {}, _edges_of_numbers(confidential, terms), with_levels.levels)
+        of_levels = [term for term in terms if _has_levels(term, confidential)]
+        with_levels = cls.of_data(confidential, of_levels, most)
+        return cls(confidential, {}, {}, _edges_of_numbers(confidential, terms), with_levels.levels, most)
 
     def confidential_column(self, term: UnitTerm) -> pd.Series:
         """Return the column of a term for the confidential records, (n,)."""
@@ -167,6 +173,10 @@ class TermColumns:
 
     def column(self, term: UnitTerm, values: Floats, absent: Booleans) -> pd.Series:
         """Return the column of a term from its numbers (n,); ``absent`` marks where no record of the unit has one."""
+        if not term.column and self.most is not None:
+            dtype = pd.CategoricalDtype(levels_of_counts(self.most), ordered=True)
+            codes = np.clip(values, 0, self.most - 1).astype(np.int64)
+            return pd.Series(pd.Categorical.from_codes(codes, dtype=dtype), name=term.text)
         if not term.column:
             return pd.Series(values.astype(np.int64), name=term.text)
         variable = self.confidential.schema[term.column]
@@ -177,7 +187,7 @@ class TermColumns:
             code_of = np.zeros(len(own.categories) + 1, dtype=np.int64)
             code_of[used], code_of[-1] = np.arange(1, len(used) + 1), -1
             codes = code_of[np.where(np.isnan(values), len(own.categories), values).astype(np.int64)]
-            levels = [_new_level(own.categories), *own.categories[used]]
+            levels = [level_of_no_record(own.categories), *own.categories[used]]
             dtype = pd.CategoricalDtype(levels, ordered=variable.kind is Kind.ORDINAL)
             return pd.Series(pd.Categorical.from_codes(np.where(absent, 0, codes), dtype=dtype), name=term.text)
         numbers = np.where(absent, self.edges[term.column], values)
@@ -206,7 +216,12 @@ def _edges_of_numbers(data: Microdata, terms: Sequence[UnitTerm]) -> dict[str, f
     return found
 
 
-def _new_level(levels: Sequence[str]) -> str:
+def levels_of_counts(most: int) -> list[str]:
+    """Return the numbers of earlier or later records that a unit of up to ``most`` records can have."""
+    return [str(count) for count in range(most)]
+
+
+def level_of_no_record(levels: Sequence[str]) -> str:
     """Return the name of the level of a record that does not exist, which no other level has."""
     name = "no record"
     while name in levels:
@@ -307,10 +322,11 @@ def drop_out_column(data: Microdata, name: str) -> pd.Series:
 def with_unit_terms(data: Microdata, terms: Sequence[UnitTerm], schema: Schema) -> Microdata:
     """Return all records with columns of the terms, ``size`` and ``place``, as a table of ``schema``.
 
+    Where ``schema`` has a place of private steps, terms have all levels and counts that can be, whichever occur.
     Kinds of missing values are left out.
     """
     units = units_of(data)
-    made = TermColumns.of_data(data, terms)
+    made = TermColumns.of_data(data, terms, schema.unit_records if schema.place else None)
     columns = {term.text: made.confidential_column(term) for term in terms}
     if SIZE in schema:
         columns[SIZE] = pd.Series(units.sizes[units.unit_of])

@@ -331,12 +331,15 @@ class Schema:
         differ in it alone are equal
     largest_unit: most records of a unit that a step with a privacy account counts; None where nothing bounds them.
         Schemas that differ in it alone are equal
+    place: the variable that says which of its unit's records a row is, where a step with a privacy account counts a unit
+        at most once at each; empty elsewhere
     """
 
     variables: tuple[Variable, ...]
     constraints: tuple[RecordConstraint, ...] = field(default=(), compare=False)
     order: str = field(default="", compare=False)
     largest_unit: int | None = field(default=None, compare=False)
+    place: str = field(default="", compare=False)
 
     def __getitem__(self, name: str) -> Variable:
         """Return the variable of this name. Raises KeyError."""
@@ -399,6 +402,7 @@ class Schema:
             tuple(variable for variable in self.variables if variable.name in names),
             order=self.order if self.order in names else "",
             largest_unit=self.largest_unit,
+            place=self.place if self.place in names else "",
         )
 
     def names_by_role(self, role: Role) -> tuple[str, ...]:

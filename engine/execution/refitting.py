@@ -131,7 +131,7 @@ class RecipeShadows:
             privacy = step.method.synthesis.privacy
             own = (
                 ()
-                if privacy.publishable_tables is None
+                if privacy.publishable_tables is None or step.table is not None
                 else privacy.publishable_tables(fit, step.spec, step.targets, people)
             )
             cells = (

@@ -264,7 +264,8 @@ def account_rows(
 def fit_rows(recipe: Recipe, item: int, fit: Fit, confidential: Microdata) -> list[Row]:
     """Return the rows of the estimates that the fit of synthesis step ``item`` provides, if its method has any."""
     step = recipe.synthesis[item]
-    if step.method.synthesis.privacy.fit_estimates is None:
+    # Estimates are of records, and a step of drawn units counts units, or records place by place.
+    if step.method.synthesis.privacy.fit_estimates is None or step.table is not None:
         return []
     found = step.method.synthesis.privacy.fit_estimates(
         fit,

@@ -70,9 +70,21 @@ class UnitDraw:
         """Return whether records stay in their units."""
         return self.recipe.form.units == "kept"
 
+    @property
+    def is_private(self) -> bool:
+        """Return whether steps with an epsilon draw the units: nothing but their fits is then read of the data."""
+        return any(step.is_private for step in self.recipe.synthesis)
+
+    @property
+    def count(self) -> int:
+        """Return the number of units of the dataset."""
+        return self.recipe.form.number_of_units or len(self.units)
+
     @cached_property
     def places(self) -> PlaceLevels:
         """Return the levels of the place of a record, those of the fits."""
+        if self.is_private:
+            return PlaceLevels(self.confidential.schema.unit_records)
         return PlaceLevels.of_units(self.units, self.confidential.schema.largest_unit)
 
     @cached_property
@@ -84,7 +96,8 @@ class UnitDraw:
     @cached_property
     def term_columns(self) -> TermColumns:
         """Return the columns of all terms as the fits have them, without the confidential values."""
-        return TermColumns.for_drawing(self.confidential, self.terms)
+        most = self.confidential.schema.unit_records if self.is_private else None
+        return TermColumns.for_drawing(self.confidential, self.terms, most)
 
     @cached_property
     def drop_out(self) -> DropOut | None:
@@ -113,15 +126,22 @@ class UnitDraw:
         steps = steps_of_stage(self.recipe.synthesis, by_unit=True)
         own = _unit_frame(self.confidential, self.units)
         own = own if self.drop_out is None else own.drop(columns=SIZE)
-        start = own.iloc[which].reset_index(drop=True)
+        if self.is_private:
+            own, start = (
+                own.assign(**{SIZE: self.places.column(self.units.sizes)}),
+                pd.DataFrame(index=range(len(which))),
+            )
+        else:
+            start = own.iloc[which].reset_index(drop=True)
         if not steps:
             return start
         schema = _with_constraints(_table(steps[0][1]).schema, self.recipe.schema)
         made = {name for _, step in steps for name in step.targets}
         # Units that are kept have their confidential values until a step replaces them.
-        start = start if self.keeps_units else start.drop(columns=list(made))
+        start = start if self.keeps_units else start.drop(columns=list(made), errors="ignore")
         stage = _Stage(self, schema, steps, Microdata(schema, own))
-        return stage.draw_rows(start, path, len(which))
+        drawn = stage.draw_rows(start, path, len(which))
+        return drawn.assign(**{SIZE: drawn[SIZE].cat.codes.astype(np.int64) + 1}) if self.is_private else drawn
 
     def draw_records(self, unit_rows: pd.DataFrame, which: Integers, path: Path = ()) -> tuple[pd.DataFrame, Integers]:
         """Draw the second stage of some units (u,) given the first, ``unit_rows`` (u, k).
@@ -149,6 +169,8 @@ class UnitDraw:
         while len(alive):
             place += 1
             start = unit_rows.iloc[alive].reset_index(drop=True)
+            if self.is_private:
+                start = start.assign(**{SIZE: self.places.column(start[SIZE].to_numpy())})
             if self.keeps_units:
                 rows = self.units.order[self.units.starts[which[alive]] + place - 1]
                 own = [name for name in names if name not in start]
@@ -260,7 +282,8 @@ class _Stage:
             one = StepDraw(step, item, of.fits[item], of.draw, own, before, rows, of.streams, path)
             released = Microdata(self.schema, frame, "synthetic", linked=of.recipe.linked)
             columns = made.make_columns(position, step, released, one.draw_values, one.generator)
-            if SIZE in columns:
+            # Which sizes occur is of the data; those of a private step are drawn as noise leaves them.
+            if SIZE in columns and not of.is_private:
                 columns[SIZE] = of.seen_sizes(columns[SIZE])
             frame = frame.assign(**columns)
         if not is_again:
@@ -289,7 +312,7 @@ def draw_units(
     Units that are drawn are numbered 1 to U in random order, and their records follow each other.
     """
     drawing = UnitDraw(recipe, draw, confidential, fits, streams, report)
-    every = np.arange(len(drawing.units))
+    every = np.arange(drawing.count)
     unit_rows = drawing.draw_unit_rows(every)
     records, unit = drawing.draw_records(unit_rows, every)
     report(Progress(1, 2, f"dataset {draw}"))
@@ -343,7 +366,7 @@ class UnitRules:
         if not self.rules:
             return records, unit, ()
         draws: list[DrawViolations] = []
-        which, attempt, of = np.arange(len(drawing.units)), 0, len(drawing.units)
+        which, attempt, of = np.arange(drawing.count), 0, drawing.count
         found = self.mark_violations(records, unit)
         while True:
             own = {name: np.isin(which, unit[mask]) for name, mask in found.items()}
@@ -372,7 +395,7 @@ class UnitRules:
     ) -> tuple[RedrawCounts, ...]:
         """Return the counts of redrawn records by step and rule, of redrawn units by rule, and of the whole dataset."""
         tally = RedrawTally()
-        tally.add_step("units", str(self.drawing.recipe.schema.unit), draws, len(self.drawing.units))
+        tally.add_step("units", str(self.drawing.recipe.schema.unit), draws, self.drawing.count)
         *of_units, units = tally.all_counts
         left = self.mark_violations(records, unit)
         any_left = int(np.any(list(left.values()), axis=0).sum())

@@ -87,6 +87,8 @@ class PrivacyDeclaration(Generic[S_contra]):
     cells_of_records: finds the cells of records in the published tables
     implied_counts: derives what the tables reveal together with those of earlier releases
     counts_units: whether the account is of a unit of up to ``Schema.unit_records`` records, and not of one record
+    draws_units: whether it draws units in stages: it then knows of a table with ``Schema.place`` that a unit has at most
+        one row at each place, and draws the rows at one place
     """
 
     account: ComputeAccount[S_contra] | None = None
@@ -95,6 +97,7 @@ class PrivacyDeclaration(Generic[S_contra]):
     cells_of_records: CellsOfRecords[S_contra] | None = None
     implied_counts: ImpliedCounts[S_contra] | None = None
     counts_units: bool = False
+    draws_units: bool = False
 
 
 @dataclass(frozen=True, slots=True)

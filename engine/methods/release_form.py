@@ -7,6 +7,7 @@ Anonymisation steps determine it, or ``[release]`` describes it for existing fil
     audience = "public"                   # who receives the release: public, contract or enclave
     order = "original"                    # rows stay in the order of the confidential records
     records = 1000                        # of each dataset, where one step makes every variable
+    number_of_units = 400                 # of each dataset, where steps with an epsilon draw whole units
     epsilon = 10.0                        # the most that a run may cost
     public_figures = "rounded"            # how figures of utility are published: internal, rounded or paid by epsilon
     redraws = 50                          # how often a record that breaks a constraint is redrawn
@@ -190,6 +191,7 @@ class ReleaseForm(Section):
     order: of the rows
     link: identifier that pairs released and confidential records, empty without one
     records: records of a dataset, None for as many as the confidential data
+    number_of_units: units of a dataset whose units are drawn, None for as many as the confidential data
     epsilon: privacy budget of a run
     title: name of the data in the public files; the recipe's own title stays internal
     surrogate_keys: identifiers whose values are replaced by keyed pseudonyms, equal in all releases of the same
@@ -211,6 +213,14 @@ class ReleaseForm(Section):
         int | None,
         Param(
             "of each dataset, where one step makes every variable; left out, as many as there are",
+            ge=1,
+            le=MOST_RECORDS,
+        ),
+    ] = None
+    number_of_units: Annotated[
+        int | None,
+        Param(
+            "of each dataset, where steps with an epsilon draw units; left out, as many as there are",
             ge=1,
             le=MOST_RECORDS,
         ),

@@ -36,6 +36,10 @@ FIGURES_OF_RECORDS = UncoveredUse(
     "the noise of paid public figures hides one record, and a protected unit may have several (public_figures)",
     "the noise of the public figures hides one record, and one person may have several",
 )
+AS_MANY_UNITS = UncoveredUse(
+    "as many units are released as there are (give a number, [release] number_of_units)",
+    "how many units are released was not fixed beforehand",
+)
 AS_MANY = UncoveredUse(
     "as many records are released as there are (give a number, [release] records)",
     "how many records are released was not fixed beforehand",
@@ -82,8 +86,7 @@ def privacy_accounts(
     # What is covered follows from the recipe and the key alone, never from the records: an account that differs between
     # two tables would itself reveal which of them it is. sfumato.engine.contract.privacy tests every method for that.
     reasons = [UncoveredUse(f"{', '.join(others)} leave without an account", LEAVE)] if others else []
-    if recipe.form.records is None:
-        reasons.append(AS_MANY)
+    reasons += _undeclared_number(recipe)
     if undeclared := [
         name for name in recipe.schema.names if name in made and _missingness_undeclared(recipe, data, name)
     ]:
@@ -119,7 +122,8 @@ def privacy_accounts(
             found.append((step, NoAccount(reason)))
             continue
         records = len(data) if recipe.form.records is None else recipe.form.records
-        account = step.method.synthesis.privacy.account(data, step.targets, step.spec, records, recipe.m)
+        counted = step.fitted_table(data)
+        account = step.method.synthesis.privacy.account(counted, step.targets, step.spec, records, recipe.m)
         if package != OWN and not _is_possible_account(account):
             found.append((step, NoAccount(IMPOSSIBLE_ACCOUNT.format(key=step.method.key, package=package))))
             continue
@@ -134,6 +138,13 @@ def privacy_accounts(
             )
         found.append((step, account))
     return tuple(found)
+
+
+def _undeclared_number(recipe: Recipe) -> tuple[UncoveredUse, ...]:
+    """Return that the number of released records or units is that of the data, where the recipe does not fix it."""
+    if recipe.form.units == "drawn":
+        return (AS_MANY_UNITS,) if recipe.form.number_of_units is None else ()
+    return (AS_MANY,) if recipe.form.records is None else ()
 
 
 def _reason_without_units(step: RecipeStep, data: Microdata) -> str:

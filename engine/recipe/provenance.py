@@ -25,7 +25,9 @@ def release_provenance(recipe: Recipe, records: int, rows: Sequence[int] | None 
     made = {name for step in recipe.synthesis for name in step.targets} or set(recipe.released)
     released = [name for name in recipe.schema.non_identifiers if recipe.schema[name].design is None]
     published = {
-        "protected tables": any(step.method.synthesis.privacy.publishable_tables for step in recipe.synthesis),
+        "protected tables": any(
+            step.method.synthesis.privacy.publishable_tables for step in recipe.synthesis if step.table is None
+        ),
         "figures of utility": recipe.form.public_figures != "internal",
     }
     return ReleaseProvenance(

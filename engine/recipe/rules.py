@@ -18,7 +18,7 @@ from ..methods.registry import registry
 from ..methods.release_form import DatasetsTable, ReleaseForm
 from .data_source import HOW_TO_HOLD_OUT, DataSource
 from .steps import RecipeStep, anonymisation_spec, is_made_whole
-from .unit_stages import UNITS, check_drawn_units, steps_of_stage
+from .unit_stages import UNITS, check_drawn_units, check_number_of_units, steps_of_stage
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +61,8 @@ def require_one_way_of_making(sections: RecipeSections) -> None:
 
 def require_own_number_of_records(sections: RecipeSections) -> None:
     """Raise BadInput where another number of records is requested although steps keep values of records."""
+    form = sections.form
+    check_number_of_units(sections.synthesis, form.units, form.number_of_units, form.records)
     if sections.form.records is not None and not is_made_whole(sections.synthesis, sections.schema):
         raise BadInput(
             "release.records",

@@ -9,6 +9,9 @@ keeps which record is of which unit, and every variable without a step.
 ``until = "dropped"`` puts a yes/no variable of the record in place of ``size``: a unit's last record is one where it is
 yes, or where nobody has a later one (``sfumato.engine.constraints.earlier_records.DropOut``). A variable of the file may
 be it; without one it is made, and not released.
+
+Where steps have an epsilon, all have one. Sizes and places are then levels from 1 to ``[data] largest_unit``, and
+``[release] number_of_units`` fixes how many units are drawn: a draw reads nothing of the data but the fits.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..constraints.earlier_records import level_of_no_record, levels_of_counts
 from ..constraints.unit_terms import (
     FOLLOWING,
     PLACE,
@@ -33,6 +37,9 @@ from .step_tables import StepTable
 from .steps import RecipeStep, read_synthesis_step
 
 UNITS, UNTIL = "release.units", "release.until"
+NUMBER_OF_UNITS = "release.number_of_units"
+MOST_PRIVATE_RECORDS = 50
+"""Records of a unit that steps with an epsilon draw at most: each place has tables and noise of its own."""
 LEAF_OF_SIZE = 20
 """What the tree has in a leaf at least that draws ``size`` where no step does."""
 
@@ -49,7 +56,10 @@ def read_synthesis_steps(
     _check_declarations(schema)
     until = _read_drop_out(until, schema)
     tables = list(tables)
-    if units == "drawn" and not until and tables and not any(SIZE in _targets(table) for table in tables):
+    # Sizes are read from the data by that tree, which no account covers.
+    is_private = any("epsilon" in table for table in tables)
+    is_sized = is_private or until or any(SIZE in _targets(table) for table in tables)
+    if units == "drawn" and tables and not is_sized:
         tables.append(
             {"target": SIZE, "method": "cart", "predictors": list(schema.unit_level), "minbucket": LEAF_OF_SIZE}
         )
@@ -136,10 +146,67 @@ def _read_step_of_stage(
             largest_unit=schema.largest_unit,
         )
     step = read_synthesis_step(table, index, own)
-    _check_method(step, place)
+    _check_method(step, place, units)
+    most = None
+    if step.is_private:
+        most = _largest_unit(schema)
+        _check_private_step(step, terms, schema, place)
+        own = _with_public_levels(own, most, terms, schema)
+        step = read_synthesis_step(table, index, own)
     _check_unit_effect(step, own, place, by_unit=bool(by_unit))
     implied = until if until not in schema and not by_unit else ""
-    return replace(step, table=StepTable(own, bool(by_unit), terms, implied))
+    return replace(step, table=StepTable(own, bool(by_unit), terms, implied, most))
+
+
+def _largest_unit(schema: Schema) -> int:
+    """Return the most records of a unit that a step with an epsilon draws. Raises BadInput without a bound, or a large one."""
+    place = "data.largest_unit"
+    if schema.largest_unit is None:
+        raise BadInput(
+            place,
+            "a step with an epsilon draws units of 1 record up to this number; set it from public knowledge, such as 5",
+        )
+    if schema.largest_unit > MOST_PRIVATE_RECORDS:
+        raise BadInput(place, f"a step with an epsilon draws units of at most {MOST_PRIVATE_RECORDS} records; lower it")
+    return schema.largest_unit
+
+
+def _with_public_levels(own: Schema, most: int, terms: Sequence[UnitTerm], schema: Schema) -> Schema:
+    """Return a stage's schema with sizes and places as levels from 1 to the most records of a unit, and terms with levels
+    that follow from it, or from their variables in ``schema``.
+    """
+    levels = tuple(str(number) for number in range(1, most + 1))
+    made = {
+        name: Variable(name, Kind.ORDINAL, levels=levels, title=own[name].title)
+        for name in (SIZE, PLACE)
+        if name in own
+    }
+    for term in terms:
+        if not term.column:
+            made[term.text] = Variable(term.text, Kind.ORDINAL, levels=tuple(levels_of_counts(most)))
+            continue
+        variable = schema[term.column]
+        made[term.text] = replace(
+            own[term.text],
+            levels=(level_of_no_record(variable.levels), *variable.levels),
+            may_be_missing=variable.may_be_missing,
+        )
+    variables = tuple(made.get(one.name, one) for one in own)
+    # A table of units has one row of each, and no place.
+    return replace(own, variables=variables, place=PLACE if PLACE in own else "")
+
+
+def _check_private_step(step: RecipeStep, terms: Sequence[UnitTerm], schema: Schema, place: str) -> None:
+    """Raise BadInput where a step with an epsilon names what it cannot count, or tells of units as if they were records."""
+    for term in terms:
+        if term.column and (term.function not in ("first", "previous") or not schema[term.column].levels):
+            raise BadInput(
+                place,
+                f"{term.text}: a step with an epsilon takes first and previous of variables with declared levels, and count; "
+                "declare levels, or leave the term out",
+            )
+    if getattr(step.spec, "figures", 0.0):
+        raise BadInput(f"{place}.figures", "no figure is measured of drawn units; leave it out")
 
 
 def _refuse_sizes(table: Mapping[str, Any], until: str, place: str) -> None:
@@ -184,9 +251,19 @@ def _require_unit_variables(table: Mapping[str, Any], own: Schema, schema: Schem
                 raise BadInput(at, f"{term.text} is of records, and this step makes one value a unit; leave it out")
 
 
-def _check_method(step: RecipeStep, place: str) -> None:
+def _check_method(step: RecipeStep, place: str, units: str) -> None:
     """Raise BadInput where a method cannot draw records place by place."""
-    if step.method.synthesis.privacy.account is not None:
+    privacy = step.method.synthesis.privacy
+    if privacy.account is not None and privacy.draws_units:
+        if units != "drawn":
+            raise BadInput(
+                f"{place}.method", f'{step.method.key} keeps no unit; set units = "drawn", or use another method'
+            )
+        if not step.is_private:
+            raise BadInput(
+                f"{place}.method", f"{step.method.key} draws units with noise alone; add epsilon, or use another method"
+            )
+    elif privacy.account is not None:
         raise BadInput(
             f"{place}.method",
             f"the privacy account of {step.method.key} covers tables of records alone; leave {UNITS} out, or use "
@@ -214,6 +291,8 @@ def steps_of_stage(steps: Sequence[RecipeStep], *, by_unit: bool) -> list[tuple[
 
 def check_drawn_units(steps: Sequence[RecipeStep], schema: Schema, surrogate_keys: Sequence[str], until: str) -> None:
     """Raise BadInput where new units would keep something of confidential ones."""
+    if any(step.is_private for step in steps):
+        _check_private_units(steps, schema, until)
     for name in schema.names_by_role(Role.IDENTIFIER):
         raise BadInput(f"variables.{name}.role", "drawn units have no identifier; leave the column out")
     made = {name for step in steps for name in step.targets}
@@ -226,3 +305,41 @@ def check_drawn_units(steps: Sequence[RecipeStep], schema: Schema, surrogate_key
         raise BadInput(UNTIL, f'no step draws "{until}"; add one with target = "{until}"')
     if surrogate_keys:
         raise BadInput("release.surrogate_keys", "drawn units have new numbers, which join nothing; leave it out")
+
+
+def _check_private_units(steps: Sequence[RecipeStep], schema: Schema, until: str) -> None:
+    """Raise BadInput where units with an epsilon would have a part without one."""
+    if until:
+        raise BadInput(UNTIL, "steps with an epsilon draw the size of a unit; leave it out")
+    for step in steps:
+        if not step.is_private:
+            raise BadInput(
+                f"{step.place}.method",
+                f"another step has an epsilon and {step.method.key} has none; use synthesis.margins with an epsilon for all",
+            )
+    if SIZE not in {name for step in steps for name in step.targets}:
+        raise BadInput(
+            f"{steps[0].place}.target",
+            f'no step draws the number of records of a unit; add "{SIZE}" to the targets of the step of its variables',
+        )
+    for one in schema.constraints:
+        if one.unit_terms:
+            raise BadInput(
+                f"constraints.{one.name}",
+                "units that break it would be drawn again, and the privacy account covers units drawn once; leave it out",
+            )
+
+
+def check_number_of_units(steps: Sequence[RecipeStep], units: str, number: int | None, records: int | None) -> None:
+    """Raise BadInput where a number of units or records is requested that nothing draws."""
+    is_private = any(step.is_private for step in steps)
+    if number is not None and not (units == "drawn" and is_private):
+        raise BadInput(
+            NUMBER_OF_UNITS, 'only steps with an epsilon and units = "drawn" make a number of units; leave it out'
+        )
+    if records is not None and units:
+        raise BadInput(
+            "release.records",
+            "the sizes of units say how many records there are; "
+            + ("set number_of_units in its place" if units == "drawn" and is_private else "leave it out"),
+        )

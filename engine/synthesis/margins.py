@@ -9,6 +9,17 @@ Estimation reads the protected margins alone, and records are drawn within round
 ranges or cut points that the recipe leaves open, at a part of the budget (``sfumato.engine.design.noisy_categories``).
 Where a unit has up to c records, a count moves by c, and the noise is c times as large.
 
+Units that are drawn in two stages (METHODS section 10) cost less. Let c be the most records of a unit. The first stage
+has one row a unit: a unit more or less changes one cell of each table by 1, and all is as for records. The second has
+the place of a record, 1 to c, in every table, which is a table for each place: a unit has at most one row at each, so
+that it changes at most c cells, different ones, by 1 each: a Euclidean length of sqrt(c), and c times the cost where c
+counts in one cell cost c^2 times. Tables are chosen place by place too, by scores that one row moves by 1; c choices of
+such scores, one after the other, cost c times one. Levels and ranges that noise finds are of all places together, and
+cost c^2 times one record. So each place has the budget of a table of records divided by c, and what one place costs is
+added up over all (Bun & Steinke 2016, Lemma 1.7). ``predictors`` are variables of the row: of its unit, its size, of an
+earlier step, or of the unit's earlier records, and change none of this: it is one row still. A record is drawn given
+its place and its predictors.
+
 Relations that no margin lists are not kept, however real the records look; the fit lists what is kept. Rounding is no
 differential privacy: differences of two releases of almost the same people can show single counts.
 """
@@ -45,7 +56,7 @@ from ..design.structural_zeros import StructuralZero
 from ..errors import BadInput, NotComputable
 from ..margins.consistency import MeasuredMargin, consistent_shares
 from ..margins.domain import Clique, Domain, as_clique, margin_of, to_shares, total_variation
-from ..margins.drawing import draw_cells
+from ..margins.drawing import draw_cells, draw_given
 from ..margins.intervals import CONFIDENCE_LEVEL, estimate_noisy_mean, sampling_obstacle
 from ..margins.joint_table import LARGEST_TABLE, MAX_SWEEPS, fit_joint_table
 from ..margins.junction_tree import FittedTree, JunctionTree
@@ -86,6 +97,8 @@ SOFT_FIT_SECONDS, FEW_VARIABLES = 0.015, 8
 """Processor seconds of a fit of soft records, times the square of the number of variables; of so few variables rounded
 tables have a joint table.
 """
+GIVEN_AT_ONCE = 10_000
+"""Combinations of predictors whose components are weighted at once."""
 TRIES = 100
 """Times that records are drawn again which have an impossible combination."""
 
@@ -239,8 +252,10 @@ def check_data(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, pla
         raise BadInput(f"{place}.survey_weights", "no variable is the survey weight; give one the role weight")
     if not private and spec.figures:
         raise BadInput(f"{place}.figures", "it belongs to noise; give an epsilon, or leave it out")
-    check_bins(data, targets, spec.bins, place)
+    check_bins(data, spec.variables(targets), spec.bins, place)
     open_to_noise = undeclared_variables(data.schema, targets, spec.bins) if private else ()
+    _check_predictors(data.schema, targets, spec, place)
+    targets = spec.variables(targets)
     for i, condition in enumerate(spec.impossible):
         if unknown := [name for name in condition.columns if name in open_to_noise]:
             raise BadInput(
@@ -271,6 +286,22 @@ def check_data(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, pla
                     f"{place}.impossible[{i}]",
                     f"records of the data are like that ({spec.impossible[i].written}); correct them, or leave the condition out",
                 )
+
+
+def _check_predictors(schema: Schema, targets: tuple[str, ...], spec: MarginsSpec, place: str) -> None:
+    """Raise BadInput where predictors suit no step of records of drawn units, or noise would have to find their values."""
+    for i, name in enumerate(spec.predictors):
+        at = f"{place}.predictors[{i}]"
+        if not schema.place:
+            raise BadInput(
+                at, 'only records of drawn units have predictors; set units = "drawn" under [release], or leave it out'
+            )
+        if name == schema.place:
+            raise BadInput(at, f'"{name}" is in every table of records already; leave it out')
+        if name in targets:
+            raise BadInput(at, f'"{name}" is a target of this step; leave it out')
+        if undeclared_variables(schema, (name,), spec.bins):
+            raise BadInput(at, f'the levels or bounds of "{name}" are not declared; declare them under [variables]')
 
 
 def account(
@@ -317,10 +348,12 @@ def _delta_of_noise(spec: MarginsSpec, schema: Schema, targets: Sequence[str]) -
 def _privacy_budget(spec: MarginsSpec, schema: Schema, targets: tuple[str, ...]) -> PrivacyBudget:
     """Return the budget of the mechanism, in rho."""
     assert spec.epsilon is not None
-    # A unit of c records moves a count by up to c, and the cost grows with its square.
-    rho = largest_rho(spec.epsilon, _delta_of_noise(spec, schema, targets)) / schema.unit_records**2
+    # A unit of c records moves a count by up to c, and the cost grows with its square. At one place it moves it by 1, and
+    # the costs of c places add up.
+    times = schema.unit_records if schema.place else schema.unit_records**2
+    rho = largest_rho(spec.epsilon, _delta_of_noise(spec, schema, targets)) / times
     domain = bool(undeclared_variables(schema, targets, spec.bins))
-    return PrivacyBudget.from_total(rho, len(targets), _noisy_selection(spec), domain, spec.figures)
+    return PrivacyBudget.from_total(rho, len(spec.variables(targets)), _noisy_selection(spec), domain, spec.figures)
 
 
 def joint_draw(
@@ -333,14 +366,28 @@ def joint_draw(
     records: int,
     rng: np.random.Generator,
 ) -> Mapping[str, NDArray[np.generic]]:
-    """Draw a dataset of ``records`` records; those with an impossible combination are drawn again."""
-    table = TargetTable.from_data(confidential, targets, spec, arrays=fit.arrays)
-    codes = draw_codes(fit, table, records, rng)
+    """Draw a dataset of ``records`` records; those with an impossible combination are drawn again.
+
+    In a table with places it is the records at that of ``released``, given their predictors.
+    """
+    table = TargetTable.from_data(confidential, spec.variables(targets), spec, arrays=fit.arrays)
+    at_place = confidential.schema.place
+    given = np.empty((records, len(spec.predictors)), dtype=np.int64)
+    for at, name in enumerate(spec.predictors):
+        given[:, at] = table.categories[name].category_codes(released)
+
+    def draw_some(rows: Integers) -> Integers:
+        if at_place:
+            place = int(released.numbers(at_place)[0]) + 1
+            return draw_codes_given(np.asarray(fit.arrays[f"{place}/soft"]), table, given[rows], rng, len(rows))
+        return draw_codes(fit, table, max(len(rows), 50), rng)[: len(rows)]
+
+    codes = draw_some(np.arange(records)) if at_place else draw_codes(fit, table, records, rng)
     for _ in range(TRIES):
         wrong = np.flatnonzero(table.has_impossible_values(codes))
         if not len(wrong):
             break
-        codes[wrong] = draw_codes(fit, table, max(len(wrong), 50), rng)[: len(wrong)]
+        codes[wrong] = draw_some(wrong)
     else:
         raise NotComputable(
             "most records would have an impossible combination; add the margin that the conditions speak of"
@@ -348,7 +395,39 @@ def joint_draw(
     return {
         name: one.draw_values(codes[:, at], confidential, "uniform", rng)
         for at, (name, one) in enumerate(table.categories.items())
+        if name in targets
     }
+
+
+def draw_codes_given(
+    probabilities: NDArray[np.generic], table: TargetTable, given: Integers, rng: np.random.Generator, records: int
+) -> Integers:
+    """Draw categories (records, variables) from components (count, categories), given those of the first variables,
+    ``given`` (records, k).
+
+    A component is as probable as it makes the given categories.
+    """
+    own = np.asarray(probabilities, dtype=np.float64)
+    ends = np.cumsum(table.domain.sizes)
+    parts = [own[:, end - size : end] for end, size in zip(ends, table.domain.sizes, strict=True)]
+    codes = np.empty((records, len(parts)), dtype=np.int64)
+    known = given.shape[1]
+    codes[:, :known] = given
+    distinct, group = np.unique(codes[:, :known], axis=0, return_inverse=True)
+    group, components = group.reshape(-1), np.empty(records, dtype=np.int64)
+    for first in range(0, len(distinct), GIVEN_AT_ONCE):
+        some = distinct[first : first + GIVEN_AT_ONCE]
+        weights = np.ones((len(some), len(own)))
+        for at in range(known):
+            weights *= parts[at][:, some[:, at]].T
+            largest = weights.max(axis=1, keepdims=True)
+            # No component has categories that noise has emptied together: each is then as good as another.
+            weights = np.where(largest > 0, weights / np.where(largest > 0, largest, 1.0), 1.0)
+        rows = np.flatnonzero((group >= first) & (group < first + GIVEN_AT_ONCE))
+        components[rows] = draw_given(weights, group[rows] - first, rng)
+    for at in range(known, len(parts)):
+        codes[:, at] = draw_given(parts[at], components, rng)
+    return codes
 
 
 def draw_codes(fit: Fit, table: TargetTable, records: int, rng: np.random.Generator) -> Integers:
@@ -595,7 +674,7 @@ def _fit_noisy_margins(data: Microdata, targets: tuple[str, ...], spec: MarginsS
     """Measure margins with noise and fit soft records to them."""
     budget = _privacy_budget(spec, data.schema, targets)
     arrays: dict[str, NDArray[np.generic]] = _find_noisy_domain(data, targets, spec, budget, run.rng)
-    table = TargetTable.from_data(data, targets, spec, arrays=arrays)
+    table = TargetTable.from_data(data, spec.variables(targets), spec, arrays=arrays)
     codes = table.record_codes(data)
     domain = table.domain
     cliques = add_single_variables(domain, [table.clique_of_variables(one.columns) for one in spec.margins])
@@ -605,6 +684,32 @@ def _fit_noisy_margins(data: Microdata, targets: tuple[str, ...], spec: MarginsS
                 "bins",
                 f"the margin of {' and '.join(table.variables_of_clique(clique))} has more than {LARGEST_MARGIN:,} cells; use coarser ones",
             )
+    if not data.schema.place:
+        measured, said = _measure_table(table, codes, cliques, spec, budget, run)
+        return Fit({**arrays, **measured}, tuple(said), NoTrace(FITTED))
+    at_place, diagnostics = data.numbers(data.schema.place), []
+    for place in range(data.schema.unit_records):
+        # Each is a table of at most one row a unit, with noise and choices of its own.
+        measured, said = _measure_table(table, codes[at_place == place], cliques, spec, budget, run)
+        arrays |= {f"{place + 1}/{name}": own for name, own in measured.items()}
+        diagnostics += [replace(one, parameter=f"{one.parameter}, place {place + 1}") for one in said]
+    return Fit(arrays, tuple(diagnostics), NoTrace(FITTED))
+
+
+def _measure_table(
+    table: TargetTable,
+    codes: Integers,
+    cliques: Sequence[Clique],
+    spec: MarginsSpec,
+    budget: PrivacyBudget,
+    run: Run,
+) -> tuple[dict[str, NDArray[np.generic]], list[Diagnostic]]:
+    """Measure margins of records, given by their categories (n, variables), and fit soft records to them.
+
+    Return the arrays of the fit, and what it reports.
+    """
+    domain = table.domain
+    arrays: dict[str, NDArray[np.generic]] = {}
     found = measure_margins(
         domain,
         lambda clique: domain.count_records(codes, clique),
@@ -637,7 +742,7 @@ def _fit_noisy_margins(data: Microdata, targets: tuple[str, ...], spec: MarginsS
         Diagnostic("noise", "single variables", found.margins[0].sigma),
     ]
     said += [Diagnostic("noise", "several variables", several[0].sigma)] if several else []
-    return Fit(arrays, tuple(said), NoTrace(FITTED))
+    return arrays, said
 
 
 def _find_noisy_domain(
@@ -649,16 +754,18 @@ def _find_noisy_domain(
 ) -> dict[str, NDArray[np.generic]]:
     """Find the levels and ends of bins that the recipe leaves open, and return them as arrays of the fit."""
     names = undeclared_variables(data.schema, targets, spec.bins)
+    # All places are counted together, so that their c records cost c^2 of the c parts of the budget.
+    rho = budget.domain / (data.schema.unit_records if data.schema.place else 1)
     of_levels = sum(needs_levels(data.schema, name) for name in names)
     delta = LEVELS * spec.delta / max(of_levels, 1)
     return categories_to_arrays(
         {
             name: noisy_categories(
-                data, name, spec.bins.get(name), budget.domain / len(names), delta, rng, data.schema.unit_records
+                data, name, spec.bins.get(name), rho / len(names), delta, rng, data.schema.unit_records
             )
             for name in names
         },
-        targets,
+        spec.variables(targets),
     )
 
 
@@ -944,6 +1051,13 @@ class MarginsSpec(Spec):
         ),
     ] = 10_000
     ways: Annotated[int, Param("of mutual_information: most variables of one margin", ge=2, le=3)] = 2
+    predictors: Annotated[
+        tuple[str, ...],
+        Param(
+            "of records of drawn units: variables of the tables of each place besides the targets: of the unit, size, of an earlier step, first(x), previous(x), count(condition)",
+            names="variables",
+        ),
+    ] = ()
     impossible: Annotated[
         tuple[StructuralZero, ...],
         # any order: a condition says which combinations can be, of no record which it has
@@ -956,6 +1070,10 @@ class MarginsSpec(Spec):
     audit: Annotated[bool, Param("of coarsened: look for small counts that follow exactly", changes_no_data=True)] = (
         True
     )
+
+    def variables(self, targets: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the variables of its tables: predictors, then targets."""
+        return (*self.predictors, *targets)
 
     def steady_seconds(self, variables: int) -> float:
         """Return the seconds of a fit of soft records, whatever the number of records.
@@ -1041,6 +1159,7 @@ def fit_uncertainty(spec: MarginsSpec, targets: tuple[str, ...], schema: Schema)
         cells_of_records=margin_cells_of_records,
         implied_counts=audit_together,
         counts_units=True,
+        draws_units=True,
     ),
     outputs=(*CONCENTRATED, *NOISY),
     fit_uncertainty=fit_uncertainty,
@@ -1050,7 +1169,7 @@ def margins(data: Microdata, targets: tuple[str, ...], spec: MarginsSpec, run: R
     """Protect the margins, and fit to them.
 
     Arrays: ``levels/0`` and ``edges/1`` the levels and ends of bins that noise found, ``tails/1`` what may lie beyond them; ``pair_distance`` (2,) the paid
-    figure and its noise; ``margin/0.3`` the table of targets 0 and 3; ``sigma/0.3`` (1,) its noise; ``groups/0`` the
+    figure and its noise; of drawn records all below once for each place, such as ``2/soft``; ``margin/0.3`` the table of targets 0 and 3; ``sigma/0.3`` (1,) its noise; ``groups/0`` the
     group of each category in noisy margins of several variables; ``audit`` (2,) how many small counts of coarsened ones
     may follow, of how many; and ``joint`` shares of all cells, ``clique/0.3`` of those of a tree, or ``soft``
     (components, categories).

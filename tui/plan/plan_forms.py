@@ -333,7 +333,7 @@ def _release_keys(table: Mapping[str, Any]) -> tuple[str, ...]:
     constrained = ("redraws", "unmet") if table.get("constraints") else ()
     synthesis = ("recode",) if table.get("synthesis") else ()
     # Units are drawn only where a variable numbers them.
-    units = ("units", "until") if synthesis and _has_units(table) else ()
+    units = ("units", "until", "number_of_units") if synthesis and _has_units(table) else ()
     return ("m", "seed", "records", "epsilon", *synthesis, *units, *constrained)
 
 

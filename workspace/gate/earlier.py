@@ -379,7 +379,8 @@ def _model_hash(sealer: RecordSealer, recipe: Recipe) -> str:
     said = {name: table.get(name) for name in ("variables", "constraints", "synthesis", "anonymisation")}
     if recipe.form.recode:
         said["recode"] = to_plain_value(recipe.form.recode)
-    return sealer.compute_hmac("model", json.dumps(said, sort_keys=True), recipe.form.records or 0).hex()
+    number = recipe.form.records or recipe.form.number_of_units or 0
+    return sealer.compute_hmac("model", json.dumps(said, sort_keys=True), number).hex()
 
 
 @dataclass(frozen=True, eq=False)

@@ -210,7 +210,10 @@ def _check_risk_above_confidential(case: ExaminedRelease) -> CheckResult:
         row for row in _average_rows(case) if row.family == "risk" and row.value is not None and not row.is_of_one_size
     ]
     own, exact = {row.series: row for row in rows if row.dataset == "confidential"}, exact_series(rows)
-    resized = case.recipe.form.records not in (None, len(case.confidential))
+    form, confidential = case.recipe.form, case.confidential
+    resized = form.records not in (None, len(confidential))
+    if form.number_of_units is not None:
+        resized = form.number_of_units != confidential.n_units
     size = fill_sentence(sentences.OTHER_SIZE, records=case.plan.records) if resized else ""
     seen = list[CheckResult]()
     for row in rows:

@@ -131,7 +131,8 @@ def _combined_mean_of_first(plan: ReleasePlan, released: Callable[[int], pa.Tabl
 
     None without such a number, or where the rule needs the number of confidential records, which is not public.
     """
-    if plan.run.recipe.form.records is not None:
+    form = plan.run.recipe.form
+    if form.records is not None or form.number_of_units is not None:
         return None
     schema = plan.run.recipe.released_schema
     name = next((name for name in plan.replaced if schema[name].kind in NUMBERS), None)

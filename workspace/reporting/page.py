@@ -175,7 +175,7 @@ def report_document(
 
 def _summary_section(run: ReportedRun, decision: ReleaseDecision | None, answer: Sequence[str]) -> Chapter:
     """Return the summary: the gate's answer, what is released, how it was judged, and what was not measured."""
-    made = RecordCount(run.recipe.form.records or run.records, run.recipe.data.rows)
+    made = _released_count(run)
     # an anonymised table may have fewer records, since some can be suppressed
     records = None if run.recipe.anonymisation else made
     lines = summary_lines(
@@ -322,9 +322,17 @@ def _release_section(run: ReportedRun, beside: Sequence[ReportedRun]) -> Chapter
     )
 
 
+def _released_count(run: ReportedRun) -> RecordCount:
+    """Return the number of records of a dataset before suppression, or of its units where the recipe says that."""
+    form, schema = run.recipe.form, run.recipe.schema
+    if form.number_of_units is not None:
+        return RecordCount(form.number_of_units, schema.unit_noun)
+    return RecordCount(form.records or run.records, run.recipe.data.rows)
+
+
 def _datasets_text(run: ReportedRun) -> str:
     """Return the number of datasets and of their records."""
-    records = RecordCount(run.recipe.form.records or run.records, run.recipe.data.rows)
+    records = _released_count(run)
     return f"m = {run.recipe.m}, of {count_records(records)} {'before suppression' if run.recipe.anonymisation else 'each'}"
 
 

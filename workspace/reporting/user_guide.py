@@ -299,7 +299,7 @@ def _variance_text(release: PublicRelease, rule: CombiningRule) -> str:
         + f", its variance is {rule.formula}. "
         + (
             "Here k = 1, as each dataset has as many rows as there were records. "
-            if release.recipe.form.records is None
+            if release.recipe.form.records is None and release.recipe.form.number_of_units is None
             else "k is the number of rows for each confidential record. Ask the data's keeper for it: the number of records is not public. "
         )
         + "95 % intervals are q ± "

@@ -150,7 +150,7 @@ def _table_for_own_files(table: Mapping[str, Any], recipe: Recipe, order: str) -
 def _scoring_recipe(table: Mapping[str, Any], recipe: Recipe, files: int) -> Recipe:
     """Return the recipe without its steps and their weights, and with what these release under ``[release]``."""
     release = {**table.get("release", {}), "released": list(recipe.released), "m": files}
-    for key in ("units", "until", "surrogate_keys", "surrogate_scope"):
+    for key in ("units", "until", "number_of_units", "surrogate_keys", "surrogate_scope"):
         release.pop(key, None)  # of releases that steps make
     if recipe.anonymisation:
         # A mean of a class is a number even where the values are not: so a changed kind shows micro-aggregation.

@@ -489,7 +489,7 @@ def release_names(runs: Sequence[StoredRun]) -> list[str]:
 def drew_from_tables(workspace: Workspace, run: StoredRun) -> bool:
     """Return whether a finished run was drawn from tables of its variables (``privacy.publishable_tables``)."""
     return run.state is RunState.DONE and any(
-        step.method.synthesis.privacy.publishable_tables for step in run.recipe.synthesis
+        step.method.synthesis.privacy.publishable_tables for step in run.recipe.synthesis if step.table is None
     )
 
 

@@ -55,7 +55,9 @@ def test_no_share_of_a_plan_that_keeps_its_keys_is_above(pairs: list[tuple[int, 
         for row in rows(frame.assign(income=rng.integers(0, 9, len(pairs))).iloc[rng.permutation(len(pairs))], "synthetic", draw)
     ]  # fmt: skip
     all_rows = [*average_each_series(drawn, len(frame)), *rows(frame, "confidential", None)]
-    case: Any = SimpleNamespace(recipe=SimpleNamespace(form=SimpleNamespace(records=None)), confidential=())
+    case: Any = SimpleNamespace(
+        recipe=SimpleNamespace(form=SimpleNamespace(records=None, number_of_units=None)), confidential=()
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run_checks, "_average_rows", lambda _: all_rows)
         seen = run_checks._check_risk_above_confidential(case)

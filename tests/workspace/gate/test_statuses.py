@@ -135,7 +135,9 @@ def above(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[str, CheckResu
             run_checks, "_average_rows", lambda _: [row("synthetic", release), row("confidential", own)]
         )
 
-        case = SimpleNamespace(recipe=SimpleNamespace(form=SimpleNamespace(records=None)), confidential=())
+        case = SimpleNamespace(
+            recipe=SimpleNamespace(form=SimpleNamespace(records=None, number_of_units=None)), confidential=()
+        )
         return run_checks._check_risk_above_confidential(case)  # type: ignore[arg-type]
 
     return look  # type: ignore[return-value]
