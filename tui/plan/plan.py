@@ -441,20 +441,16 @@ class PlanTab(EditQueue):
         if view.problem:
             self.query_one("#plan-head", Line).set_text(f"{sign_for('fail')} {view.problem}")
             return
-        if not view.lines:
-            add = current_key(self.app, "add")
-            self.query_one("#plan-head", Line).set_text(
-                f"{sign_for('into')} {add} adds the first step; there is nothing to run yet"
-            )
-            return
-        key = current_key(self.app, "run")
-        words = [key, "runs this plan"]
-        if self._run_of_plan is not None:
-            words = [f"run {self._run_of_plan} is this plan;", key, "runs it again"]
-        good = " ".join((sign_for("pass"), *words))
+        if view.lines:
+            key = current_key(self.app, "run")
+            words = [sign_for("pass"), key, "runs this plan"]
+            if self._run_of_plan is not None:
+                words = [sign_for("pass"), f"run {self._run_of_plan} is this plan;", key, "runs it again"]
+        else:
+            words = [sign_for("into"), current_key(self.app, "add"), "adds the first step; there is nothing to run yet"]
         doubts = [f"{sign_for('warn')} {said}" for said in view.warnings]
         self.query_one("#plan-head", Line).set_text(
-            " · ".join(filter(None, (good, *doubts, replace_unprintable(self.last_change_text))))
+            " · ".join(filter(None, (" ".join(words), *doubts, replace_unprintable(self.last_change_text))))
         )
 
     def _show_steps(self) -> None:
