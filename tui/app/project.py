@@ -682,7 +682,10 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
             return
         where = self.query_one("#where", Line).content
         places = {place: title for place, (title, _) in PLACES.items()}
-        release = ReleaseScreen(here.run.id, places, where if isinstance(where, Content) else str(where))
+        shown = where if isinstance(where, Content) else Content(str(where))
+        # The title of Data and Plan names no run, and what leaves must be named.
+        named = f" {sign_for('into')} run {here.run.id}" if self._tab in PROJECT_TABS else ""
+        release = ReleaseScreen(here.run.id, places, Content.assemble(shown, named))
 
         def show_chosen_place(place: str | None) -> None:
             """Go to the place for which the release was left."""
