@@ -86,13 +86,8 @@ def count_wrong_matches(
         Where a variable cannot be compared, or no choice of variables gives these ``best_candidates``.
     """
     best = best_candidates or [None] * len(candidates)
-    # Nobody can be found with more than these probabilities, so only people above the limit are tried.
-    at_most = sum(
-        _pick_probability(c) if other is None else np.maximum(_pick_probability(c), _pick_probability(other))
-        for c, other in zip(candidates, best, strict=True)
-    ) / len(candidates)
     blocks, others = _exchange_blocks(groups, order)
-    people = np.flatnonzero(is_above(at_most, beyond) & (others[:, 1] >= 0))
+    people = _find_testable(candidates, best, others, beyond)
     rows = others[people]
     found = np.zeros(rows.shape)
     knowledge = IntruderKnowledge.from_variables(confidential.select_rows(list(people)), names, radius)
@@ -134,12 +129,8 @@ def count_wrong_unit_matches(
     """
     ours = units_of(confidential)
     best = best_candidates or [None] * len(candidates)
-    at_most = sum(
-        _pick_probability(c) if other is None else np.maximum(_pick_probability(c), _pick_probability(other))
-        for c, other in zip(candidates, best, strict=True)
-    ) / len(candidates)
     blocks, others = _exchange_blocks(groups, order)
-    sought = np.flatnonzero(is_above(at_most, beyond) & (others[:, 1] >= 0))
+    sought = _find_testable(candidates, best, others, beyond)
     rows = others[sought]
     found = np.zeros(rows.shape)
     knowledge = IntruderKnowledge.from_variables(confidential, names, radius)
@@ -165,6 +156,18 @@ def count_wrong_unit_matches(
         found += share
     sure = is_above(found / len(candidates), beyond) & (rows >= 0)
     return _exchange_distribution(sure, rows >= 0, np.unique(blocks[sought], return_inverse=True)[1])
+
+
+def _find_testable(
+    candidates: Sequence[Floats], best_candidates: Sequence[Floats | None], others: Integers, beyond: float
+) -> Integers:
+    """Return the people, or units, who may be found with more than a probability and have another in their block, (k,)."""
+    # Nobody can be found with more than these probabilities, so only those above the limit are tried.
+    at_most = sum(
+        _pick_probability(c) if best is None else np.maximum(_pick_probability(c), _pick_probability(best))
+        for c, best in zip(candidates, best_candidates, strict=True)
+    ) / len(candidates)
+    return np.flatnonzero(is_above(at_most, beyond) & (others[:, 1] >= 0))
 
 
 def _unit_hits(matcher: UnitMatcher, names: Sequence[str], sought: Integers, rows: Integers) -> NDArray[np.bool_]:

@@ -1,9 +1,10 @@
 """Detection of units of several records in a file: a column that numbers households or people, or runs of like records.
 
-A column is proposed as the number of a unit where its values repeat a few times and its name says so, or where the records
-of a value follow each other in the file, or the values come in turn again and again, and other columns stay the same within them far beyond chance. A file without
-such a column may still have several records of a person: then records that follow each other agree in most columns far
-more often than others do. Both are questions to the owner of the file; until he answers, units are kept whole.
+A column is proposed as the number of a unit where its values repeat a few times and its name says so. Without such a
+name, the records of a value must follow each other in the file, or its values must come in turn again and again, and
+other columns must stay the same within them far beyond chance. A file without such a column may still have several
+records of a person: then records that follow each other agree in most columns far more often than others do. Both are
+questions to the owner of the file; until he answers, units are kept whole.
 """
 
 from __future__ import annotations
