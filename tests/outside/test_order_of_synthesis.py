@@ -163,9 +163,12 @@ def test_what_is_not_declared_finds_no_confidential_value_when_it_draws(
         first_dataset(recipe, small_data)
 
 
-def contract(site: Path) -> tuple[int, list[str]]:
-    """The contract's tests of the order of synthesis, and which of them fail."""
-    names = "order_of_synthesis or copy_its_target or own_record"
+ORDER_OF_SYNTHESIS = "order_of_synthesis or copy_its_target or own_record"
+UNITS_OF_SEVERAL_RECORDS = "stages_of_units or record_after"
+
+
+def contract(site: Path, names: str) -> tuple[int, list[str]]:
+    """The exit status of the contract's tests with these names, and which of them fail."""
     done = run_loaded("-q", "-p", "no:cacheprovider", "--sfumato-method", KEY, "-k", names, code=PYTEST, folder=site)
     return done.returncode, [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
 
@@ -183,17 +186,10 @@ def contract(site: Path) -> tuple[int, list[str]]:
     ids=["declared", "undeclared", "undeclared, in the fit", "exempt, in the fit", "by the own record"],
 )  # fmt: skip
 def test_the_contract_finds_a_parameter_that_escapes(text: str, failed: tuple[str, ...], offer: Offer) -> None:
-    status, found = contract(offer(text))
+    status, found = contract(offer(text), ORDER_OF_SYNTHESIS)
     assert status == (1 if failed else 0)
     assert len(found) == len(failed)
     assert all(name in line for name, line in zip(failed, found, strict=True))
-
-
-def contract_of_units(site: Path) -> tuple[int, list[str]]:
-    """The contract's tests of units of several records, and which of them fail."""
-    names = "stages_of_units or record_after"
-    done = run_loaded("-q", "-p", "no:cacheprovider", "--sfumato-method", KEY, "-k", names, code=PYTEST, folder=site)
-    return done.returncode, [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
 
 
 @pytest.mark.slow
@@ -209,7 +205,7 @@ def contract_of_units(site: Path) -> tuple[int, list[str]]:
 def test_the_contract_serves_units_and_finds_a_method_that_reads_ahead(
     text: str, failed: tuple[str, ...], offer: Offer
 ) -> None:
-    status, found = contract_of_units(offer(text))
+    status, found = contract(offer(text), UNITS_OF_SEVERAL_RECORDS)
     assert status == (1 if failed else 0)
     assert len(found) == len(failed)
     assert all(name in line for name, line in zip(failed, found, strict=True))

@@ -1,6 +1,8 @@
-"""Tables of units of several records: people in households, and people over waves."""
+"""Tables of units of several records: people in households, and people over waves; and what matches of units amount to."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -44,3 +46,14 @@ def make_panel(people: int = 300, waves: int = 4, seed: int = 2) -> pd.DataFrame
     return pd.DataFrame(
         {"id": number, "year": np.tile(np.arange(waves) + 2001, people), **stays, "visits": rng.poisson(3, len(number))}
     )
+
+
+def summarise_matches(matches: Sequence[tuple[int, bool]]) -> dict[str, float | None]:
+    """Return the risks of units of which each has a number of candidates and is among them or not, by their definitions."""
+    single = [hit for count, hit in matches if count == 1]
+    return {
+        "expected_match_risk": sum(1 / count for count, hit in matches if hit),
+        "true_match_rate": sum(single) / len(matches),
+        "false_match_rate": 1 - sum(single) / len(single) if single else None,
+        "unique_matches": len(single),
+    }

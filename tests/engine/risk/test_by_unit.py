@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from unit_tables import summarise_matches
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Origin, Role, Schema, Variable
@@ -425,16 +426,6 @@ def matches_by_loops(
     return found
 
 
-def summaries(matches: Sequence[tuple[int, bool]]) -> dict[str, float | None]:
-    single = [hit for count, hit in matches if count == 1]
-    return {
-        "expected_match_risk": sum(1 / count for count, hit in matches if hit),
-        "true_match_rate": sum(single) / len(matches),
-        "false_match_rate": 1 - sum(single) / len(single) if single else None,
-        "unique_matches": len(single),
-    }
-
-
 @pytest.mark.parametrize("by_place", [False, True])
 @pytest.mark.parametrize("radius", [{}, {"age": 1}])
 @given(rows=records, again=st.lists(st.tuples(st.sampled_from("fm"), st.integers(0, 3)), min_size=14, max_size=14))
@@ -463,9 +454,9 @@ def test_identification_by_unit_is_that_of_households_compared_one_by_one(
     expected: dict[tuple[Any, ...], float | None] = {}
     for name, (low, high) in strata(own).items():
         some = [one for one, number in zip(matches, numbers, strict=True) if low <= size[number] <= high]
-        expected |= {(output, "", name): value for output, value in summaries(some).items()}
+        expected |= {(output, "", name): value for output, value in summarise_matches(some).items()}
     every = [
-        summaries(
+        summarise_matches(
             matches_by_loops(own, drawn, [name for name in names if mask >> names.index(name) & 1], radius, by_place)
         )
         for mask in range(8)
@@ -674,7 +665,7 @@ def test_missing_numbers_match_missing_ones_alone(own: list[Any], again: list[An
 
     ours, theirs = members(own), members(drawn)
     matches = [(sum(fits(one, each) for each in theirs), fits(one, theirs[at])) for at, one in enumerate(ours)]
-    for output, value in summaries(matches).items():
+    for output, value in summarise_matches(matches).items():
         assert found[output, "", ""] == (None if value is None else pytest.approx(value)), output
 
 

@@ -15,6 +15,7 @@ from households import SCHEMA as CENSUS
 from households import as_microdata, draw_households
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from unit_tables import summarise_matches
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Origin, Role, Schema, Variable
@@ -140,19 +141,9 @@ def matches_by_loops(
     return found
 
 
-def summaries(matches: Sequence[tuple[int, bool]]) -> dict[str, float | None]:
-    single = [hit for count, hit in matches if count == 1]
-    return {
-        "expected_match_risk": sum(1 / count for count, hit in matches if hit),
-        "true_match_rate": sum(single) / len(matches),
-        "false_match_rate": 1 - sum(single) / len(single) if single else None,
-        "unique_matches": len(single),
-    }
-
-
 def risks(first: Sequence[tuple[int, bool]], every: Sequence[Sequence[tuple[int, bool]]]) -> dict[str, Any]:
-    told = summaries(first)
-    largest = {f"largest_{name}": max(float(summaries(one)[name] or 0) for one in every) for name in ("expected_match_risk", "true_match_rate")}  # fmt: skip
+    told = summarise_matches(first)
+    largest = {f"largest_{name}": max(float(summarise_matches(one)[name] or 0) for one in every) for name in ("expected_match_risk", "true_match_rate")}  # fmt: skip
     return {name: None if value is None else pytest.approx(value) for name, value in {**told, **largest}.items()}
 
 
