@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import Vertical
 from textual.message import Message
 
 from sfumato.engine.errors import BadInput
@@ -22,6 +23,7 @@ from sfumato.tui.parts.variable_titles import variable_titles
 from sfumato.tui.parts.verdict_board import GateLines, VerdictBoard, limits_text, sort_by_group
 from sfumato.tui.session.export import ScreenExport, table_of_records
 from sfumato.tui.session.gate_answers import SHORT_ANSWERS, ExaminedRun
+from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.widgets.facts import titled_facts, wrap_paragraphs
 from sfumato.workspace.reporting.findings import finding_counts_text, finding_text, is_open
 from sfumato.workspace.store.runs import RunState, RunSummary, count_confidential_records, find_run
@@ -84,6 +86,12 @@ def _read_verdicts(run_id: int, workspace: Workspace) -> RunVerdicts:
     )
 
 
+class Place(Vertical, Backdrop):
+    """Place for other widgets of the page; it takes no space without one."""
+
+    DEFAULT_CSS = "Place { height: auto; }"
+
+
 class VerdictsPane(RunPane, SplitView):
     """Tab with the board of one run; ``enter`` explains a finding or a verdict, ``T`` tries other limits."""
 
@@ -114,7 +122,8 @@ class VerdictsPane(RunPane, SplitView):
         self._why_unexamined = ""
 
     def compose(self) -> ComposeResult:
-        yield from self.compose_split(VerdictBoard())
+        yield Place(id="dial-place")
+        yield from self.compose_split(VerdictBoard(), below_detail=[Place(id="levers-place")])
 
     def read_query(self) -> Callable[[Workspace], RunVerdicts] | None:
         """Return the query for the verdicts of the run and its number of records."""

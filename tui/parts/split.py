@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -59,10 +59,9 @@ class Detail(Scroll):
     }
     """
 
-    def set_width(self, width: int) -> None:
-        """Set the width in cells; 0 hides it."""
-        self.display = width > 0
-        self.styles.width = max(1, width)
+
+class _SideColumn(Vertical, Backdrop):
+    """Explanation with other panes below it."""
 
 
 class _ListSide(Vertical, Backdrop):
@@ -102,14 +101,15 @@ class SplitView(WorkspaceReader):
     _laid_out: LaidOut | None = None
     _rests: Timer | None = None
 
-    def compose_split(self, *parts: Widget) -> Iterator[Widget]:
-        """Yield ``parts`` above each other, and the explanation beside them."""
+    def compose_split(self, *parts: Widget, below_detail: Sequence[Widget] = ()) -> Iterator[Widget]:
+        """Yield ``parts`` above each other, and beside them the explanation with ``below_detail`` below it."""
         with _SplitSides():
             with _ListSide():
                 yield from parts
             detail = Detail()
-            detail.set_width(self._detail_width)
-            yield detail
+            sides = [detail, _SideColumn(detail, *below_detail)] if below_detail else [detail]
+            self._set_side_width(sides)
+            yield sides[-1]
 
     def detail_query(self) -> DetailQuery | None:
         """Return the row under the cursor and the query for its explanation; None if there is no row."""
@@ -144,14 +144,19 @@ class SplitView(WorkspaceReader):
 
     def on_resize(self) -> None:
         """Lay the explanation out in the new width, or read it if there was no room before."""
-        for detail in self.query(Detail):
-            detail.set_width(self._detail_width)
+        self._set_side_width([*self.query(Detail), *self.query(_SideColumn)])
         if not self.is_split:
             self.call_after_refresh(self._focus_list)
         if self._laid_out is None:
             self.follow_cursor()
         else:
             self._draw_detail()
+
+    def _set_side_width(self, sides: Sequence[Widget]) -> None:
+        """Give the explanation and its column their width; both are hidden if there is no room."""
+        for side in sides:
+            side.display = self.is_split
+            side.styles.width = max(1, self._detail_width)
 
     def _focus_list(self) -> None:
         """Focus the list if the widget with the focus was hidden."""
