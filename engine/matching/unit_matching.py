@@ -12,7 +12,7 @@ too where units of equal composition have many pairs that lie in the first windo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -28,6 +28,8 @@ from .strategies import MAX_EXHAUSTIVE, BestStrategy, MatchKey, MatchTargets, be
 
 PAIRS_AT_ONCE = 1 << 22
 UNITS_AT_ONCE = 1 << 13
+MOST_KEPT_PAIRS = 1 << 23
+"""Most pairs of units that are compared once for several windows."""
 PAIRS_A_NODE = 10
 """Pairs of units that are compared in the time of a dyadic interval of one side of a unit's box."""
 BESIDE_ZERO = MISSING_KEY
@@ -104,6 +106,39 @@ class _TableOfUnits:
         return np.take_along_axis(members, np.lexsort(by, axis=-1), axis=1)
 
 
+@dataclass(frozen=True, eq=False)
+class _UnitsOfSize:
+    """Units of both tables that have one number of records, with their members aligned.
+
+    queries: places of the confidential units among the targets, (k,)
+    points: released units, (r,)
+    of_query, of_point: records of each, in the order in which they are compared, (k, size) and (r, size)
+    group, point_group: number of each unit's composition on the exact variables, (k,) and (r,)
+    """
+
+    queries: Integers
+    points: Integers
+    of_query: Integers
+    of_point: Integers
+    group: Integers
+    point_group: Integers
+
+    def ends_of_queries(self, ends: Mapping[str, Floats], windows: Sequence[str]) -> Floats:
+        """Return one end of the windows of all members, (k, size times windows)."""
+        return np.concatenate([ends[name][self.of_query] for name in windows], axis=1)
+
+    def values_of_points(self, values: Mapping[str, Floats], windows: Sequence[str]) -> Floats:
+        """Return the released values of all members, (r, size times windows)."""
+        return np.concatenate([values[name][self.of_point] for name in windows], axis=1)
+
+    def own_pairs(self, hit: Booleans, own: Integers) -> tuple[Integers, Integers]:
+        """Return the places among ``queries`` of units that are hits so far, and those of their own released units among
+        ``points``. Both ``hit`` and ``own`` are by target, (q,).
+        """
+        found = np.flatnonzero(hit[self.queries])
+        return found, np.searchsorted(self.points, own[self.queries[found]])
+
+
 class UnitMatcher:
     """Matcher of the units of two tables by any of some known variables."""
 
@@ -163,10 +198,7 @@ class UnitMatcher:
         exact = [name for name in self.names if name in names and name not in self.windows]
         windows = [name for name in self.windows if name in names]
         by_place = self.by_place and bool(windows)
-        ours, theirs = (
-            table.sequence_keys(table.row_keys(exact)) if by_place else table.composition_keys(exact)
-            for table in (self.ours, self.theirs)
-        )
+        ours, theirs = (self._unit_keys(table, exact, by_place=by_place) for table in (self.ours, self.theirs))
         own = self.own[targets]
         hit = own >= 0
         hit[hit] = ours[targets[hit]] == theirs[own[hit]]
@@ -174,36 +206,81 @@ class UnitMatcher:
             return MatchResults(np.zeros(len(targets), dtype=np.int64), hit)
         if not windows:
             return MatchResults(_count_equal(ours[targets], theirs), hit)
+        candidates = np.zeros(len(targets), dtype=np.int64)
+        for some in self._sizes_of_units(exact, windows, targets, ours, theirs):
+            lower, upper = (some.ends_of_queries(ends, windows) for ends in (self.ours.lower, self.ours.upper))
+            values = some.values_of_points(self.theirs.lower, windows)
+            found, place = some.own_pairs(hit, own)
+            inside = (lower[found] <= values[place]) & (values[place] <= upper[found])
+            hit[some.queries[found]] = inside.all(axis=1)
+            if count:
+                chosen = hit[some.queries] if of_hits else slice(None)
+                counted = _count_in_windows(some.group[chosen], lower[chosen], upper[chosen], some.point_group, values)
+                candidates[some.queries[chosen]] = counted
+        return MatchResults(candidates, hit)
+
+    def match_in_each(
+        self, names: Collection[str], variable: str, windows: Sequence[WindowKey]
+    ) -> list[MatchResults] | None:
+        """Return candidates and hits of all units by some variables, with each of several windows of one of them.
+
+        This matcher's window of the ``variable`` has to hold all of the ``windows``; it aligns the members for all of
+        them. Returns None where so many pairs of units lie in it that counting window by window is faster.
+        """
+        exact = [name for name in self.names if name in names and name not in self.windows]
+        among = [name for name in self.windows if name in names]
+        everyone = np.arange(len(self.ours.units))
+        ours, theirs = (self._unit_keys(table, exact, by_place=self.by_place) for table in (self.ours, self.theirs))
+        equal = self.own >= 0
+        equal[equal] = ours[equal] == theirs[self.own[equal]]
+        ends = [[_in_order(self.ours.units, one) for one in (key.lower, key.upper)] for key in windows]
+        found = [MatchResults(np.zeros(len(everyone), dtype=np.int64), equal.copy()) for _ in windows]
+        left = MOST_KEPT_PAIRS
+        for some in self._sizes_of_units(exact, among, everyone, ours, theirs):
+            lower, upper = (some.ends_of_queries(one, among) for one in (self.ours.lower, self.ours.upper))
+            values = some.values_of_points(self.theirs.lower, among)
+            pairs = _PairsInWindows.from_windows(some.group, lower, upper, some.point_group, values)
+            if pairs.number > left:
+                return None
+            left -= pairs.number
+            own, place = some.own_pairs(equal, self.own)
+            inside = (lower[own] <= values[place]) & (values[place] <= upper[own])
+            near = inside.all(axis=1)
+            drawn = self.theirs.lower[variable][some.of_point]
+            query, point = (np.concatenate(one) for one in zip(*pairs.chunks(), strict=True))
+            for result, sides in zip(found, ends, strict=True):
+                least, most = (side[some.of_query] for side in sides)
+                among_pairs = _all_between(least, most, drawn, query, point)
+                result.candidates[some.queries] = np.bincount(query[among_pairs], minlength=len(some.queries))
+                result.hit[some.queries[own]] = near & _all_between(least, most, drawn, own, place)
+        return found
+
+    def _unit_keys(self, table: _TableOfUnits, exact: Collection[str], *, by_place: bool) -> Keys:
+        """Return the key of each unit of a table on some exact variables, (U,)."""
+        return table.sequence_keys(table.row_keys(exact)) if by_place else table.composition_keys(exact)
+
+    def _sizes_of_units(
+        self, exact: Sequence[str], windows: Sequence[str], targets: Integers, ours: Keys, theirs: Keys
+    ) -> Iterator[_UnitsOfSize]:
+        """Yield the targets (q,) and all released units by their size, with their members aligned.
+
+        ``ours`` (U,) and ``theirs`` (V,) are the keys of the units on the ``exact`` variables.
+        """
         codes = pd.factorize(np.concatenate([ours[targets], theirs]))[0].astype(np.int64)
         group, point_group = codes[: len(targets)], codes[len(targets) :]
         row_keys = [table.row_keys(exact) for table in (self.ours, self.theirs)]
-        candidates = np.zeros(len(targets), dtype=np.int64)
         sizes, point_sizes = self.ours.units.sizes[targets], self.theirs.units.sizes
         for size in np.unique(sizes):
             queries, points = np.flatnonzero(sizes == size), np.flatnonzero(point_sizes == size)
             of_query, of_point = (
-                table.members(units, int(size)) if by_place else table.sorted_members(units, int(size), keys, windows)
+                table.members(units, int(size))
+                if self.by_place
+                else table.sorted_members(units, int(size), keys, windows)
                 for table, units, keys in zip(
                     (self.ours, self.theirs), (targets[queries], points), row_keys, strict=True
                 )
             )
-            lower, upper, values = (
-                np.concatenate([ends[name][which] for name in windows], axis=1)
-                for ends, which in (
-                    (self.ours.lower, of_query),
-                    (self.ours.upper, of_query),
-                    (self.theirs.lower, of_point),
-                )
-            )
-            found = np.flatnonzero(hit[queries])
-            place = np.searchsorted(points, own[queries[found]])
-            inside = (lower[found] <= values[place]) & (values[place] <= upper[found])
-            hit[queries[found]] = inside.all(axis=1)
-            if count:
-                some = hit[queries] if of_hits else slice(None)
-                counted = _count_in_windows(group[queries[some]], lower[some], upper[some], point_group[points], values)
-                candidates[queries[some]] = counted
-        return MatchResults(candidates, hit)
+            yield _UnitsOfSize(queries, points, of_query, of_point, group[queries], point_group[points])
 
 
 def _with_key(
@@ -260,10 +337,14 @@ def _count_equal(keys: Keys, among: Keys) -> Integers:
 
 def _without_repeats(*columns: Floats) -> list[Floats]:
     """Return arrays (., d) without the columns that equal the one before in each, as of a variable of the unit."""
-    kept = [0] + [
+    # The first row tells nearly all columns apart.
+    alike = [one[:1, 1:] == one[:1, :-1] for one in columns]
+    alike = [same | (np.isnan(one[:1, 1:]) & np.isnan(one[:1, :-1])) for same, one in zip(alike, columns, strict=True)]
+    may_repeat = np.append(False, np.all(np.concatenate(alike), axis=0))
+    kept = [
         j
-        for j in range(1, columns[0].shape[1])
-        if not all(np.array_equal(one[:, j], one[:, j - 1], equal_nan=True) for one in columns)
+        for j in range(columns[0].shape[1])
+        if not (may_repeat[j] and all(np.array_equal(one[:, j], one[:, j - 1], equal_nan=True) for one in columns))
     ]
     return [one if len(kept) == one.shape[1] else one[:, kept] for one in columns]
 
@@ -274,39 +355,97 @@ def _count_in_windows(group: Integers, lower: Floats, upper: Floats, point_group
     if values.shape[1] <= 2:
         edges = [BoxEdges.from_windows(*sides) for sides in zip(lower.T, upper.T, values.T, strict=True)]
         return np.asarray(count_in_boxes(group, point_group, edges), dtype=np.int64)
-    counts = np.zeros(len(group), dtype=np.int64)
-    # The variable with most values has the most selective windows.
-    first = int(np.argmax([len(np.unique(column)) for column in values.T])) if len(values) else 0
-    distinct = np.unique(values[~np.isnan(values[:, first]), first])
-    width = len(distinct) + 1
-    point_keys = point_group * width + np.searchsorted(distinct, values[:, first])
-    order = np.argsort(point_keys, kind="stable")
-    ascending = point_keys[order]
-    start = np.searchsorted(ascending, group * width + np.searchsorted(distinct, lower[:, first], "left"))
-    stop = np.searchsorted(ascending, group * width + np.searchsorted(distinct, upper[:, first], "right"))
-    pairs = np.maximum(stop - start, 0)
-    if int(pairs.sum()) > PAIRS_A_NODE * len(group):
+    pairs = _PairsInWindows.from_windows(group, lower, upper, point_group, values)
+    if pairs.number > PAIRS_A_NODE * len(group):
         edges = [BoxEdges.from_windows(*sides) for sides in zip(lower.T, upper.T, values.T, strict=True)]
         widths = sorted(float(np.mean(np.maximum(side.stop - side.start, 1))) for side in edges)
         # All sides but two are cut into dyadic intervals, about as many as the width has bits.
         nodes = np.prod(1 + np.log2(widths[:-2]))
-        if int(pairs.sum()) > PAIRS_A_NODE * nodes * len(group):
+        if pairs.number > PAIRS_A_NODE * nodes * len(group):
             return np.asarray(count_in_boxes(group, point_group, edges), dtype=np.int64)
-    ends = np.cumsum(pairs)
-    begin = 0
-    while begin < len(group):
-        before = int(ends[begin - 1]) if begin else 0
-        end = max(begin + 1, int(np.searchsorted(ends, before + PAIRS_AT_ONCE, "right")))
-        some = pairs[begin:end]
-        query = np.repeat(np.arange(begin, end), some)
-        point = order[start[query] + np.arange(len(query)) - np.repeat(np.cumsum(some) - some, some)]
-        # the first window too: a missing end holds nothing
-        for column in (first, *(one for one in range(values.shape[1]) if one != first)):
-            inside = (lower[query, column] <= values[point, column]) & (values[point, column] <= upper[query, column])
-            query, point = query[inside], point[inside]
-        counts[begin:end] = np.bincount(query - begin, minlength=end - begin)
-        begin = end
+    counts = np.zeros(len(group), dtype=np.int64)
+    for query, _ in pairs.chunks():
+        counts += np.bincount(query, minlength=len(group))
     return counts
+
+
+@dataclass(frozen=True, eq=False)
+class _PairsInWindows:
+    """Pairs of queries (q,) and points (r,) of one group of which the point lies in all windows of the query.
+
+    lower, upper: windows, (q, d)
+    values: points, (r, d)
+    first: variable whose windows are most selective
+    order: points by group and value of that variable, (r,)
+    start, stop: places in ``order`` of the points that lie in each query's window of it, (q,)
+    """
+
+    lower: Floats
+    upper: Floats
+    values: Floats
+    first: int
+    order: Integers
+    start: Integers
+    stop: Integers
+
+    @classmethod
+    def from_windows(
+        cls, group: Integers, lower: Floats, upper: Floats, point_group: Integers, values: Floats
+    ) -> _PairsInWindows:
+        """Find the pairs that lie in the most selective window, without listing them."""
+        lower, upper, values = _without_repeats(lower, upper, values)
+        # The variable with most values has the most selective windows.
+        first = int(np.argmax([len(np.unique(column)) for column in values.T])) if len(values) else 0
+        distinct = np.unique(values[~np.isnan(values[:, first]), first])
+        width = len(distinct) + 1
+        point_keys = point_group * width + np.searchsorted(distinct, values[:, first])
+        order = np.argsort(point_keys, kind="stable")
+        ascending = point_keys[order]
+        start = np.searchsorted(ascending, group * width + np.searchsorted(distinct, lower[:, first], "left"))
+        stop = np.searchsorted(ascending, group * width + np.searchsorted(distinct, upper[:, first], "right"))
+        return cls(lower, upper, values, first, order, start, np.maximum(stop, start))
+
+    @property
+    def number(self) -> int:
+        """Return the number of pairs that have to be compared."""
+        return int((self.stop - self.start).sum())
+
+    def chunks(self) -> Iterator[tuple[Integers, Integers]]:
+        """Yield the queries and the points of pairs, (p,) each, in blocks; at least one block."""
+        pairs = self.stop - self.start
+        ends = np.cumsum(pairs)
+        begin = 0
+        while begin < len(pairs):
+            before = int(ends[begin - 1]) if begin else 0
+            end = max(begin + 1, int(np.searchsorted(ends, before + PAIRS_AT_ONCE, "right")))
+            some = pairs[begin:end]
+            query = np.repeat(np.arange(begin, end), some)
+            place = self.start[query] + np.arange(len(query)) - np.repeat(np.cumsum(some) - some, some)
+            point = self.order[place]
+            # The first window too: a missing end holds nothing.
+            for column in (self.first, *(one for one in range(self.values.shape[1]) if one != self.first)):
+                value = self.values[point, column]
+                inside = (self.lower[query, column] <= value) & (value <= self.upper[query, column])
+                query, point = query[inside], point[inside]
+            yield query, point
+            begin = end
+        if not len(pairs):
+            nobody = np.empty(0, dtype=np.int64)
+            yield nobody, nobody
+
+
+def _all_between(lower: Floats, upper: Floats, values: Floats, query: Integers, point: Integers) -> Booleans:
+    """Return whether each pair's values lie in all windows, (p,), of windows (q, size) and values (r, size)."""
+    inside = np.ones(len(query), dtype=bool)
+    for member in range(lower.shape[1]):
+        value = values[point, member]
+        inside &= (lower[query, member] <= value) & (value <= upper[query, member])
+    return inside
+
+
+def _in_order(units: Units, values: Floats) -> Floats:
+    """Return values of records (n,) unit by unit."""
+    return values if _is_ascending(units.order) else values[units.order]
 
 
 class _UnitSubsetCounter:

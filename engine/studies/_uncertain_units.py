@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..data.arrays import Booleans
+from ..data.arrays import Booleans, Floats
 from ..data.microdata import Microdata
 from ..matching.intruder import IntruderKnowledge
 from ..matching.matching import ExactKey, MatchResults, WindowKey
@@ -79,20 +79,42 @@ class UncertainUnits:
 
         Of the wider windows the candidates of units that are no hits may be 0.
         """
-        first = self._belief_of_units(windows[0])
-        for number, key in enumerate(map(self._belief_of_units, windows)):
-            if isinstance(key, ExactKey):
-                yield self._match_both(self.certain.with_key(self.variable, key), self.variable, of_hits=False)
-                continue
-            assert isinstance(first, WindowKey)
-            if number == 0 and not self.has_radius:
-                exact = ExactKey(key.lower, key.released)
-                yield self._match_both(self.certain.with_key(self.variable, exact), self.variable, of_hits=False)
-                continue
-            # An open radius has no window around 0.
-            ranked = np.where(np.isnan(first.lower), key.lower, first.lower)
-            matcher = self.certain.with_key(self.variable, key, self.place, ranked=ranked)
-            yield self._match_both(matcher, self.variable, of_hits=number > 0)
+        keys = [self._belief_of_units(key) for key in windows]
+        ranked = keys[0].lower if isinstance(keys[0], WindowKey) else None
+        if ranked is not None and not self.has_radius:
+            keys[0] = ExactKey(ranked, keys[0].released)
+        near = [key for key in keys if isinstance(key, WindowKey)]
+        for key in keys[: len(keys) - len(near)]:
+            yield self._match_both(self.certain.with_key(self.variable, key), self.variable, of_hits=False)
+        if not near:
+            return
+        assert ranked is not None
+        # An open radius has no window around 0. Members are then aligned by each window.
+        ranks = [np.where(np.isnan(ranked), key.lower, ranked) for key in near]
+        found = self._match_each_window(near, ranked) if len(near) > 1 and not np.isnan(ranked).any() else None
+        if found is not None:
+            yield from found
+            return
+        for place, (key, rank) in enumerate(zip(near, ranks, strict=True)):
+            matcher = self.certain.with_key(self.variable, key, self.place, ranked=rank)
+            yield self._match_both(matcher, self.variable, of_hits=place > 0 or not self.has_radius)
+
+    def _match_each_window(self, windows: Sequence[WindowKey], ranked: Floats) -> list[TwoMatches] | None:
+        """Return the matches by each of several windows that align the members by the same numbers (n,).
+
+        The pairs of units that agree on all else are found once. Returns None where these are too many.
+        """
+        widest = WindowKey(
+            np.min([key.lower for key in windows], axis=0),
+            np.max([key.upper for key in windows], axis=0),
+            windows[0].released,
+        )
+        matcher = self.certain.with_key(self.variable, widest, self.place, ranked=ranked)
+        identified = matcher.match_in_each([*self.names, self.variable], self.variable, windows)
+        if identified is None or len(self.names) == len(self.known):
+            return None if identified is None else [(one, one) for one in identified]
+        known = matcher.match_in_each([*self.known, self.variable], self.variable, windows)
+        return None if known is None else list(zip(identified, known, strict=True))
 
     def match_where_known(self, lacking: Booleans) -> TwoMatches:
         """Return the matches where the value of some units is not known, those whose first record is ``lacking`` (n,)."""

@@ -293,12 +293,35 @@ def test_wrong_levels_by_unit_are_those_of_households_compared_one_by_one(
             assert by_unit(measure) == risks(every[0], every)
 
 
-def random_rows(seed: int, n: int = 60) -> list[Record]:
+def random_rows(seed: int, n: int = 60, units: int = 25) -> list[Record]:
     rng = np.random.default_rng(seed)
-    unit = rng.integers(0, 25, n)
+    unit = rng.integers(0, units, n)
     return in_regions(
         [(int(u), str(rng.choice(["f", "m"])), int(rng.integers(1, 20)), str(rng.choice(["cold", "flu"])), int(rng.integers(0, 9))) for u in unit]
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("radius", [{"days": 1}, {"age": 2, "days": 1}, {"age": "log 5%", "days": 1}])
+def test_windows_counted_one_by_one_give_what_pairs_compared_at_once_give(
+    radius: Mapping[str, Any], ordered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = Schema(SCHEMA.variables, order="age") if ordered else SCHEMA
+    own = random_rows(3, 400, 250)
+    days = np.random.default_rng(4).integers(0, 9, len(own)).tolist()
+    drawn: list[Record] = [(*row[:5], one) for row, one in zip(own, days, strict=True)]
+    settings = {"known": ["sex", "age"], "synthesised": ["days"], "radius": radius, "replicates": 2}
+    spec = chosen(schema, **settings, model="log_normal", variable="age", levels=[0.1])
+    data, released = table(own, "confidential", schema), table(drawn, schema=schema)
+
+    def measured() -> list[dict[str, float | None]]:
+        point = intruder_uncertainty(data, [released], 0.1, spec, seeded_run())
+        return [by_unit(point.confidential), *map(by_unit, point.releases)]
+
+    at_once = measured()
+    assert at_once[0]["expected_match_risk"]
+    monkeypatch.setattr("sfumato.engine.matching.unit_matching.MOST_KEPT_PAIRS", 0)
+    assert measured() == at_once
 
 
 @pytest.mark.parametrize("ordered", [False, True])
