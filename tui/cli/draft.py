@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,17 @@ import click
 from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import split_names
 from sfumato.workspace.reporting.words import sign_for
+from sfumato.workspace.visible_text import replace_unprintable
 
-from .options import WORKSPACE, add_text_format_options, chosen_workspace, report_workspace_at_end
+from .options import (
+    JSON,
+    WORKSPACE,
+    add_text_format_options,
+    check_writable,
+    chosen_workspace,
+    report_workspace_at_end,
+    write_object,
+)
 from .speech import echo
 
 if TYPE_CHECKING:
@@ -86,11 +96,13 @@ AUDIENCES = ("public", "contract", "enclave")
 @click.option(
     "-o", "recipe_file", type=click.Path(path_type=Path), help="Write the recipe there (default: standard output)."
 )
+@JSON
 @add_text_format_options
 def draft(
     source: str,
     directory: Path | None,
     recipe_file: Path | None,
+    json_file: str | None,
     known: tuple[str, ...],
     sensitive: tuple[str, ...],
     leave_out: tuple[str, ...],
@@ -105,6 +117,7 @@ def draft(
     from sfumato.workspace.plan.drafting import DraftRequest
     from sfumato.workspace.service.draft_data import RoleAssignment
 
+    check_writable(json_file)
     if recipe_file is not None and recipe_file.exists():
         raise BadInput("-o", f'"{recipe_file}" exists already; name a new file')
     names = ("want", "full", "m", "k", "l", "p", "t", "holdout", "tables", "epsilon", "audit", "audience")
@@ -115,15 +128,48 @@ def draft(
     form |= {"missing": list(form["missing"])} if "missing" in form else {}
     roles = RoleAssignment(*map(split_names, (known, sensitive, leave_out)))
     found = _draft_recipe(source, directory, form, DraftRequest(**asked), roles)
+    if json_file is not None:
+        write_object(draft_object(found), json_file, private=True)
+    if recipe_file is None and json_file == "-":
+        return
     if recipe_file is None:
         echo(found.toml, nl=False)
         # On standard error, so that standard output is a recipe that can be redirected to a file.
         echo(_coverage_text(found), err=True)
         return
     recipe_file.write_text(found.toml, "utf-8")
-    echo(
-        "\n".join([_coverage_text(found), "", f"{recipe_file} is the draft; read it, then: sfumato run {recipe_file}"])
-    )
+    if json_file == "-":
+        return
+    next_command = next_command_text(found, recipe_file)
+    echo("\n".join([_coverage_text(found), "", f"{recipe_file} is the draft; read it, then: {next_command}"]))
+
+
+def next_command_text(found: DraftedText, recipe_file: Path) -> str:
+    """Return the command that carries out a draft: a run, or the evaluation of files that another tool made."""
+    from sfumato.engine.data.toml import read_toml
+
+    recipe = shlex.quote(str(recipe_file))
+    if found.want != "evaluation":
+        return f"sfumato run {recipe}"
+    original = shlex.quote(replace_unprintable(str(read_toml(found.toml)["data"]["file"])))
+    return f"sfumato evaluate {recipe} --original {original} --released FILE..."
+
+
+def draft_object(found: DraftedText) -> dict[str, Any]:
+    """Return a draft as the object that ``--json`` writes: the recipe as a table, and what it covers."""
+    from sfumato.engine.data.toml import read_toml
+    from sfumato.workspace.policy.disclosure import INTERNAL
+
+    return {
+        "disclosure": INTERNAL,
+        "want": found.want,
+        "recipe": read_toml(found.toml),
+        "steps": dict(found.steps),
+        "warnings": list(found.warnings),
+        "notes": list(found.notes),
+        "changes": list(found.changes),
+        "cost": found.cost,
+    }
 
 
 def _draft_recipe(

@@ -19,18 +19,22 @@ if TYPE_CHECKING:
 
 @click.command()
 @WORKSPACE
-def policy(directory: Path | None) -> None:
+@JSON
+def policy(directory: Path | None, json_file: str | None) -> None:
     """Print the policy in force: limits of all checks, and why.
 
     It is a policy.toml that can be saved and changed.
     """
     from sfumato.workspace.gate.gate import check_policy
-    from sfumato.workspace.gate.policy_text import policy_toml
+    from sfumato.workspace.gate.policy_text import policy_object, policy_toml
     from sfumato.workspace.policy.policy import read_policy_of_workspace
 
+    check_writable(json_file)
     found = read_policy_of_workspace(open_workspace(directory).directory)
     check_policy(found)
-    echo(policy_toml(found), nl=False, verbatim=True)
+    write_object(policy_object(found), json_file)
+    if json_file != "-":
+        echo(policy_toml(found), nl=False, verbatim=True)
 
 
 @click.command()
@@ -70,7 +74,8 @@ def examine(run_id: str, directory: Path | None, json_file: str | None, *, every
 @click.option("--reason", required=True, metavar="TEXT", help="Why it is approved, or refused.")
 @click.option("--refuse", is_flag=True, help="Refuse it instead.")
 @click.option("--waive", "waivers", multiple=True, metavar="CHECK=REASON", help="As for release. Repeatable.")
-def approve(request: Path, reason: str, waivers: tuple[str, ...], *, refuse: bool) -> None:
+@JSON
+def approve(request: Path, reason: str, waivers: tuple[str, ...], json_file: str | None, *, refuse: bool) -> None:
     """Approve a release that another account has asked for.
 
     It was asked for by sfumato release RUN --request, by an account of this machine.
@@ -82,9 +87,29 @@ def approve(request: Path, reason: str, waivers: tuple[str, ...], *, refuse: boo
 
     from .outputs import parse_waivers
 
+    check_writable(json_file)
     said = read_request(request)
-    answer = decide_request(request, "refused" if refuse else "approved", reason, parse_waivers(waivers))
-    for one in said["examination"].get("findings", []):
+    waived = parse_waivers(waivers)
+    answer = decide_request(request, "refused" if refuse else "approved", reason, waived)
+    findings = said["examination"].get("findings", [])
+    write_object(
+        {
+            "disclosure": said.get("disclosure", ""),
+            "title": said.get("title", ""),
+            "format": said.get("form", ""),
+            "requested_because": said["reason"],
+            "findings": findings,
+            "decision": "refused" if refuse else "approved",
+            "reason": reason,
+            "waivers": waived,
+            "answer": str(answer),
+        },
+        json_file,
+        private=True,
+    )
+    if json_file == "-":
+        return
+    for one in findings:
         if one["status"] != "pass" and one.get("applies", True):
             echo(f"{one.get('state', one['status'])}: {one['check']}: {stored_message(one)}")
     echo(f'asked for as {said.get("form", "")} because: "{said["reason"]}"')

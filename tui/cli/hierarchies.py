@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from . import completion as completing
-from .options import WORKSPACE, chosen_workspace, table_text, workspace_key
+from .options import JSON, WORKSPACE, check_writable, chosen_workspace, table_text, workspace_key, write_object
 from .outputs import internal_remark
 from .speech import echo
 
 if TYPE_CHECKING:
-    from sfumato.workspace.plan.hierarchies import EditedHierarchy
+    from sfumato.workspace.plan.hierarchies import EditedHierarchy, HierarchyNodeLine
 
 MOST_TREE_BYTES = 64 << 20
 
@@ -30,6 +30,7 @@ MOST_TREE_BYTES = 64 << 20
     "-o", "--output", type=click.Path(path_type=Path), metavar="NEW.csv", help="Write the tree in ARX's layout."
 )
 @WORKSPACE
+@JSON
 def hierarchies(
     recipe: str,
     variable: str,
@@ -37,6 +38,7 @@ def hierarchies(
     tree_file: str | None,
     output: Path | None,
     directory: Path | None,
+    json_file: str | None,
     *,
     propose: bool,
 ) -> None:
@@ -51,17 +53,25 @@ def hierarchies(
     from sfumato.workspace.plan.hierarchies import hierarchy_of_recipe
     from sfumato.workspace.policy.policy import read_policy_of_workspace
 
+    check_writable(json_file)
     if output is not None and output.exists():
         raise BadInput("--output", f'"{output}" exists already; name a new file')
     smallest = read_policy_of_workspace(chosen_workspace(directory)).smallest_cell
     text = None if tree_file is None else _read_tree_file(tree_file)
     opened = hierarchy_of_recipe(recipe, data, variable, text, smallest, workspace_key(directory), propose=propose)
-    echo(hierarchy_text(opened))
+    if json_file is not None:
+        write_object(hierarchy_object(opened), json_file, private=True)
+    if json_file != "-":
+        echo(hierarchy_text(opened))
     if output is not None:
         from sfumato.engine.partition.hierarchy_files import hierarchy_csv
 
         output.write_text(hierarchy_csv(opened.as_tree), "utf-8")
-        echo(f"\nwritten to {output}{internal_remark(public=False)}")
+        # With --json standard output is the object alone.
+        echo(
+            f"{'' if json_file == '-' else chr(10)}written to {output}{internal_remark(public=False)}",
+            err=json_file == "-",
+        )
 
 
 def _read_tree_file(name: str) -> str:
@@ -81,17 +91,42 @@ def _read_tree_file(name: str) -> str:
         raise BadInput("--from", f'"{name}" cannot be read') from None
 
 
+def _node_lines(opened: EditedHierarchy) -> list[HierarchyNodeLine]:
+    """Return the nodes of a hierarchy. Raises BadInput where there are too many."""
+    from sfumato.engine.errors import BadInput
+
+    try:
+        return opened.node_lines()
+    except ValueError as error:
+        raise BadInput("VARIABLE", str(error)) from None
+
+
+def hierarchy_object(opened: EditedHierarchy) -> dict[str, Any]:
+    """Return a hierarchy as the object that ``--json`` writes; ``records`` is null where the count is hidden."""
+    from sfumato.workspace.policy.disclosure import INTERNAL
+
+    return {
+        "disclosure": INTERNAL,
+        "variable": opened.variable.name,
+        "setting": opened.setting,
+        "nodes": [
+            {"label": line.node.label, "depth": line.node.depth, "values": line.values, "records": line.records}
+            for line in _node_lines(opened)
+        ],
+        "widths": list(opened.widths),
+        "origin": opened.origin,
+        "learnt": opened.learnt,
+        "missing_values": list(opened.missing_values),
+    }
+
+
 def hierarchy_text(opened: EditedHierarchy) -> str:
     """Return a hierarchy as a table with its origin, what it reveals of the records, and a recipe's line for intervals."""
-    from sfumato.engine.errors import BadInput
     from sfumato.engine.wording import count_noun
     from sfumato.workspace.plan.drafts import inline_toml
     from sfumato.workspace.reporting.tables import table_from_titles
 
-    try:
-        lines = opened.node_lines()
-    except ValueError as error:
-        raise BadInput("VARIABLE", str(error)) from None
+    lines = _node_lines(opened)
     rows = [
         ("  " * line.node.depth + line.node.label, f"{line.values:,}", opened.shown_records(line)) for line in lines
     ]

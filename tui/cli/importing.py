@@ -7,14 +7,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.ingest.columns import ColumnProfile
+from sfumato.workspace.ingest.dialects import SettingReason
 from sfumato.workspace.ingest.limits import READ_SECONDS
 from sfumato.workspace.jobs.processes import call_in_process
+from sfumato.workspace.policy.disclosure import INTERNAL
 from sfumato.workspace.reporting.reading import detection_table, first_rows_table, undecided_lines
 from sfumato.workspace.reporting.tables import DisplayTable, table_from_titles
 from sfumato.workspace.reporting.words import records_and_dropped_text
-from sfumato.workspace.service.importing import ImportSelection, preview_file
+from sfumato.workspace.service.importing import FilePreview, ImportResult, ImportSelection, preview_file
 from sfumato.workspace.visible_text import replace_unprintable
 
 from ..session.importing import column_remarks, import_in_process
@@ -22,12 +25,60 @@ from ..session.places import remember_workspace
 from .options import chosen_workspace, report_workspace_at_end, table_text, terminal_width
 
 
-def preview_text(file: str, format_settings: Mapping[str, Any], selection: ImportSelection) -> str:
-    """Return a preview of a file: its format with reasons, its first rows and its columns; nothing is stored."""
+def read_preview(file: str, format_settings: Mapping[str, Any], selection: ImportSelection) -> FilePreview:
+    """Read how a file would be imported; nothing is stored."""
     # In a process of its own, with a limit of time: a file may make its reader hang or crash.
-    found = call_in_process(
+    return call_in_process(
         preview_file, file, format_settings, selection, what=f'the reading of "{file}"', seconds=READ_SECONDS
     )
+
+
+def importing_object(found: FilePreview | ImportResult) -> dict[str, Any]:
+    """Return an import or its preview as the object that ``--json`` writes."""
+    stored = (
+        {
+            "project": found.project,
+            "records": found.records,
+            "dropped": found.dropped,
+            "recipe": read_toml(found.recipe),
+        }
+        if isinstance(found, ImportResult)
+        else {}
+    )
+    return {
+        "disclosure": INTERNAL,
+        "stored": bool(stored),
+        "source": found.source,
+        **stored,
+        "notes": list(found.notes),
+        "read_with": [] if found.detection is None else [_setting_object(one) for one in found.detection.reasons],
+        "columns": [_column_object(one) for one in found.columns],
+    }
+
+
+def _setting_object(one: SettingReason) -> dict[str, Any]:
+    """Return a setting of the detected format; without alternatives the file settles it."""
+    return {"key": one.key, "value": one.value, "why": one.explanation, "alternatives": list(one.alternatives)}
+
+
+def _column_object(one: ColumnProfile) -> dict[str, Any]:
+    """Return how a column is read, what is open about it, and why it is left out if it is."""
+    return {
+        "name": one.variable.name,
+        "title": one.variable.title,
+        "kind": str(one.variable.kind),
+        "format": one.variable.format,
+        "role": str(one.variable.role),
+        "missing": one.missing,
+        "distinct": one.distinct,
+        "included": one.is_included,
+        "reasons": list(one.exclusion_reasons),
+        "question": one.question,
+    }
+
+
+def preview_text(found: FilePreview) -> str:
+    """Return a preview of a file: its format with reasons, its first rows and its columns."""
     parts = ["\n".join([f"{found.source}: how it would be read", *found.notes])]
     if found.detection is not None:
         parts += [
@@ -52,15 +103,15 @@ def _columns_table(columns: Sequence[ColumnProfile]) -> DisplayTable:
     )
 
 
-def import_and_describe(
+def store_file(
     directory: Path | None,
     file: str,
     project: str | None,
     recipe_file: Path | None,
     format_settings: Mapping[str, Any],
     selection: ImportSelection,
-) -> str:
-    """Import a file's records with guessed kinds; return the description and the next steps."""
+) -> ImportResult:
+    """Import a file's records with guessed kinds, and write a recipe to start from where a file is named."""
     # Before the import: then nothing is stored where the recipe cannot be written.
     if recipe_file is not None and recipe_file.exists():
         raise BadInput("--recipe", f'"{recipe_file}" exists already; name a new file')
@@ -68,8 +119,16 @@ def import_and_describe(
     report_workspace_at_end(directory)
     found = import_in_process(directory, file, project or "", format_settings, selection)
     remember_workspace(directory)
+    if recipe_file is not None:
+        recipe_file.write_text(found.recipe, "utf-8")
+    return found
+
+
+def imported_text(found: ImportResult, directory: Path | None, recipe_file: Path | None) -> str:
+    """Return the description of an import and the next steps."""
+    where = chosen_workspace(directory)
     parts = [
-        f'{found.source}: {records_and_dropped_text(found.records, found.dropped)} in project "{found.project}" of {directory}',
+        f'{found.source}: {records_and_dropped_text(found.records, found.dropped)} in project "{found.project}" of {where}',
         *(["\n".join(found.notes)] if found.notes else []),
         *(
             []
@@ -86,7 +145,6 @@ def import_and_describe(
             f"next: sfumato draft {shlex.quote(found.project)} --known NAMES --sensitive NAMES -o my-study.toml drafts a recipe; --recipe my-study.toml here writes one to start from"
         )
     else:
-        recipe_file.write_text(found.recipe, "utf-8")
         parts.append(
             f"{recipe_file} is a recipe to start from; add its steps, or have them drafted (sfumato draft), then: sfumato run {recipe_file}"
         )

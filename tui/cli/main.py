@@ -181,10 +181,17 @@ def init(directory: Path, key_file: str | None) -> None:
 @click.option("--project", help="The project it belongs to (default: the file's name).")
 @click.option("--recipe", "recipe_file", type=click.Path(path_type=Path), help="Write a recipe to start from.")
 @click.option("--preview", is_flag=True, help="Say how FILE would be read, and store nothing.")
+@JSON
 @add_selection_options
 @add_text_format_options
 def import_file(
-    file: str, directory: Path | None, project: str | None, recipe_file: Path | None, preview: bool, **said: Any
+    file: str,
+    directory: Path | None,
+    project: str | None,
+    recipe_file: Path | None,
+    preview: bool,
+    json_file: str | None,
+    **said: Any,
 ) -> None:
     """Bring a file into a project and describe its columns.
 
@@ -193,21 +200,23 @@ def import_file(
     How a file of text is written (separator, encoding, decimal sign, missing codes) is found, and said with its reasons. Labels and
     missing codes of SPSS, Stata and SAS are kept. Columns that may say who a record is are left out.
     """
-    from sfumato.workspace.service.importing import ImportSelection
+    from sfumato.workspace.service.importing import FilePreview, ImportSelection
 
-    from .importing import import_and_describe, preview_text
+    from .importing import imported_text, importing_object, preview_text, read_preview, store_file
 
+    check_writable(json_file)
     what = ImportSelection(
         *(said.pop(name) for name in ("sheet", "where", "sample", "only", "leave_out", "keep", "kinds"))
     )
 
     form = {key: value for key, value in said.items() if value not in (None, ())}
     form |= {"missing": list(form["missing"])} if "missing" in form else {}
-    echo(
-        preview_text(file, form, what)
-        if preview
-        else import_and_describe(directory, file, project, recipe_file, form, what)
-    )
+    found = read_preview(file, form, what) if preview else store_file(directory, file, project, recipe_file, form, what)
+    if json_file is not None:
+        # What is asked about a column may quote its values.
+        write_object(importing_object(found), json_file, private=True)
+    if json_file != "-":
+        echo(preview_text(found) if isinstance(found, FilePreview) else imported_text(found, directory, recipe_file))
 
 
 @sfumato.command()

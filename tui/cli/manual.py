@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .completion import complete_topics
+from .options import JSON, check_writable, write_object
 from .speech import echo, print_paged
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ UNDERLINES = {"title": "=", "heading": "-"}
 @click.command("help")
 @click.argument("topic", nargs=-1, shell_complete=complete_topics)
 @click.option("--find", is_flag=True, help="List the sections that answer the words best.")
-def manual(topic: tuple[str, ...], *, find: bool) -> None:
+@JSON
+def manual(topic: tuple[str, ...], json_file: str | None, *, find: bool) -> None:
     """Show the manual, or search it.
 
     TOPIC is a page, a command, a method or a key: sfumato help audit verify. Without TOPIC it lists the
@@ -29,12 +31,49 @@ def manual(topic: tuple[str, ...], *, find: bool) -> None:
     """
     words = " ".join(topic)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_WIDTH
+    check_writable(json_file)
+    if json_file is not None:
+        write_object(manual_object(words, find=find), json_file)
+    if json_file == "-":
+        return
     if find:
         echo(search_hits_text(words, width))
     elif words:
         print_paged(manual_topic_text(words, width))
     else:
         echo(manual_contents_text(width))
+
+
+def manual_object(words: str, *, find: bool) -> dict[str, Any]:
+    """Return what ``sfumato help`` shows as an object: the sections found, a page, or the list of pages.
+
+    Raises BadInput.
+    """
+    from sfumato.workspace.manual import DEVELOPER_TOPICS, TOPICS, page_summary
+    from sfumato.workspace.manual.search import search_manual
+
+    from ..manual.manual_text import strip_markdown
+
+    if find:
+        return {
+            "sections": [
+                {
+                    "page": hit.section.page,
+                    "title": hit.section.title,
+                    "lines": [strip_markdown(line) for line in hit.lines],
+                    "without": list(hit.missing_words),
+                    "help": hit.section.help_path,
+                }
+                for hit in search_manual(words)
+            ]
+        }
+    if words:
+        return {"topic": words, "text": manual_topic_text(words, PIPE_WIDTH)}
+    pages = {"pages": TOPICS, "for_developers": DEVELOPER_TOPICS}
+    return {
+        name: [{"page": topic, "about": strip_markdown(page_summary(topic))} for topic in topics]
+        for name, topics in pages.items()
+    }
 
 
 def manual_contents_text(width: int) -> str:

@@ -354,7 +354,8 @@ def write_object(table: Mapping[str, Any], json_file: str | None, *, private: bo
     """
     if json_file is None:
         return
-    text = json.dumps(table, indent=1, allow_nan=False) + "\n"
+    # A recipe may have dates, which JSON has as text.
+    text = json.dumps(table, indent=1, allow_nan=False, default=str) + "\n"
     if json_file == "-":
         echo(text, nl=False, verbatim=True)
         return

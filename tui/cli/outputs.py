@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -12,10 +12,24 @@ from sfumato.engine.wording import count_noun
 
 from ..session.release_texts import release_contents_lines, released_text
 from .completion import complete_variables
-from .options import PUBLIC, RUN, WORKSPACE, check_run_named, check_seal, open_workspace, table_text, write_object
+from .options import (
+    JSON,
+    PUBLIC,
+    RUN,
+    WORKSPACE,
+    check_run_named,
+    check_seal,
+    check_writable,
+    open_workspace,
+    table_text,
+    write_object,
+)
 from .speech import echo
 
 if TYPE_CHECKING:
+    from sfumato.workspace.gate.contents import ReleasePlan
+    from sfumato.workspace.release.forms import DatasetForm
+    from sfumato.workspace.service.release import WrittenRelease
     from sfumato.workspace.store.workspace import Workspace
 
 
@@ -151,6 +165,7 @@ class FormName(click.ParamType[str]):
 )
 @click.option("--format", "form", type=FormName(), help="Of the datasets (default: the confidential file's).")
 @WORKSPACE
+@JSON
 def release(
     run_id: str,
     output: Path | None,
@@ -158,6 +173,7 @@ def release(
     waivers: tuple[str, ...],
     form: str | None,
     directory: Path | None,
+    json_file: str | None,
     *,
     asking: bool,
 ) -> None:
@@ -176,6 +192,7 @@ def release(
     if asking == (output is not None):
         raise click.UsageError("name a directory with -o DIR, or ask for the release with --request")
     check_run_named(run_id, directory)
+    check_writable(json_file)
     workspace = open_workspace(directory)
     plan = plan_release(workspace, run_id)
     form = form or form_for_file(workspace.find_dataset(plan.run.dataset_id).name)
@@ -183,10 +200,44 @@ def release(
         from sfumato.workspace.release.approval import request_release
 
         asked = request_release(workspace, plan.run.id, reason, parse_waivers(waivers), form)
-        echo(f"asked for as {form}; another account answers with: sfumato approve {asked} --reason TEXT")
+        write_object({**release_contents_object(plan, form), "request": str(asked)}, json_file)
+        if json_file != "-":
+            echo(f"asked for as {form}; another account answers with: sfumato approve {asked} --reason TEXT")
         return
-    echo(released_text(write(workspace, plan.run.id, output, form, reason, parse_waivers(waivers))))
-    echo("\n".join(release_contents_lines(plan, form)))
+    done = write(workspace, plan.run.id, output, form, reason, parse_waivers(waivers))
+    write_object(released_object(done, plan, form), json_file)
+    if json_file != "-":
+        echo(released_text(done))
+        echo("\n".join(release_contents_lines(plan, form)))
+
+
+def release_contents_object(plan: ReleasePlan, form: DatasetForm) -> dict[str, Any]:
+    """Return what a release holds, by the treatment of its variables, as part of an object of ``--json``."""
+    return {
+        "disclosure": "internal",
+        "run": plan.run.id,
+        "format": form,
+        "datasets": plan.datasets,
+        "records": int(plan.records),
+        "shuffled": plan.is_shuffled,
+        "replaced": list(plan.replaced),
+        "unchanged": list(plan.unchanged_variables),
+        "coarser": {name: str(rule) for name, rule in plan.run.recipe.form.recode.items()},
+        "surrogate_keys": list(plan.surrogate_keys),
+        "renumbered_units": list(plan.renumbered_units),
+        "left_out": list(plan.identifiers_without_key),
+    }
+
+
+def released_object(done: WrittenRelease, plan: ReleasePlan, form: DatasetForm) -> dict[str, Any]:
+    """Return a written release as the object that ``--json`` writes."""
+    return {
+        **release_contents_object(plan, form),
+        "directory": str(done.directory),
+        "files": list(done.files),
+        "manifest_sha256": done.manifest_sha256,
+        "thresholds_not_met": done.n_unmet,
+    }
 
 
 def parse_waivers(waivers: tuple[str, ...]) -> dict[str, str]:

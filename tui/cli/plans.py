@@ -7,7 +7,17 @@ from pathlib import Path
 
 import click
 
-from .options import JOBS, JSON, QUIET, RUN, WORKSPACE, add_computing_options, check_writable, open_workspace
+from .options import (
+    JOBS,
+    JSON,
+    QUIET,
+    RUN,
+    WORKSPACE,
+    add_computing_options,
+    check_writable,
+    open_workspace,
+    write_object,
+)
 from .speech import echo
 
 
@@ -34,9 +44,11 @@ def plan(
 
     The plan of PROJECT is as it was left in the app.
     """
+    from sfumato.engine.data.toml import read_toml
     from sfumato.engine.errors import BadInput
     from sfumato.workspace.errors import NotFound
     from sfumato.workspace.plan.drafts import find_draft
+    from sfumato.workspace.policy.disclosure import INTERNAL
     from sfumato.workspace.service.prepare import enter_plan_run
     from sfumato.workspace.store.runs import list_project_summaries
 
@@ -44,8 +56,6 @@ def plan(
 
     if start and output is not None:
         raise click.UsageError("either run it (--run) or write it (-o FILE)")
-    if json_file is not None and not start:
-        raise click.UsageError("--json is for the results of a run; add --run")
     check_writable(json_file)
     workspace = open_workspace(directory)
     ids = [one.id for one in list_project_summaries(workspace) if one.name == project]
@@ -56,8 +66,11 @@ def plan(
         raise NotFound(f"project {project} has no plan yet; bring in its data with: sfumato import FILE")
     if start:
         sys.exit(run_to_end(workspace, [enter_plan_run(workspace, draft)], jobs, json_file, quiet=quiet))
+    # With --run the object is that of the run.
+    write_object({"disclosure": INTERNAL, "project": project, "recipe": read_toml(draft.toml)}, json_file)
     if output is None:
-        echo(draft.toml, nl=False)
+        if json_file != "-":
+            echo(draft.toml, nl=False)
         return
     try:
         # Mode x never replaces a file.
@@ -67,7 +80,8 @@ def plan(
         raise BadInput("-o", f'"{output}" exists; name another file') from None
     except OSError as error:
         raise BadInput("-o", f'"{output}" cannot be written: {error.strerror}') from None
-    echo(f"plan of {project} written to {output}; next: sfumato run {output}")
+    if json_file != "-":
+        echo(f"plan of {project} written to {output}; next: sfumato run {output}")
 
 
 @click.command()

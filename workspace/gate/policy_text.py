@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from textwrap import wrap
+from typing import Any
 
 from sfumato.engine.methods.audience import AUDIENCES, Audience
 
@@ -46,6 +48,50 @@ def policy_toml(policy: Policy) -> str:
         *(line for check in CHECKS for line in _check_lines(check, policy)),
     ]
     return "\n".join(lines) + "\n"
+
+
+def policy_object(policy: Policy) -> dict[str, Any]:
+    """Return the policy in force as an object, with every check and its limits; a limit of null is never reached."""
+    return {
+        "name": policy.name,
+        "audience": policy.audience,
+        "smallest_cell": policy.smallest_cell,
+        "rounding": policy.rounding,
+        "digits": policy.digits,
+        "approval": {
+            "second_person": policy.second_person,
+            "approvers": list(policy.approvers),
+            "waivers": list(policy.waivers),
+            "directory": policy.approvals,
+        },
+        "privacy": {
+            "epsilon": policy.epsilon,
+            "delta": policy.delta,
+            "packages": [asdict(package) for package in policy.packages],
+        },
+        "seal": {"key": policy.seal_key},
+        "audit": {"heads": policy.heads},
+        "audiences": {audience: asdict(policy.audience_limits(audience)) for audience in AUDIENCES},
+        "findings": [_check_object(check, policy) for check in CHECKS],
+    }
+
+
+def _check_object(check: GateCheck, policy: Policy) -> dict[str, Any]:
+    """Return a check with its limits under the policy, and why they hold."""
+    given = policy.findings.get(check.key)
+    warn, block = check.limits_under_policy(policy)
+    return {
+        "check": check.key,
+        "title": check.title,
+        "unit": check.unit,
+        "acts": "as a note" if check.is_note else "below a limit" if check.is_minimum else "above a limit",
+        "warn": warn,
+        "block": block,
+        "waivable": check.waivable if given is None or given.waivable is None else given.waivable,
+        "reason": check.reason,
+        "advice": check.advice,
+        "source": given.source if given and given.source else check.source,
+    }
 
 
 def _audience_lines(audience: Audience, policy: Policy) -> Iterator[str]:

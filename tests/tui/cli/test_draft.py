@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +39,35 @@ def test_a_draft_goes_to_standard_output_and_what_it_says_beside_it(
     assert "town is synthesised: " in said.err
     assert "age is shown in steps of 10: 120 of 120 people would be in classes of fewer than 11 without." in said.err
     assert not Path("workspace").exists()
+
+
+@pytest.mark.usefixtures("read_here")
+@pytest.mark.slow
+def test_a_draft_as_json_has_the_recipe_and_what_it_covers(
+    people: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("--known", "town", "--sensitive", "smoker")
+    assert sfumato("draft", people, *asked, "-o", "new.toml", "--json") == 0
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert found["recipe"] == tomllib.loads(Path("new.toml").read_text("utf-8"))
+    assert (found["want"], found["steps"]["measure"]) == ("synthesis", len(found["recipe"]["measure"]))
+    assert "Not measured: membership." in found["warnings"]
+    assert not said.err
+
+
+@pytest.mark.usefixtures("read_here")
+@pytest.mark.slow
+def test_the_next_command_after_a_draft_is_that_of_its_goal(
+    people: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("--want", "evaluation", "--known", "town", "--sensitive", "smoker", "-o", "new.toml")
+    assert sfumato("draft", people, *asked) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert "sfumato run" not in last
+    assert f"sfumato evaluate new.toml --original {Path(people).resolve()} --released FILE..." in last
+    command = shlex.split(last.partition("then: sfumato ")[2].replace("FILE...", people))
+    assert sfumato(*command, "--workspace", "w", "--jobs", "1", "--quiet") in (0, 1)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -15,9 +16,10 @@ from sfumato.tui.cli.failures import COMMAND_GROUPS, first_paragraph
 from sfumato.tui.cli.main import sfumato as program
 from sfumato.tui.session.run_progress import task_words
 
+ROOT = Path(__file__).parents[3]
 WITHOUT_JSON = {
-    "approve", "cancel", "delete", "adopt", "init", "import", "draft", "help", "worker", "keys", "completion", "new-method",
-    "policy", "figures", "report", "release", "hierarchies", "key fingerprint", "key export", "audit accept-rollback",
+    "cancel", "delete", "adopt", "init", "worker", "keys", "completion", "new-method", "figures", "report",
+    "key fingerprint", "key export", "audit accept-rollback",
 }  # fmt: skip
 """What acts and says one sentence, or writes a file of its own form."""
 
@@ -53,6 +55,46 @@ def test_every_command_that_shows_something_writes_json_in_one_way() -> None:
         assert all(isinstance(one, click.Option) and one.flag_value == "-" for one in given), name
 
 
+TABLE_WRITERS = {"table_text", "format_table"}
+
+
+def mentions(path: Path) -> dict[str, set[tuple[str, str]]]:
+    """What each function of a module mentions, as (module, name): its own functions and what it imports beside it."""
+    tree = ast.parse(path.read_text("utf-8"))
+    imported = {
+        alias.asname or alias.name: ((node.module or "").rpartition(".")[2], alias.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    return {
+        node.name: {imported.get(one.id, (path.stem, one.id)) for one in ast.walk(node) if isinstance(one, ast.Name)}
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+    }
+
+
+def prints_a_table(command: click.Command, modules: dict[str, dict[str, set[tuple[str, str]]]]) -> bool:
+    """Whether the function of a command, or a function of the command line that it calls, writes a table as text."""
+    callback = command.callback
+    assert callback is not None
+    seen, due = set[tuple[str, str]](), [(callback.__module__.rpartition(".")[2], callback.__name__)]
+    while due:
+        here = due.pop()
+        if here not in seen:
+            seen.add(here)
+            due += modules.get(here[0], {}).get(here[1], ())
+    return bool({name for _, name in seen} & TABLE_WRITERS)
+
+
+def test_a_command_that_prints_a_table_writes_json() -> None:
+    modules = {path.stem: mentions(path) for path in (ROOT / "tui" / "cli").glob("*.py")}
+    with_tables = {name for name, command in commands() if prints_a_table(command, modules)}
+    expected = {"import", "runs", "run", "examine", "hierarchies", "audit list", "search", "population", "help"}
+    assert expected <= with_tables, "the test looks far enough"
+    assert with_tables.isdisjoint(WITHOUT_JSON)
+
+
 @pytest.mark.usefixtures("home")
 @pytest.mark.parametrize(
     ("words", "keys"),
@@ -63,6 +105,25 @@ def test_every_command_that_shows_something_writes_json_in_one_way() -> None:
         (("doctor",), {"disclosure", "findings"}),
         (("methods", "risk.linkability"), {"key", "title", "package", "source", "measures", "parameters"}),
         (("recipes",), {"recipes"}),
+        (("help",), {"pages", "for_developers"}),
+        (("help", "--find", "hold-out"), {"sections"}),
+        (("help", "release"), {"topic", "text"}),
+        (
+            ("policy",),
+            {
+                "name",
+                "audience",
+                "smallest_cell",
+                "rounding",
+                "digits",
+                "approval",
+                "privacy",
+                "seal",
+                "audit",
+                "audiences",
+                "findings",
+            },
+        ),
     ],
 )
 def test_json_goes_to_a_file_or_alone_to_standard_output(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -45,6 +46,11 @@ def test_the_command_shows_hides_writes_and_reads(
     assert "<10" in out
     assert "rare is learnt from the records" in out
     assert "as confidential as the data" in out
+    assert sfumato("hierarchies", "plan.toml", "work", "--workspace", "w", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    records = {one["label"]: one["records"] for one in found["nodes"]}
+    assert records["Private"] == 60
+    assert records["Never"] is None, "it has fewer than the smallest cell"
     Path("plan.toml").write_text(PLAN + 'hierarchies = { work = "work.csv" }\n')
     assert sfumato("hierarchies", "plan.toml", "work", "--workspace", "w") == 0
     assert "as the plan says" in capsys.readouterr().out

@@ -185,6 +185,14 @@ def test_import_describes_a_file_and_drafts_a_recipe_that_is_valid(
     assert sfumato("import", "visits.csv", "--workspace", "w", "--recipe", "draft.toml") == 0
     out = capsys.readouterr().out
     assert '60 records in project "visits"' in out
+    assert sfumato("import", "visits.csv", "--workspace", "v", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["stored"], found["project"], found["records"], found["dropped"]) == (True, "visits", 60, 0)
+    columns = {one["name"]: one for one in found["columns"]}
+    assert (columns["visits"]["kind"], columns["visits"]["included"]) == ("count", True)
+    assert found["recipe"]["variables"].keys() == columns.keys()
+    assert sfumato("import", "visits.csv", "--preview", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["stored"] is False
     assert Recipe.from_toml(Path("draft.toml").read_text()).schema["visits"].kind == "count"
     workspace = Workspace.open(Path("w"))
     assert [dataset.records for dataset in workspace.list_datasets(1)] == [60]

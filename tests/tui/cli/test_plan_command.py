@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,6 +29,9 @@ def test_a_plan_is_printed_written_and_run_and_a_run_repeated(
     capsys.readouterr()
     assert sfumato("plan", name, "--workspace", "w") == 0
     assert capsys.readouterr().out == draft.toml
+    assert sfumato("plan", name, "--workspace", "w", "--json") == 0
+    written = json.loads(capsys.readouterr().out)
+    assert (written["project"], written["recipe"]) == (name, tomllib.loads(draft.toml))
     assert sfumato("plan", name, "-o", "p.toml", "--workspace", "w") == 0
     assert Path("p.toml").read_text() == draft.toml
     assert sfumato("plan", name, "-o", "p.toml", "--workspace", "w") == 2
@@ -48,7 +53,6 @@ def test_a_plan_is_printed_written_and_run_and_a_run_repeated(
     [
         (("plan", "nobody"), "there is no project nobody"),
         (("plan", "x", "--run", "-o", "y.toml"), "either run it"),
-        (("plan", "x", "--json", "y.json"), "add --run"),
         (("again", "7"), 'there is no run "7"'),
     ],
 )

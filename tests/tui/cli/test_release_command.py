@@ -47,6 +47,19 @@ def test_a_run_that_meets_its_thresholds_is_released(
     assert json.loads(Path("out/internal/manifest.json").read_text("utf-8"))["run"] == 1
 
 
+def test_a_release_as_json_says_what_it_holds_and_where_it_is(
+    workspace_with_runs: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sfumato("release", "1", "--workspace", workspace_with_runs, "-o", "out", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    files = sorted(str(path.relative_to("out")) for path in Path("out").rglob("*") if path.is_file())
+    assert sorted(found["files"]) == files
+    assert (found["run"], found["datasets"], found["records"], found["format"]) == (1, 3, 80, "csv")
+    assert (found["replaced"], found["unchanged"]) == (["visits", "income"], ["region", "age"])
+    assert found["thresholds_not_met"] == 0
+    assert found["directory"] == str(Path("out").resolve())
+
+
 def test_one_that_does_not_needs_a_reason(
     workspace_with_runs: str, sfumato: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
