@@ -80,6 +80,11 @@ def label_of(row: LabelledNumber) -> str:
     )
 
 
+def subject_of(row: LabelledNumber) -> str:
+    """Return what a number is about beside its measure, in words: ``income; q 0.9``, ``whole units``; empty for all records."""
+    return "; ".join(_name_parts(row, method_and_output(row.key)[0])[0])
+
+
 def labels_of(rows: Sequence[LabelledNumber]) -> list[str]:
     """Return the names of the rows of one table, in their order; equal only where rows are of the same series.
 

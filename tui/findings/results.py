@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -28,19 +29,33 @@ from sfumato.tui.widgets.entries import FilterField
 from sfumato.tui.widgets.facts import wrap_paragraphs
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Line
+from sfumato.tui.widgets.pages import PageSource
 from sfumato.tui.widgets.tables import Columns, GridTable, TableColumn, TablePages, table_columns
-from sfumato.workspace.reporting.attacks import attack_lines
 from sfumato.workspace.reporting.evidence import evidence_lines
+from sfumato.workspace.reporting.numbers import (
+    FAMILIES,
+    NUMBER_COLUMNS,
+    NumberLine,
+    brief_line_cells,
+    families_text,
+    line_cells,
+)
 from sfumato.workspace.reporting.results import ROW_COLUMNS, row_cells
 from sfumato.workspace.reporting.tables import fit_columns
-from sfumato.workspace.reporting.words import SettingsByMethod, shorten_names, sign_for, varying_settings_of_recipe
-from sfumato.workspace.store.runs import recipe_text_of
+from sfumato.workspace.reporting.words import (
+    NO_SETTINGS,
+    SettingsByMethod,
+    shorten_names,
+    sign_for,
+    varying_settings_of_recipe,
+)
+from sfumato.workspace.store.runs import count_confidential_records, find_run, recipe_text_of
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.number_lines import SortedNumberLines
 from sfumato.workspace.views.results import (
     FAILURES,
     SORTS,
     ResultSelection,
-    SortedResultIds,
     has_averages,
     read_account_and_risks,
     read_selected_rows,
@@ -58,13 +73,22 @@ SORTED_COLUMN = {"measure": "measure", "target": "of"}
 EMPTY = "The run has no results yet."
 SPARE = {"baseline": 1, "interval": 2}
 """Columns that are dropped if the width is too small, the lowest number first."""
+PEOPLE_WIDTH = 136
+"""Width of the list in cells from which values of people are counted, ``379 of 3,411 (11.11 %)``; below they are shares."""
+WIDENED = {"confidential": 13, "release": 14, "of": 4, "limit": 8}
+"""Cells that columns gain in such a list."""
+ROOMY_WIDTH = 90
+ROOMY = {"of": 5, "limit": 7}
+"""Cells that columns gain in a list of at least this width."""
+BRIEF = ("confidential", "release", "limit")
+"""Columns that are abbreviated in a narrower list."""
 MANY = 5_000
 """Number of rows from which the other orders are sorted ahead; fewer rows are sorted when an order is asked for."""
 
 
 @dataclass(frozen=True)
 class ResultLine:
-    """Row of results for the table.
+    """Row of a single dataset for the table.
 
     row: the row
     outcome: outcome of its verdict; empty without one
@@ -79,31 +103,87 @@ class ResultLine:
 
 
 @dataclass(frozen=True)
-class SelectedResults:
-    """Results of a selection as a source of pages; every call opens a connection of its own."""
+class NumberEntry:
+    """Number for the table, with those that are folded into its line.
+
+    number: the number
+    records: number of confidential records
+    distinct_settings, names: as those of ``ResultLine``
+    """
+
+    number: NumberLine
+    records: int
+    distinct_settings: SettingsByMethod
+    names: tuple[str, ...] = ()
+
+    @property
+    def row(self) -> Row:
+        """Return the row that names the number."""
+        return self.number.row
+
+
+@dataclass(frozen=True)
+class SelectedNumbers:
+    """Numbers of a selection as a source of pages; every call opens a connection of its own."""
 
     directory: Path
     selection: ResultSelection
-    orders: SortedResultIds
+    orders: SortedNumberLines
+
+    def __len__(self) -> int:
+        """Return the number of lines of the selection."""
+        # Pages are read in threads, and a connection of SQLite belongs to the thread that opened it.
+        with Workspace.open(self.directory, read_only=True) as workspace:
+            return self.count(workspace)
+
+    def count(self, workspace: Workspace) -> int:
+        """Return the number of lines of the selection."""
+        return self.orders.count(workspace, self.selection)
+
+    def lines(self, offset: int, limit: int) -> Sequence[NumberEntry]:
+        """Read a page of numbers with their verdicts."""
+        with Workspace.open(self.directory, read_only=True) as workspace:
+            found = self.orders.read_lines(workspace, self.selection, offset, limit)
+            run = find_run(workspace, self.selection.run_id)
+            records = count_confidential_records(workspace, run)
+        apart, names = varying_settings_of_recipe(run.recipe_toml), names_in_recipe(run.recipe_toml)
+        return [NumberEntry(one, records, apart, names) for one in found]
+
+    def read_line(self, workspace: Workspace, index: int) -> NumberLine | None:
+        """Read one line with all that is folded into it; return None if it no longer exists."""
+        return next(iter(self.orders.read_lines(workspace, self.selection, index, 1)), None)
+
+
+@dataclass(frozen=True)
+class SelectedResults:
+    """Rows of single datasets of a selection as a source of pages; every call opens a connection of its own."""
+
+    directory: Path
+    selection: ResultSelection
+    orders: SortedNumberLines
 
     def __len__(self) -> int:
         """Return the number of rows of the selection."""
-        # Pages are read in threads, and a connection of SQLite belongs to the thread that opened it.
         with Workspace.open(self.directory, read_only=True) as workspace:
-            return len(self.orders.row_ids(workspace, self.selection))
+            return self.count(workspace)
+
+    def count(self, workspace: Workspace) -> int:
+        """Return the number of rows of the selection."""
+        return len(self.orders.ids.row_ids(workspace, self.selection))
 
     def lines(self, offset: int, limit: int) -> Sequence[ResultLine]:
         """Read a page of rows with the outcomes of their verdicts."""
         with Workspace.open(self.directory, read_only=True) as workspace:
-            rows = self.orders.read_rows(workspace, self.selection, offset, limit)
-            outcomes = self.orders.outcome_by_series(workspace, self.selection.run_id)
+            rows = self.orders.ids.read_rows(workspace, self.selection, offset, limit)
+            outcomes = self.orders.ids.outcome_by_series(workspace, self.selection.run_id)
             toml = recipe_text_of(workspace, self.selection.run_id)
         apart, names = varying_settings_of_recipe(toml), names_in_recipe(toml)
         return [ResultLine(row, outcomes.get(row.series, "") if _is_judged(row) else "", apart, names) for row in rows]
 
-    def read_row(self, workspace: Workspace, index: int) -> Row | None:
+    def read_line(self, workspace: Workspace, index: int) -> NumberLine | None:
         """Read one row with all its fields; return None if it no longer exists."""
-        return next(iter(self.orders.read_rows(workspace, self.selection, index, 1)), None)
+        rows = self.orders.ids.read_rows(workspace, self.selection, index, 1)
+        return NumberLine(None, rows[0]) if rows else None
 
 
 def _is_judged(row: Row) -> bool:
@@ -117,11 +197,20 @@ SIGN = TableColumn[ResultLine]("sign", "", 1, cell=lambda line: sign_for(line.ou
 
 
 def _results_table(selection: ResultSelection, explained_beside: Callable[[], bool]) -> GridTable[ResultLine]:
-    """Return the table of results; ``explained_beside`` returns whether the explanation stands beside it."""
+    """Return the table of single rows; ``explained_beside`` returns whether the explanation stands beside it."""
     return GridTable(
         (SIGN, *table_columns(ROW_COLUMNS)),
         values=lambda line: row_cells(line.row, line.distinct_settings),
         column_fitter=partial(_fit_results_columns, selection.sort, explained_beside),
+    )
+
+
+def _numbers_table(selection: ResultSelection, explained_beside: Callable[[], bool]) -> GridTable[NumberEntry]:
+    """Return the table of numbers; ``explained_beside`` returns whether the explanation stands beside it."""
+    return GridTable(
+        table_columns(NUMBER_COLUMNS),
+        values=lambda line: line_cells(line.number, line.records, line.distinct_settings),
+        column_fitter=partial(_fit_number_columns, selection, explained_beside),
     )
 
 
@@ -132,8 +221,8 @@ class ResultGrid(Grid):
 
 
 class ResultsPane(RunPane, SplitView):
-    """Tab with the averages over the released datasets, failures first; keys add the datasets' own rows and sort by
-    other columns.
+    """Tab with a line for each measure and variable, failures first; keys show one family, every setting, the datasets'
+    own rows, and sort by other columns.
     """
 
     command_name = "results"
@@ -142,6 +231,8 @@ class ResultsPane(RunPane, SplitView):
         bind_act("table", "picture", "Distributions", show=True),
         bind_act("filter", "filter", "Filter", show=True),
         bind_act("sort", "sort", show=True),
+        bind_act("only", "family", "Family", show=True),
+        bind_act("picture", "unfold", "Every setting", show=True),
         bind_act("datasets", "draws", "Datasets", show=True),
     ]
 
@@ -163,25 +254,26 @@ class ResultsPane(RunPane, SplitView):
 
         selection: the selection
         count: number of rows
+        counts: number of lines by family, of all families
         has_averages: whether they are averages yet
-        evidence: lines about epsilon with its evidence, and about attacks
+        evidence: lines about epsilon with its evidence
         verdicts: verdicts of the run
         """
 
         selection: ResultSelection
         count: int
+        counts: Mapping[str, int]
         has_averages: bool
         evidence: Sequence[str]
         verdicts: Sequence[Verdict]
 
     def compose(self) -> ComposeResult:
-        """Yield the heading, epsilon with its evidence and attacks, the filter, and the table."""
-        yield from self.compose_split(Line(name="results-head"), Line(name="results-evidence"), ResultGrid(empty="…"))
+        """Yield the heading, the families, epsilon with its evidence, the table, and the filter."""
+        yield from self.compose_split(Line(name="results-head"), Line(name="results-families"), ResultGrid(empty="…"))
         yield FilterField(placeholder="words that must occur; !word must not", id="filter")
 
     def on_mount(self) -> None:
-        """Hide the filter, and the line that not every run has."""
-        self.query_one("#results-evidence").display = False
+        """Hide the filter."""
         field = self.query_one(FilterField)
         field.value = self.sfumato.state.filter
         field.display = False
@@ -190,13 +282,19 @@ class ResultsPane(RunPane, SplitView):
         """Return the command for the same numbers, with the single datasets if they are shown."""
         words = super().command_words()
         # The command has to print the same rows as the screen.
-        return (*words, "--draws") if words and self.sfumato.state.draws else words
+        state = self.sfumato.state
+        shown = ["--draws"] if state.draws else ["--all"] if state.unfolded else []
+        return (*words, *shown) if words else words
 
     @property
     def wanted_selection(self) -> ResultSelection | None:
         """Return the rows to show: of this run, with the filter and order that the user chose last."""
         state = self.sfumato.state
-        return None if self.line is None else ResultSelection(self.line.run.id, state.draws, state.filter, state.sort)
+        if self.line is None:
+            return None
+        return ResultSelection(
+            self.line.run.id, state.draws, state.filter, state.sort, state.family, state.unfolded and not state.draws
+        )
 
     def load_run(self) -> None:
         """Show the selection in the table; the cursor keeps its place while a run continues."""
@@ -205,28 +303,40 @@ class ResultsPane(RunPane, SplitView):
             return
         # Sorted row ids are kept as long as the results are the same, so that a page needs no sorting.
         if run_progress(self.line) != self._ordered:
-            self._ordered, self._orders = run_progress(self.line), SortedResultIds()
+            self._ordered, self._orders = run_progress(self.line), SortedNumberLines()
         orders = self._orders
-        empty = f'No row has "{selection.filter_text}". Press / for another filter.' if selection.filter_text else EMPTY
-        found = SelectedResults(self.sfumato.directory, selection, orders)
-        pages_in, same = (
-            partial(TablePages.from_width, _results_table(selection, lambda: self.is_split), found),
-            selection.run_id == self._open_run(),
-        )
-        self.query_one(Grid).show_pages(pages_in, empty=empty, keep_cursor=same)
+        same = selection.run_id == self._open_run()
+        found: SelectedNumbers | SelectedResults
+        pages: Callable[[int], PageSource]
+        if selection.with_draws:
+            found = rows = SelectedResults(self.sfumato.directory, selection, orders)
+            pages = partial(TablePages.from_width, _results_table(selection, lambda: self.is_split), rows)
+        else:
+            found = numbers = SelectedNumbers(self.sfumato.directory, selection, orders)
+            pages = partial(TablePages.from_width, _numbers_table(selection, lambda: self.is_split), numbers)
+        self.query_one(Grid).show_pages(pages, empty=self._empty_rows_text(selection), keep_cursor=same)
         self._opened = found
         self.read(
             lambda workspace: (
-                len(orders.row_ids(workspace, selection)),
+                found.count(workspace),
+                orders.line_ids(workspace, replace(selection, with_draws=False)).counts,
                 has_averages(workspace, selection.run_id),
-                _evidence_and_attacks(read_account_and_risks(workspace, selection.run_id)),
+                evidence_lines(read_account_and_risks(workspace, selection.run_id)),
                 read_verdicts(workspace, selection.run_id),
             ),
             lambda found: self.ResultsHeading(selection, *found),
         )
 
-    _opened: SelectedResults | None = None
-    _orders = SortedResultIds()
+    def _empty_rows_text(self, selection: ResultSelection) -> str:
+        """Return what to show where the selection has no rows."""
+        if selection.filter_text:
+            return f'No row has "{selection.filter_text}". Press / for another filter.'
+        if selection.family:
+            return f"The run has no numbers of {selection.family}. Press f for another family."
+        return EMPTY
+
+    _opened: SelectedNumbers | SelectedResults | None = None
+    _orders = SortedNumberLines()
     _ordered: tuple[object, ...] | None = None
 
     def _open_run(self) -> int | None:
@@ -235,31 +345,38 @@ class ResultsPane(RunPane, SplitView):
 
     @on(ResultsHeading)
     def _show_heading(self, event: ResultsHeading) -> None:
-        """Show the heading, the lines of evidence and the number of rows."""
+        """Show the heading, the families, the lines of evidence and the number of rows."""
         selection = event.selection
-        kind = "all rows" if selection.with_draws else "averages over the datasets"
+        noun, kind = "number", "averages over the datasets"
+        if selection.with_draws:
+            noun, kind = "row", "all rows"
+        elif selection.unfolded:
+            kind = "every setting"
         if not event.has_averages:
             kind = "rows so far; averages come when the run has ended" + (
                 "" if selection.with_draws else " (b shows all)"
             )
         filtered = [f"filter: {selection.filter_text}"] if selection.filter_text else []
-        parts = [count_noun(event.count, "row"), *filtered, kind, order_text(selection.sort, event.verdicts)]
+        parts = [count_noun(event.count, noun), *filtered, kind, order_text(selection.sort, event.verdicts)]
         self.query_one("#results-head", Line).set_text(" · ".join(parts))
-        self.set_heading_count(count_noun(event.count, "number"))
-        line = self.query_one("#results-evidence", Line)
-        line.display = bool(event.evidence)
-        line.styles.height = max(1, len(event.evidence))
-        line.set_text("\n".join(event.evidence))
+        self._counts = event.counts
+        total = sum(event.counts.values())
+        numbers = f"{event.counts.get(selection.family, 0):,} of {total:,} numbers"
+        self.set_heading_count(numbers if selection.family else count_noun(total, "number"))
+        lines = [families_text(event.counts, selection.family), *event.evidence]
+        below = self.query_one("#results-families", Line)
+        below.styles.height = len(lines)
+        below.set_text("\n".join(lines))
         # Many rows take a while to sort; those of a run that continues would change again.
         if event.count >= MANY and self.line is not None and self.line.run.state.is_final:
             self._prepare_orders(selection, self._orders)
 
     @work(thread=True, exclusive=True, group="orders", exit_on_error=False)
-    def _prepare_orders(self, selection: ResultSelection, orders: SortedResultIds) -> None:
+    def _prepare_orders(self, selection: ResultSelection, orders: SortedNumberLines) -> None:
         """Sort the rows in the other orders before the user chooses one."""
         worker = get_current_worker()
         with Workspace.open(self.sfumato.directory, read_only=True) as workspace:
-            orders.sort_ahead(workspace, selection, lambda: worker.is_cancelled)
+            orders.ids.sort_ahead(workspace, selection.sorted_rows, lambda: worker.is_cancelled)
 
     def make_exportable(self) -> ScreenExport | None:
         """Return the rows of the selection with all fields and digits, and those of them that are public."""
@@ -292,8 +409,8 @@ class ResultsPane(RunPane, SplitView):
         # The table has only the human name of the measure, so the row is read; that is quick, as its order is sorted
         # already.
         with Workspace.open(opened.directory, read_only=True) as workspace:
-            row = opened.read_row(workspace, grid.cursor)
-        return () if row is None else (row.key,)
+            line = opened.read_line(workspace, grid.cursor)
+        return () if line is None else (line.row.key,)
 
     def take_focus(self) -> None:
         self.query_one(Grid).focus()
@@ -301,6 +418,20 @@ class ResultsPane(RunPane, SplitView):
     def action_draws(self) -> None:
         """Add the rows of single datasets, or remove them."""
         self._change_selection(draws=not self.sfumato.state.draws)
+
+    def action_unfold(self) -> None:
+        """Give each setting of a measure a line of its own, or fold them."""
+        self._change_selection(unfolded=not self.sfumato.state.unfolded, draws=False)
+
+    def action_family(self) -> None:
+        """Show the numbers of the next family, or of all."""
+        counts = self._counts
+        names = ["", *(one for one in FAMILIES if counts.get(one))]
+        family = self.sfumato.state.family
+        at = names.index(family) if family in names else 0
+        self._change_selection(family=names[(at + 1) % len(names)])
+
+    _counts: Mapping[str, int] = MappingProxyType({})
 
     def action_picture(self) -> None:
         """Read the row under the cursor and request a picture of its variable."""
@@ -311,8 +442,8 @@ class ResultsPane(RunPane, SplitView):
 
         def read_variable(workspace: Workspace) -> str | None:
             """Return the variable of the row under the cursor; None if it is about none."""
-            row = opened.read_row(workspace, index)
-            return None if row is None else row.target or str(row.params.get("variable", "")) or None
+            line = opened.read_line(workspace, index)
+            return None if line is None else line.row.target or str(line.row.params.get("variable", "")) or None
 
         self.read(read_variable, self.PictureRequested)
 
@@ -358,12 +489,12 @@ class ResultsPane(RunPane, SplitView):
     def _read_chosen(self, event: Grid.RowSelected) -> None:
         """Read the row that was chosen with all its fields, and explain it."""
         if (opened := self._opened) is not None:
-            index, run_id = event.index, opened.selection.run_id
+            index, run_id, apart = event.index, opened.selection.run_id, self._distinct_settings
 
             def query(workspace: Workspace) -> ExplainedNumber | None:
-                """Read the row with its verdicts and companions."""
-                row = opened.read_row(workspace, index)
-                return None if row is None else read_number(workspace, run_id, row)
+                """Read the number with its verdicts and companions."""
+                line = opened.read_line(workspace, index)
+                return None if line is None else read_number(workspace, run_id, line.row, line, apart)
 
             self.read(query, self.ResultSelected)
 
@@ -376,12 +507,18 @@ class ResultsPane(RunPane, SplitView):
 
         def query(workspace: Workspace) -> LaidOut:
             """Read and explain the row under the cursor."""
-            row = opened.read_row(workspace, index)
-            if row is None:
+            line = opened.read_line(workspace, index)
+            if line is None:
                 return partial(wrap_paragraphs, [])
-            return explain_row(workspace, run_id, row, variable_titles(toml))
+            apart = varying_settings_of_recipe(toml)
+            return explain_row(workspace, run_id, line.row, variable_titles(toml), line, apart)
 
         return (opened.selection, index), opened.orders, query
+
+    @property
+    def _distinct_settings(self) -> SettingsByMethod:
+        """Return the settings in which uses of a method differ within the run."""
+        return NO_SETTINGS if self.line is None else varying_settings_of_recipe(self.line.run.recipe_toml)
 
     @on(ResultSelected)
     async def _open_explanation(self, event: ResultSelected) -> None:
@@ -400,9 +537,44 @@ def order_text(sort: str, verdicts: Sequence[Verdict]) -> str:
     return f"failures first ({unmet} of {len(verdicts)} not met)" if verdicts else "by measure, no verdicts"
 
 
-def _evidence_and_attacks(found: Sequence[Row]) -> list[str]:
-    """Return the lines about epsilon with its evidence, and about attacks with control records, if there are such."""
-    return [*evidence_lines(found), *attack_lines(found)]
+def _fit_number_columns(
+    selection: ResultSelection, explained_beside: Callable[[], bool], columns: Columns[NumberEntry], width: int
+) -> Columns[NumberEntry]:
+    """Fit the columns of the table of numbers into the width.
+
+    Where there is room, values count people. Columns that do not fit are left out if the explanation beside the list has
+    them; otherwise the table scrolls sideways to them.
+    """
+    marked = _mark_sorted(columns, {**SORTED_COLUMN, "value": "release"}.get(selection.sort, selection.sort))
+    if width >= PEOPLE_WIDTH:
+        marked = [replace(c, width=c.width + WIDENED.get(c.name, 0)) for c in marked]
+    else:
+        marked = [replace(c, cell=partial(_brief_cell, c.name)) if c.name in BRIEF else c for c in marked]
+        marked = [replace(c, width=c.width + ROOMY.get(c.name, 0)) if width >= ROOMY_WIDTH else c for c in marked]
+    kept = fit_columns(marked, width)
+    if not explained_beside():
+        kept = (*kept, *(c for c in marked if c.name not in {one.name for one in kept}))
+    room = next(column.width for column in kept if column.name == "measure")
+    return tuple(replace(c, cell=partial(_number_name, room)) if c.name == "measure" else c for c in kept)
+
+
+def _brief_cell(name: str, line: NumberEntry) -> str:
+    """Return a cell of a number without the number of people, and with its limit abbreviated."""
+    return brief_line_cells(line.number, line.records, line.distinct_settings)[name]
+
+
+def _number_name(room: int, line: NumberEntry) -> str:
+    """Return the name of a number in ``room`` cells, with the sign of a fold."""
+    fold = f"{sign_for('folded')} " if line.number.members else ""
+    return f"{fold}{shortened_name(room - len(fold), line)}"
+
+
+def _mark_sorted(columns: Columns[Any], chosen: str) -> list[TableColumn[Any]]:
+    """Return the columns, the one that the rows are sorted by with a mark."""
+    return [
+        replace(c, title=f"{c.title} <", width=max(c.width, len(c.title) + 2)) if c.name == chosen else c
+        for c in columns
+    ]
 
 
 def _fit_results_columns(
@@ -414,10 +586,7 @@ def _fit_results_columns(
     them.
     """
     chosen = SORTED_COLUMN.get(sort, sort)
-    marked = [
-        replace(c, title=f"{c.title} <", width=max(c.width, len(c.title) + 2)) if c.name == chosen else c
-        for c in columns
-    ]
+    marked = _mark_sorted(columns, chosen)
     wide = [replace(c, width=c.width + 12) if width > 150 and c.name == "of" else c for c in marked]
     wide = [replace(c, drop_order=SPARE.get(c.name, 0)) for c in wide if width > 150 or c.name != "status"]
     kept = fit_columns(wide, width)
@@ -428,7 +597,7 @@ def _fit_results_columns(
     return tuple(replace(c, cell=lambda line: shortened_name(room, line)) if c.name == "measure" else c for c in kept)
 
 
-def shortened_name(width: int, line: ResultLine) -> str:
+def shortened_name(width: int, line: ResultLine | NumberEntry) -> str:
     """Return the name of a number in ``width`` cells, different from that of any other number of the run's methods."""
     name = measure_name(line.row.key)
     return shortened_among(tuple(dict.fromkeys((*line.names, name))), width)[name]

@@ -33,6 +33,7 @@ from sfumato.workspace.reporting.explanation import (
     nonempty_facts,
 )
 from sfumato.workspace.reporting.words import (
+    NO_SETTINGS,
     SettingsByMethod,
     all_parameters,
     interval_text,
@@ -51,6 +52,7 @@ from .variable_titles import title_variable
 if TYPE_CHECKING:
     from sfumato.engine.execution.comparison import ComparedNumber, ComparedVerdict, RunValue
     from sfumato.workspace.reporting.explanation import ExplainedNumber
+    from sfumato.workspace.reporting.numbers import NumberLine
     from sfumato.workspace.store.workspace import Workspace
     from sfumato.workspace.views.records import RecordMeasure
 
@@ -193,21 +195,32 @@ def number_facts(
     ]
 
 
-def read_number(workspace: Workspace, run_id: int, row: Row) -> ExplainedNumber:
-    """Read a row with its verdicts, companions and audited targets."""
+def read_number(
+    workspace: Workspace, run_id: int, row: Row, line: NumberLine | None = None, apart: SettingsByMethod = NO_SETTINGS
+) -> ExplainedNumber:
+    """Read a row with its verdicts, companions and audited targets, and what is folded into its line."""
     from sfumato.workspace.reporting.explanation import ExplainedNumber
+    from sfumato.workspace.reporting.numbers import member_facts
     from sfumato.workspace.store.runs import count_confidential_records, find_run
     from sfumato.workspace.views.audits import audited_records_of_row
     from sfumato.workspace.views.results import read_series_rows, verdicts_of_row
 
     records = count_confidential_records(workspace, find_run(workspace, run_id))
     beside, verdicts = read_series_rows(workspace, run_id, row), verdicts_of_row(workspace, run_id, row)
-    return ExplainedNumber(row, beside, verdicts, records, audited_records_of_row(workspace, run_id, row))
+    folded = () if line is None else member_facts(line, records, apart)
+    return ExplainedNumber(row, beside, verdicts, records, audited_records_of_row(workspace, run_id, row), folded)
 
 
-def explain_row(workspace: Workspace, run_id: int, row: Row, titles: Mapping[str, str]) -> LaidOut:
-    """Return the explanation of a row of a run as a function of the width in cells."""
-    found = read_number(workspace, run_id, row)
+def explain_row(
+    workspace: Workspace,
+    run_id: int,
+    row: Row,
+    titles: Mapping[str, str],
+    line: NumberLine | None = None,
+    apart: SettingsByMethod = NO_SETTINGS,
+) -> LaidOut:
+    """Return the explanation of a row of a run, and of what is folded into its line, as a function of the width in cells."""
+    found = read_number(workspace, run_id, row, line, apart)
     return partial(titled_facts, explanation_title(row.key), number_facts(found, describe_measure(row.key), titles))
 
 

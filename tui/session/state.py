@@ -25,7 +25,7 @@ class AppState:
     """Place of the user in the app, and how things are shown there.
 
     project is None on the list of projects; row is that of the tab; across and up are the map's measures; notify is how
-    the end of a run is announced.
+    the end of a run is announced; family and unfolded are those of the table of numbers.
     """
 
     project: int | None = None
@@ -40,6 +40,8 @@ class AppState:
     theme: str = ""
     row: str = ""
     notify: str = ""
+    family: str = ""
+    unfolded: bool = False
 
 
 def load_state(directory: Path) -> AppState:

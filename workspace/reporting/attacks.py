@@ -1,4 +1,4 @@
-"""Results of attacks on a release, as a table and in a few lines: attack, control, baseline and excess side by side."""
+"""Results of attacks on a release as a table: attack, control, baseline and excess side by side."""
 
 from __future__ import annotations
 
@@ -48,8 +48,6 @@ COLUMNS = (
 )
 PARTS_WITH_INTERVAL = ("attack", "control", "baseline", "excess")
 """Parts of an attack that have a column for their interval, in the order of display."""
-MOST_LINES = 4
-"""Number of attacks that are listed where there is little room."""
 
 
 def is_attack_row(row: Row) -> bool:
@@ -129,34 +127,6 @@ def _value_or_status(row: Row) -> str:
 def _row_interval(row: Row) -> str:
     """Return the interval of a row as text."""
     return interval_text(row.lower, row.upper)
-
-
-def attack_lines(rows: Iterable[Row]) -> list[str]:
-    """Return a line for each attack on the release, by falling excess, and the number of attacks that are left out."""
-    released = [parts for parts in group_attack_rows(rows) if parts["excess"].dataset != "confidential"]
-    # attacks without an excess come last
-    released.sort(key=lambda parts: -(parts["excess"].value if parts["excess"].value is not None else -2.0))
-    lines = [_attack_text(parts) for parts in released[:MOST_LINES]]
-    more = len(released) - MOST_LINES
-    return [*lines, *([f"and {more} more attacks"] if more > 0 else [])]
-
-
-def _attack_text(parts: Mapping[str, Row]) -> str:
-    """Return an attack in one line: its name, its excess and its rates."""
-    row = parts["excess"]
-    name = ", ".join(filter(None, (_attack_title(row), _attack_subject(row, {}))))
-    ends = f" ({_row_interval(row)})" if row.lower is not None else ""
-    rates = [
-        f"{what} {_value_or_status(parts[what])}" for what in PARTS_WITH_INTERVAL if what in parts and what != "excess"
-    ]
-    added = parts.get("added")
-    told = (
-        f", added {_value_or_status(added)} ({_row_interval(added)})"
-        if added is not None and added.value is not None
-        else ""
-    )
-    # the rates that the excess follows from stand beside it where a line is cut
-    return f"{name}: excess {_value_or_status(row)}{ends}, {', '.join(rates)}{told}"
 
 
 def attack_objects(rows: Sequence[Row]) -> list[dict[str, Any]]:

@@ -20,13 +20,13 @@ from .audits import AuditedRecord, audited_strip_facts
 from .words import (
     DIRECTION_TEXTS,
     FAMILY_HEADINGS,
-    interval_text,
     judged_interval_text,
     limit_quantity,
     limit_text,
     number,
     observed_text,
     outcome_text,
+    row_interval_text,
 )
 
 CONFIDENTIAL_REFERENCE = {"risk": "the same data released unprotected", "studies": "the same data released unprotected"}
@@ -44,6 +44,7 @@ class ExplainedNumber:
     verdicts: verdicts on it
     n_records: number of confidential records of the run
     audited_records: targets, where an audit made the row
+    folded: facts about the numbers that are folded into its line, as pairs of a name and a text
     """
 
     row: Row
@@ -51,6 +52,7 @@ class ExplainedNumber:
     verdicts: Sequence[Verdict] = ()
     n_records: int | None = None
     audited_records: Sequence[AuditedRecord] = ()
+    folded: Sequence[tuple[str, str]] = ()
 
 
 def explanation_facts(found: ExplainedNumber) -> FactLines:
@@ -66,7 +68,7 @@ def explanation_facts(found: ExplainedNumber) -> FactLines:
         *audited_strip_facts(found.audited_records),
         ("what to change", _levers_text(found.verdicts, output)),
     ]
-    return [(name, text) for name, text in facts if text]
+    return [*((name, text) for name, text in facts if text), *found.folded]
 
 
 def verdict_text(verdict: Verdict, records: int | None = None) -> str:
@@ -126,12 +128,7 @@ def _certainty_text(found: ExplainedNumber, output: Output) -> str:
     """Return the interval of a number, its values in single datasets, and whether it is exact."""
     row = found.row
     parts = []
-    if row.lower is not None and row.upper is not None:
-        ends = (
-            f"{format_percent(row.lower)} to {format_percent(row.upper)}"
-            if output.in_percent
-            else interval_text(row.lower, row.upper)
-        )
+    if ends := row_interval_text(row):
         over = ", over the released datasets" if row.draw is None else ""
         parts.append(f"95 % interval {ends}{over}")
     elif row.value is not None:

@@ -27,6 +27,7 @@ from sfumato.engine.wording import (
 from ..visible_text import replace_unprintable
 
 if TYPE_CHECKING:
+    from sfumato.engine.methods.rows import Row
     from sfumato.engine.recipe.thresholds import Verdict
     from sfumato.engine.statistics.missing_by_group import AffectedGroup
 
@@ -145,6 +146,13 @@ def limit_text(bound: str, limit: float | str, value: str = "") -> str:
     return _BOUNDS[bound].format(text)
 
 
+def brief_limit_text(text: str) -> str:
+    """Return a limit in few cells: ``≤ 0.65 × conf.`` for ``at most 0.65 × confidential``."""
+    for words in ("at most", "at least"):
+        text = text.replace(words, sign_for(words))
+    return text.replace("confidential", "conf.")
+
+
 def limit_quantity(bound: str, limit: float, value: str) -> str:
     """Return a number in the unit of a bound on measure ``value``: ``2 %``, ``5 records``, ``1.2``."""
     if bound == "max_ratio" or not value:
@@ -167,10 +175,63 @@ def observed_text(verdict: Verdict, records: int | None = None) -> str:
     if verdict.bound not in ("max", "min"):
         ratio = " ×" if verdict.bound == "max_ratio" else ""
         return f"{limit_quantity(verdict.bound, verdict.observed, verdict.value)}{ratio}"
+    return value_text(verdict.value, verdict.observed, records, verdict.params, beside=verdict.limit)
+
+
+def value_text(
+    key: str,
+    value: float | None,
+    records: int | None = None,
+    params: Mapping[str, Any] | None = None,
+    *,
+    unit: str = "",
+    beside: float | None = None,
+) -> str:
+    """Return a value of a measure as all tables have it: ``88 of 20,190 (0.44 %)``, ``5 records``, ``0.13``; a dash for none.
+
+    ``records`` is the number of confidential records. A share has more digits where it would look equal to ``beside``.
+    """
+    if value is None:
+        return "-"
     from sfumato.engine.methods.labels import quantity_of
 
-    value = quantity_of(verdict.value, verdict.observed, records, verdict.params, beside=verdict.limit)
-    return value.replace(f" {record_noun(records)} (", " (")
+    found = quantity_of(key, value, records, params, unit=unit, beside=beside)
+    # the heading says who is counted
+    return found.replace(f" {record_noun(records)} (", " (")
+
+
+def brief_value_text(text: str, *, is_share: bool = False) -> str:
+    """Return the text of a value in few cells: ``0.44 %`` for ``88 of 20,190 (0.44 %)`` of a share, else ``88``."""
+    count, whole, share = text.partition(" of ")
+    if not whole:
+        return text
+    return share.partition("(")[2].removesuffix(")") if is_share and "(" in share else count
+
+
+def row_value_text(row: Row, records: int | None = None, beside: float | None = None) -> str:
+    """Return the value of a row as all tables have it (``value_text``), or its status in place of a missing one."""
+    if row.value is None:
+        return row.status
+    found = value_text(row.key, row.value, records, row.params, unit=row.unit, beside=beside)
+    # the name beside it says of whom it is a share
+    return found.partition(" of the ")[0]
+
+
+def row_interval_text(row: Row) -> str:
+    """Return the interval of a row in the unit of its value: ``0.36 .. 0.52 %``; empty where it has none."""
+    from sfumato.engine.methods.labels import method_and_output
+
+    if row.lower is None or row.upper is None or row.lower == row.upper:
+        return ""
+    return unit_interval_text(
+        row.lower, row.upper, in_percent=method_and_output(row.key)[1].in_percent or row.unit == "share"
+    )
+
+
+def unit_interval_text(lower: float, upper: float | None, *, in_percent: bool) -> str:
+    """Return an interval in per cent or as numbers: ``0.36 .. 0.52 %``, ``4.8 .. 5.9``; ``0.36 % or more`` without an upper end."""
+    ends = [format_percent(end) if in_percent else number(end) for end in (lower, upper) if end is not None]
+    return f"{ends[0]} or more" if len(ends) < 2 else f"{ends[0].removesuffix(' %')} .. {ends[1]}"
 
 
 def judged_interval_text(verdict: Verdict) -> str:
@@ -180,12 +241,7 @@ def judged_interval_text(verdict: Verdict) -> str:
     from sfumato.engine.methods.labels import method_and_output
 
     in_percent = verdict.bound != "max_ratio" and method_and_output(verdict.value)[1].in_percent
-    ends = [
-        format_percent(end) if in_percent else number(end) for end in (verdict.lower, verdict.upper) if end is not None
-    ]
-    if len(ends) < 2:
-        return f"{ends[0]} or more"
-    return f"{ends[0].removesuffix(' %')} .. {ends[1]}"
+    return unit_interval_text(verdict.lower, verdict.upper, in_percent=in_percent)
 
 
 def outcome_tally_text(counts: Mapping[str, int], sign: Callable[[str], str] = sign_for) -> str:

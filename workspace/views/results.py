@@ -20,7 +20,7 @@ from ..store.workspace import Workspace
 
 FAILURES = "failures"
 SORTS: Mapping[str, str] = {
-    FAILURES: f"coalesce(unmet.place, {WORST_FIRST.index('met')}), ",
+    FAILURES: f"coalesce(judged.place, {len(WORST_FIRST)}), ",
     "measure": "",
     "target": "result.target, ",
     "dataset": "result.dataset, ",
@@ -30,11 +30,11 @@ SORTS: Mapping[str, str] = {
 }
 """Orders of results, as the beginning of ``ORDER BY``, by name.
 
-``failures`` lists series that fail a threshold first, then those without a value for one; the confidential data's row
-stays beside the others of its series.
+``failures`` lists series that fail a threshold first, then those without a value for one, then those that meet one; the
+confidential data's row stays beside the others of its series.
 """
 
-_BY_MEASURE = """CASE result.family WHEN 'synthesis' THEN -1 WHEN 'utility' THEN 0 WHEN 'quality' THEN 1 WHEN 'risk' THEN 2 ELSE 3 END, result.method,
+_BY_MEASURE = """CASE result.family WHEN 'risk' THEN 0 WHEN 'utility' THEN 1 WHEN 'quality' THEN 2 WHEN 'studies' THEN 3 ELSE 4 END, result.method,
                  min(result.id) OVER (PARTITION BY result.family, result.method, result.measure, result.target,
                                                    result.params, result.level),
                  result.dataset, result.draw, result.id"""
@@ -47,6 +47,8 @@ SHARE_OF_BAND = """result.level IS NOT NULL AND instr(result.params, '"of":') > 
 _KEY = "(result.family || '.' || result.method || '.' || result.measure)"
 _TEXT = """lower(result.family || '.' || result.method || '.' || result.measure || ' ' || result.target || ' '
            || result.dataset || ' ' || result.status || ' ' || result.params)"""
+MOST_BOUND = 5_000
+"""Number of values that one query binds; SQLite accepts no more than 32,766."""
 MOST_SELECTIONS = 24
 """Number of selections whose order is kept."""
 
@@ -59,6 +61,8 @@ class ResultSelection:
     with_draws: whether rows of single datasets are included
     filter_text: words that must all occur in the row or in its human name; ``!word`` must not
     sort: a key of ``SORTS``
+    family: family of the lines that are shown; empty for all
+    unfolded: whether each setting of a measure has a line of its own
 
     Shares of variance are included with ``with_draws``, or where ``filter_text`` asks for a share.
     """
@@ -67,6 +71,13 @@ class ResultSelection:
     with_draws: bool = False
     filter_text: str = ""
     sort: str = "measure"
+    family: str = ""
+    unfolded: bool = False
+
+    @property
+    def sorted_rows(self) -> ResultSelection:
+        """Return the selection of the rows from which the lines are formed: of any family, folded or not."""
+        return self if self.with_draws else replace(self, family="", unfolded=False)
 
 
 def has_averages(workspace: Workspace, run_id: int) -> bool:
@@ -85,6 +96,9 @@ def _selection_condition(workspace: Workspace, selection: ResultSelection) -> tu
         conditions.append("result.draw IS NULL")
     if not selection.with_draws and "share" not in selection.filter_text.lower():
         conditions.append(f"NOT ({SHARE_OF_BAND})")
+    if selection.family:
+        conditions.append("result.family = ?")
+        bound.append(selection.family)
     names = _measure_names(workspace, selection.run_id) if selection.filter_text else {}
     for word in selection.filter_text.lower().split():
         wanted = word.removeprefix("!")
@@ -127,17 +141,17 @@ def _ordered_query(workspace: Workspace, selection: ResultSelection, columns: st
     where, bound = _selection_condition(workspace, selection)
     order, first, beside, places = SORTS[selection.sort], "", "", list[object]()
     if selection.sort == FAILURES:
-        unmet = [one for one in read_judged_series(workspace, selection.run_id) if one.outcome != "met"]
-        order = order if unmet else ""
-        if unmet:
-            values = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(unmet))
-            first = f"WITH unmet(family, method, measure, target, params, level, place) AS (VALUES {values}) "
+        judged = read_judged_series(workspace, selection.run_id)
+        order = order if judged else ""
+        if judged:
+            values = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(judged))
+            first = f"WITH judged(family, method, measure, target, params, level, place) AS (VALUES {values}) "
             same = " AND ".join(
-                f"unmet.{name} = result.{name}" for name in ("family", "method", "measure", "target", "params")
+                f"judged.{name} = result.{name}" for name in ("family", "method", "measure", "target", "params")
             )
             # IS, unlike =, is true for two missing levels
-            beside = f"LEFT JOIN unmet ON {same} AND unmet.level IS result.level"
-            places = [value for one in unmet for value in (*one.database_key, WORST_FIRST.index(one.outcome))]
+            beside = f"LEFT JOIN judged ON {same} AND judged.level IS result.level"
+            places = [value for one in judged for value in (*one.database_key, WORST_FIRST.index(one.outcome))]
     query = f"""{first}SELECT {columns} FROM result JOIN task ON task.id = result.task_id {beside} WHERE {where}
                 ORDER BY {order}{_BY_MEASURE}"""
     return query, [*places, *bound]
@@ -191,9 +205,12 @@ def _placeholders(values: Sequence[object]) -> str:
 
 def read_rows_by_id(workspace: Workspace, numbers: Sequence[int]) -> list[Row]:
     """Read the rows with these database ids, in their order."""
-    query = f"SELECT {_COLUMNS}, result.id AS number FROM result WHERE result.id IN ({_placeholders(numbers)})"
-    # SQL returns rows of IN (...) in an order of its own
-    found = {row["number"]: row for row in workspace.connection.execute(query, list(numbers))}
+    found: dict[int, sqlite3.Row] = {}
+    for first in range(0, len(numbers), MOST_BOUND):
+        part = list(numbers[first : first + MOST_BOUND])
+        query = f"SELECT {_COLUMNS}, result.id AS number FROM result WHERE result.id IN ({_placeholders(part)})"
+        # SQL returns rows of IN (...) in an order of its own
+        found.update((row["number"], row) for row in workspace.connection.execute(query, part))
     return [_stored_row(found[number]) for number in numbers if number in found]
 
 

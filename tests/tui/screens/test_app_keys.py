@@ -5,7 +5,7 @@ from sfumato.tui.widgets.grid import LiveGrid
 
 FOOTERS = {
     "runs": "enter Open R Run again m Map e Export w Release ? Keys q Close",
-    "results": "enter Explain t Plots / Filter s Sort e Export w Release ? Keys q Close",
+    "results": "enter Explain t Plots / Filter s Sort f Family e Export w Release ? Keys q Close",
     "verdicts": "enter Explain T Try other limits e Export w Release ? Keys q Close",
     "sweep": "m Measure ] Study o Log scale t Numbers e Export w Release ? Keys q Close",
     "diagnostics": "t Plot f Failed only e Export w Release ? Keys q Close",

@@ -58,10 +58,10 @@ async def test_every_screen_is_drawn_in_a_tiny_terminal(sit, directory):
 @pytest.mark.slow
 async def test_a_resize_lays_everything_out_anew(sit, directory):
     async with sit(directory, tab="results", size=(80, 24)) as seat:
-        assert "status" not in seat.text
+        assert "interval" not in seat.text
         await seat.pilot.resize_terminal(280, 60)
         await seat.press("shift")
-        assert "status" in seat.text
+        assert "interval" in seat.text
         await seat.press("act:verdicts")
         await seat.pilot.resize_terminal(80, 24)
         await seat.press("shift")

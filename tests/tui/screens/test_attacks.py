@@ -1,4 +1,4 @@
-"""Attacks beside control records on the results screen, and how many records were held out on the list of runs."""
+"""Attacks with control records on the results screen, and how many records were held out on the list of runs."""
 
 import shutil
 
@@ -43,18 +43,18 @@ def attacked(attacked_once, tmp_path):
 
 
 @pytest.mark.slow
-async def test_the_results_show_attack_control_baseline_and_excess_in_a_line(sit, attacked, size):
-    save_state(attacked, AppState(project=1, run=1, tab="results"))
-    async with sit(attacked, size=size) as seat:
-        lines = [line for line in seat.text.splitlines() if "Singling out, kind " in line]
-        assert len(lines) == 3  # of both kinds of predicate, and of the vulnerable
-        for line in lines:
-            words = ("excess", "attack", "control", "baseline")
-            shown = [word for word in words if f"{word} " in line]
-            fewest = (4 if size[0] > 120 else 2) - (
-                "people" in line
-            )  # whose name is longer; at 120 the explanation has the others
-            assert shown == list(words[: max(fewest, len(shown))])
+async def test_an_attack_is_one_line_and_enter_lists_its_parts(sit, attacked):
+    save_state(attacked, AppState(project=1, run=1, tab="results", sort="measure"))
+    async with sit(attacked, size=(117, 60)) as seat:
+        lines = [line for line in seat.text.splitlines() if "Singling-out" in line]
+        assert len(lines) == 1
+        assert "▸ Singling-out: excess" in lines[0]
+        await seat.press("enter")
+        await seat.until(lambda: "Singling-out: number of guesses" in seat.text)
+        for part in ("success of the attack", "success on controls", "without the release", "added risk"):
+            assert f"Singling-out: {part}" in seat.text
+        assert "kind univariate" in seat.text
+        assert "confidential" in seat.text
 
 
 @pytest.mark.slow

@@ -85,7 +85,7 @@ async def test_the_narrowest_terminal_for_both_has_all_that_either_needs(sit, bu
     """No column of the list that 80 columns show is lost, and nothing in the explanation is cut."""
     needed = {
         "runs": ("run", "title", "state", "verdicts"), "verdicts": ("verdict", "number", "value", "limit"),
-        "results": ("measure", "variable", "dataset", "value"), "records": ("record", "probability"),
+        "results": ("measure", "variable", "confidential", "release", "limit"), "records": ("record", "probability"),
     }  # fmt: skip
     async with sit(built_data, tab=tab, size=(SPLIT_FROM[tab], 30)) as seat:
         text = await rest(seat)
@@ -207,10 +207,10 @@ async def test_what_takes_long_to_read_is_not_taken_for_the_row_before(sit, buil
 
     explained = results.explain_row
 
-    def slow(workspace, run_id, row, titles):
+    def slow(*arguments):
         if slow.waits:
             time.sleep(1.5)
-        return explained(workspace, run_id, row, titles)
+        return explained(*arguments)
 
     slow.waits = False
     monkeypatch.setattr(results, "explain_row", slow)

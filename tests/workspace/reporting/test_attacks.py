@@ -6,7 +6,7 @@ import pytest
 
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.risk._attack import AddedSuccess, AttackResult, SuccessRate
-from sfumato.workspace.reporting.attacks import attack_lines, attack_objects, attack_table, group_attack_rows
+from sfumato.workspace.reporting.attacks import attack_objects, attack_table, group_attack_rows
 from sfumato.workspace.reporting.measured import result_tables
 from sfumato.workspace.reporting.tables import format_table
 
@@ -74,18 +74,7 @@ def test_what_the_release_adds_stands_beside_the_excess() -> None:
     line = [getattr(cell, "text", cell) for cell in table.rows[0]]
     cells = [line[titles.index(name)] for name in ("excess value", "added value", "added interval", "detectable added")]
     assert cells == ["0.5", "0.5", "0.3775 .. 0.6225", "0.1751"]
-    assert attack_lines(found)[0].endswith(", attack 0.6, control 0.2, baseline 0.1, added 0.5 (0.3775 .. 0.6225)")
     assert attack_objects(found)[0]["added"]["value"] == pytest.approx(0.5)
-
-
-def test_few_words_name_the_largest_excess_first_and_how_many_are_left() -> None:
-    found = [row for place in range(6) for row in rows(30 + place, 20, target=f"v{place}")]
-    lines = attack_lines([*found, *rows(100, 20, "confidential"), PLAIN])
-    assert len(lines) == 5
-    assert lines[0].startswith("some attack, v5: excess 0.1875 (")
-    assert lines[0].endswith("), attack 0.35, control 0.2, baseline 0.1")
-    assert lines[-1] == "and 2 more attacks"
-    assert attack_lines([PLAIN]) == []
 
 
 def test_json_has_a_table_an_attack() -> None:

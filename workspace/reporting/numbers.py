@@ -1,0 +1,238 @@
+"""Numbers of a run as lines of one table: a line for each measure and variable, with those of its settings folded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sfumato.engine.methods.labels import measure_name, method_and_output, own_params, subject_of
+from sfumato.engine.methods.outputs import ATTACK_PARTS
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.outcomes import WORST_FIRST
+from sfumato.engine.recipe.thresholds import Verdict
+
+from .tables import DisplayColumn
+from .words import (
+    NO_SETTINGS,
+    SettingsByMethod,
+    brief_limit_text,
+    brief_value_text,
+    limit_text,
+    method_use_text,
+    outcome_text,
+    row_interval_text,
+    row_value_text,
+    sign_for,
+)
+
+LEADING_PART = "excess_risk"
+"""The part of an attack that stands for all of them: how often a guess is right beyond what controls explain."""
+FAMILIES = ("risk", "utility", "quality", "studies", "synthesis")
+"""Families of numbers, in the order in which a key goes through them."""
+
+
+NUMBER_COLUMNS = (
+    DisplayColumn("sign", "", 1),
+    DisplayColumn("measure", "measure", 22, grow_order=1),
+    DisplayColumn("of", "variable", 13),
+    DisplayColumn("confidential", "confidential", 12, "right"),
+    DisplayColumn("release", "release", 10, "right"),
+    DisplayColumn("interval", "interval", 18, drop_order=2),
+    DisplayColumn("limit", "limit", 8),
+    DisplayColumn("others", "more", 7, drop_order=1),
+)
+"""How the lines of the table of numbers are listed."""
+
+
+def leading_measure(family: str, measure: str) -> str:
+    """Return the measure in whose line a measure is folded: its own, except for the parts of an attack."""
+    return LEADING_PART if family == "risk" and measure in ATTACK_PARTS else measure
+
+
+@dataclass(frozen=True, slots=True)
+class NumberLine:
+    """Line of the table of numbers: a series, or all series of one measure and variable with one of them in front.
+
+    confidential: row of the confidential data
+    release: row of the release
+    verdict: the worst verdict about it
+    members: the folded lines, its own among them; empty where there is only one
+    """
+
+    confidential: Row | None
+    release: Row | None
+    verdict: Verdict | None = None
+    members: tuple[NumberLine, ...] = ()
+
+    @property
+    def row(self) -> Row:
+        """Return the row that names the line: that of the release if there is one."""
+        row = self.release or self.confidential
+        assert row is not None
+        return row
+
+    @property
+    def fold_key(self) -> tuple[str, str, str, str]:
+        """Return what lines that are folded together have in common."""
+        row = self.row
+        return row.family, row.method, leading_measure(row.family, row.measure), row.target
+
+    @property
+    def worst_outcome(self) -> str:
+        """Return the worst outcome of its verdicts and those of folded lines; empty without a verdict."""
+        found = [one.verdict.outcome for one in (self, *self.members) if one.verdict is not None]
+        return min(found, key=WORST_FIRST.index, default="")
+
+    @property
+    def number_of_others(self) -> int:
+        """Return how many lines are folded behind the one in front."""
+        return max(0, len(self.members) - 1)
+
+
+def number_lines(rows: Iterable[Row], verdicts: Sequence[Verdict] = ()) -> list[NumberLine]:
+    """Return a line for each series of averages: the confidential data's row and that of the release, with its worst verdict."""
+    pairs: dict[tuple[object, ...], dict[bool, Row]] = {}
+    for row in rows:
+        pairs.setdefault(row.series, {}).setdefault(row.dataset == "confidential", row)
+    judged: dict[tuple[str, str, float | None], list[Verdict]] = {}
+    for verdict in verdicts:
+        judged.setdefault((verdict.value, verdict.target, verdict.level), []).append(verdict)
+    found = []
+    for pair in pairs.values():
+        line = NumberLine(pair.get(True), pair.get(False))
+        if line.release is not None:
+            row = line.release
+            # a verdict without parameters is about the first row of its measure
+            near = judged.get((row.key, row.target, row.level), [])
+            own = [one for one in near if one.params == row.params or one.params is None]
+            for one in own:
+                if one.params is None:
+                    near.remove(one)
+            line = replace(line, verdict=min(own, key=lambda one: WORST_FIRST.index(one.outcome), default=None))
+        found.append(line)
+    return found
+
+
+def fold_number_lines(lines: Iterable[NumberLine]) -> list[NumberLine]:
+    """Return one line for each measure and variable, in the order of their first lines."""
+    groups: dict[tuple[str, str, str, str], list[NumberLine]] = {}
+    for line in lines:
+        groups.setdefault(line.fold_key, []).append(line)
+    return [fold_lines(group) for group in groups.values()]
+
+
+def fold_lines(group: Sequence[NumberLine]) -> NumberLine:
+    """Return lines of one measure and variable as one: in front the worst that is judged, else that of most people.
+
+    Among lines about as much, it is the one with the worst value, or whose release is furthest from the confidential
+    data.
+    """
+    if len(group) == 1:
+        return group[0]
+    front = min(enumerate(group), key=lambda placed: (*_front_order(placed[1]), placed[0]))[1]
+    return replace(front, members=tuple(group))
+
+
+def _front_order(line: NumberLine) -> tuple[int, bool, bool, int, float]:
+    """Return the sort key of a line among those that are folded with it; the smallest stands in front."""
+    row = line.row
+    method, output = method_and_output(row.key)
+    own = [value for value in own_params(method, row.params).values() if isinstance(value, (str, int, float))]
+    value, confidential = row.value, line.confidential.value if line.confidential else None
+    worse = 0.0
+    if value is not None and output.goal in ("low", "high"):
+        worse = -value if output.goal == "low" else value
+    elif value is not None and confidential is not None:
+        worse = -abs(value - confidential) / (abs(confidential) or 1.0)
+    return (
+        len(WORST_FIRST) if line.verdict is None else WORST_FIRST.index(line.verdict.outcome),
+        row.measure != leading_measure(row.family, row.measure),
+        value is None,
+        len(own),
+        worse,
+    )
+
+
+def line_name(line: NumberLine) -> str:
+    """Return the name of a line's measure, with the sign of a fold where others are folded behind it."""
+    name = measure_name(line.row.key)
+    return f"{sign_for('folded')} {name}" if line.members else name
+
+
+def line_subject(line: NumberLine, apart: SettingsByMethod = NO_SETTINGS) -> str:
+    """Return what a line is about: its variable, what else distinguishes it, and the use of its method."""
+    row = line.row
+    uses = {name: value for name, value in apart.get(row.method_key, {}).items() if name not in _always_named(row)}
+    return "; ".join(part for part in (subject_of(row), method_use_text(row.params, uses)) if part)
+
+
+def _always_named(row: Row) -> Mapping[str, object]:
+    """Return the parameters that the subject of a row has already."""
+    return own_params(method_and_output(row.key)[0], row.params)
+
+
+def brief_line_cells(line: NumberLine, records: int | None, apart: SettingsByMethod = NO_SETTINGS) -> dict[str, str]:
+    """Return the cells of a line in few characters: shares without people, the limit abbreviated."""
+    cells, is_share = line_cells(line, records, apart), line.row.unit == "share"
+    values = {one: brief_value_text(cells[one], is_share=is_share) for one in ("confidential", "release")}
+    return {**cells, **values, "limit": brief_limit_text(cells["limit"])}
+
+
+def line_limit(line: NumberLine) -> str:
+    """Return the limit of a line's verdict in the unit of the measure; empty without one."""
+    verdict = line.verdict
+    return "" if verdict is None else limit_text(verdict.bound, verdict.limit, verdict.value)
+
+
+def line_cells(line: NumberLine, records: int | None = None, apart: SettingsByMethod = NO_SETTINGS) -> dict[str, str]:
+    """Return the cells of a line by column.
+
+    ``records`` is the number of confidential records.
+    """
+    verdict = line.verdict
+    limit = verdict.limit if verdict is not None and verdict.bound in ("max", "min") else None
+    row = line.row
+    baseline = row.baseline if line.confidential is None else None
+    return {
+        "sign": sign_for(line.worst_outcome) if line.worst_outcome else "",
+        "measure": line_name(line),
+        "of": line_subject(line, apart),
+        "confidential": "" if line.confidential is None else row_value_text(line.confidential, records),
+        "release": "" if line.release is None else row_value_text(line.release, records, limit),
+        "interval": "" if line.release is None else row_interval_text(line.release),
+        "limit": line_limit(line),
+        "others": f"{line.number_of_others} more" if line.members else "",
+        "baseline": ""
+        if baseline is None
+        else row_value_text(replace(row, value=baseline, status="computed"), records),
+    }
+
+
+def member_facts(
+    line: NumberLine, records: int | None = None, apart: SettingsByMethod = NO_SETTINGS
+) -> list[tuple[str, str]]:
+    """Return a fact for each line that is folded, as pairs of a name and a text; none where nothing is folded."""
+    found = []
+    for place, one in enumerate(line.members):
+        named = [line_subject(one, apart)]
+        if one.row.measure != line.row.measure:
+            named.insert(0, measure_name(one.row.key))
+        cells = line_cells(one, records, apart)
+        released = f"release {cells['release']}" if cells["release"] else ""
+        if released and cells["interval"]:
+            released += f" ({cells['interval']})"
+        judged = "" if one.verdict is None else f"{outcome_text(one.verdict.outcome)}, {cells['limit']}"
+        said = [released, cells["confidential"] and f"confidential {cells['confidential']}", judged]
+        text = (
+            f"{'; '.join(part for part in named if part) or 'all records'}: {', '.join(part for part in said if part)}"
+        )
+        found.append(("" if place else "all of them", text))
+    return found
+
+
+def families_text(counts: Mapping[str, int], chosen: str) -> str:
+    """Return the number of lines by family, the chosen one in brackets: ``[all 72] · risk 30 · utility 20``."""
+    parts = [("all", sum(counts.values())), *((one, counts[one]) for one in FAMILIES if counts.get(one))]
+    return " · ".join(
+        f"[{name} {count:,}]" if name == (chosen or "all") else f"{name} {count:,}" for name, count in parts
+    )

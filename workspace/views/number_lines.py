@@ -1,0 +1,133 @@
+"""Lines of the table of numbers, sorted and folded by row ids, and read a page at a time."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+
+from sfumato.engine.recipe.thresholds import Verdict
+
+from ..reporting.numbers import NumberLine, fold_number_lines, leading_measure, number_lines
+from ..store.workspace import Workspace
+from .results import ResultSelection, SortedResultIds, has_averages, read_rows_by_id, read_verdicts
+
+MOST_FOLDED = 500
+"""Number of series of one fold that are read and listed; a fold of more says how many it has."""
+
+
+@dataclass(frozen=True)
+class FoldedSeries:
+    """Series of a run's averages by row, and the folds that they belong to.
+
+    series_by_row: index of the series of a row, by the row's id
+    rows_by_series: ids of the rows of each series
+    fold_by_series: index of the fold of each series
+    family_by_fold: family of each fold
+    """
+
+    series_by_row: Mapping[int, int]
+    rows_by_series: Sequence[array[int]]
+    fold_by_series: Sequence[int]
+    family_by_fold: Sequence[str]
+
+
+def read_folded_series(workspace: Workspace, run_id: int) -> FoldedSeries:
+    """Read which averages of a run are of one series, and which series are folded into one line."""
+    # the rows from which averages were formed are of the same series
+    kind = "=" if has_averages(workspace, run_id) else "<>"
+    query = f"""SELECT result.id, result.family, result.method, result.measure, result.target, result.params, result.level
+                FROM result JOIN task ON task.id = result.task_id
+                WHERE result.run_id = ? AND result.draw IS NULL AND task.kind {kind} 'combine' ORDER BY result.id"""
+    series_by_row: dict[int, int] = {}
+    rows_by_series: list[array[int]] = []
+    fold_by_series: list[int] = []
+    series: dict[tuple[object, ...], int] = {}
+    folds: dict[tuple[str, str, str, str], int] = {}
+    for number, family, method, measure, target, params, level in workspace.connection.execute(query, (run_id,)):
+        place = family, method, measure, target, params, level
+        at = series.get(place)
+        if at is None:
+            at = series[place] = len(series)
+            rows_by_series.append(array("q"))
+            fold = family, method, leading_measure(family, measure), target
+            fold_by_series.append(folds.setdefault(fold, len(folds)))
+        rows_by_series[at].append(number)
+        series_by_row[number] = at
+    return FoldedSeries(series_by_row, rows_by_series, fold_by_series, [family for family, *_ in folds])
+
+
+@dataclass(frozen=True)
+class LineIds:
+    """Lines of a selection as ids of rows.
+
+    lines: for each line the series that it has, or the row where rows of single datasets are listed
+    counts: number of lines by family, of all families
+    """
+
+    lines: Sequence[array[int]]
+    counts: Mapping[str, int]
+
+
+@dataclass
+class SortedNumberLines:
+    """Cache of the lines of recent selections of a run, safe for several threads; valid until the run proceeds.
+
+    ids: sorted ids of rows
+    """
+
+    ids: SortedResultIds = field(default_factory=SortedResultIds)
+    _folded: FoldedSeries | None = None
+    _verdicts: Sequence[Verdict] | None = None
+    _lines: dict[ResultSelection, LineIds] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def line_ids(self, workspace: Workspace, selection: ResultSelection) -> LineIds:
+        """Return the lines of a selection, in its order."""
+        with self._lock:
+            if selection not in self._lines:
+                self._lines[selection] = self._find_lines(workspace, selection)
+            return self._lines[selection]
+
+    def _find_lines(self, workspace: Workspace, selection: ResultSelection) -> LineIds:
+        """Group the sorted rows of a selection into its lines."""
+        rows = self.ids.row_ids(workspace, selection.sorted_rows)
+        if self._folded is None:
+            self._folded = read_folded_series(workspace, selection.run_id)
+        folded = self._folded
+        lines: dict[int, dict[int, None]] = {}
+        for number in rows:
+            series = folded.series_by_row.get(number)
+            if series is not None:
+                line = series if selection.unfolded else folded.fold_by_series[series]
+                lines.setdefault(line, {}).setdefault(series)
+        families = [folded.family_by_fold[folded.fold_by_series[next(iter(own))]] for own in lines.values()]
+        return LineIds(
+            [
+                array("q", own)
+                for own, family in zip(lines.values(), families, strict=True)
+                if selection.family in ("", family)
+            ],
+            Counter(families),
+        )
+
+    def count(self, workspace: Workspace, selection: ResultSelection) -> int:
+        """Return the number of lines of a selection."""
+        return len(self.line_ids(workspace, selection).lines)
+
+    def read_lines(self, workspace: Workspace, selection: ResultSelection, offset: int, limit: int) -> list[NumberLine]:
+        """Read the lines of a selection from ``offset`` on, at most ``limit``."""
+        found = self.line_ids(workspace, selection).lines[offset : offset + limit]
+        folded, verdicts = self._folded, self.verdicts(workspace, selection.run_id)
+        assert folded is not None
+        wanted = [number for line in found for series in line[:MOST_FOLDED] for number in folded.rows_by_series[series]]
+        lines = number_lines(read_rows_by_id(workspace, wanted), verdicts)
+        return lines if selection.unfolded else fold_number_lines(lines)
+
+    def verdicts(self, workspace: Workspace, run_id: int) -> Sequence[Verdict]:
+        """Return the verdicts of the run."""
+        if self._verdicts is None:
+            self._verdicts = read_verdicts(workspace, run_id)
+        return self._verdicts
