@@ -9,6 +9,7 @@ can be found, how, what is then learnt, what to change, and whether the release 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -33,6 +34,8 @@ def main() -> None:
     parser.add_argument("--run", type=int)
     found = parser.parse_args()
     columns, lines = map(int, found.size.split("x"))
+    # What is known here of the workspace's history must not hold for its copies, nor these for it.
+    os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp()
     with Workspace.open(found.workspace, read_only=True) as workspace:
         runs = [one for one in list_runs(workspace) if one.state is RunState.DONE and found.run in (None, one.id)]
     for run in sorted(runs, key=lambda one: one.id):
