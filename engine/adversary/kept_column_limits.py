@@ -51,6 +51,14 @@ class KeptColumnLimits:
             over = max(over, int(class_sizes[is_above(1.0 / class_sizes, self.average_risk)].sum()))
         return over
 
+    def count_unprotected_records(self, group_sizes: Integers) -> int:
+        """Count the people who violate the limits, given how many records each record's group has (n,), at least 1."""
+        over = 0 if self.smallest_class is None else int((group_sizes < self.smallest_class).sum())
+        shares = 1.0 / group_sizes
+        if self.average_risk is not None and is_above(float(shares.sum()), self.average_risk * len(group_sizes)):
+            over = max(over, int(is_above(shares, self.average_risk).sum()))
+        return over
+
     def limits_before_removal(self, share: float) -> KeptColumnLimits:
         """Return stricter limits, so that these hold after a random ``share`` of the records is removed."""
         if not 0 < share < 1:

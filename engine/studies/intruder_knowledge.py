@@ -29,8 +29,16 @@ from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import IntruderKnowledge, check_log_scale, check_radii, known_by_default
-from ..matching.matching import ExactKey, RecordMatcher, WindowKey, expected_match_risk, true_match_rate
+from ..matching.matching import (
+    ExactKey,
+    MatchResults,
+    RecordMatcher,
+    WindowKey,
+    expected_match_risk,
+    true_match_rate,
+)
 from ..matching.radius import Radii
+from ..matching.strategies import split_by_kind
 from ..matching.unit_matching import UnitMatcher, own_units
 from ..methods.intruder import KnownThoughSynthesised, KnownUnlessSynthesised
 from ..methods.levers import IDENTITY
@@ -49,32 +57,47 @@ LOWER = 1e-9
 """A risk that falls by less is the same risk."""
 
 
-def subset_risks(keys: Sequence[ExactKey | WindowKey], shape: tuple[int, int]) -> tuple[Floats, Floats]:
-    """Return the expected match risk and the true match rate of each subset of p keys, (2^p,) and (2^p,).
+def match_subsets(
+    keys: Sequence[ExactKey | WindowKey], shape: tuple[int, int], always: Sequence[ExactKey | WindowKey] = ()
+) -> Iterator[tuple[int, MatchResults]]:
+    """Yield each subset of p keys as a mask with the matches by it and by the keys that are ``always`` used.
 
     ``shape`` are the numbers of confidential and of released records.
     """
-    expected, rate = np.zeros((2, 1 << len(keys)))
     order = sorted(
         range(len(keys)), key=lambda i: isinstance(keys[i], WindowKey)
     )  # groups are split before windows are asked
 
-    def walk(place: int, matcher: RecordMatcher, windows: tuple[WindowKey, ...], mask: int) -> None:
-        """Store the risks of all subsets that contain those chosen so far."""
+    def walk(
+        place: int, matcher: RecordMatcher, windows: tuple[WindowKey, ...], mask: int
+    ) -> Iterator[tuple[int, MatchResults]]:
+        """Yield the matches of all subsets that contain those chosen so far."""
         if place == len(order):
-            matches = matcher.match_windows(windows)
-            expected[mask], rate[mask] = expected_match_risk(matches), true_match_rate(matches)
+            yield mask, matcher.match_windows(windows)
             return
         key, with_it = keys[order[place]], mask | 1 << order[place]
         # The groups of a subset come from those of the subset without its last variable: each is split once, and no key
         # is read twice.
-        walk(place + 1, matcher, windows, mask)
+        yield from walk(place + 1, matcher, windows, mask)
         if isinstance(key, ExactKey):
-            walk(place + 1, matcher.split_groups(key), windows, with_it)
+            yield from walk(place + 1, matcher.split_groups(key), windows, with_it)
         else:
-            walk(place + 1, matcher, (*windows, key), with_it)
+            yield from walk(place + 1, matcher, (*windows, key), with_it)
 
-    walk(0, RecordMatcher.from_keys((), shape), (), 0)
+    exact, within = split_by_kind(always)
+    yield from walk(0, RecordMatcher.from_keys(exact, shape), tuple(within), 0)
+
+
+def subset_risks(
+    keys: Sequence[ExactKey | WindowKey], shape: tuple[int, int], always: Sequence[ExactKey | WindowKey] = ()
+) -> tuple[Floats, Floats]:
+    """Return the expected match risk and the true match rate of each subset of p keys, (2^p,) and (2^p,).
+
+    Arguments are those of ``match_subsets``.
+    """
+    expected, rate = np.zeros((2, 1 << len(keys)))
+    for mask, matches in match_subsets(keys, shape, always):
+        expected[mask], rate[mask] = expected_match_risk(matches), true_match_rate(matches)
     return expected, rate
 
 
@@ -243,9 +266,14 @@ class _SubsetRisks:
 
 
 def subset_risks_of_units(
-    keys: Sequence[ExactKey | WindowKey], confidential: Microdata, released: Microdata
+    keys: Sequence[ExactKey | WindowKey],
+    confidential: Microdata,
+    released: Microdata,
+    always: Sequence[ExactKey | WindowKey] = (),
 ) -> tuple[Floats, Floats]:
     """Return the expected match risk and the true match rate of units for each subset of p keys, (2^p,) and (2^p,).
+
+    The keys that are ``always`` used belong to every subset.
 
     Raises NotComputable where every record is a unit, or nothing says which released records are of one.
     """
@@ -256,12 +284,19 @@ def subset_risks_of_units(
     ours, theirs = confidential.units, released.require_units()
     own = own_units(ours, theirs)
     by_place = bool(confidential.schema.order)
-    matcher = UnitMatcher({str(i): key for i, key in enumerate(keys)}, ours, theirs, by_place=by_place, own=own)
-    everyone = np.arange(len(ours))
+    named = {str(i): key for i, key in enumerate((*keys, *always))}
+    matcher = UnitMatcher(named, ours, theirs, by_place=by_place, own=own)
+    everyone, fixed = np.arange(len(ours)), list(named)[len(keys) :]
+    # A unit that is found by a set is found by each variable of it: only those are matched.
+    alone = {name: matcher.match([name], everyone, count=False).hit for name in named}
     expected, rate = np.zeros((2, 1 << len(keys)))
     for mask in range(1 << len(keys)):
-        matches = matcher.match([str(i) for i in range(len(keys)) if mask >> i & 1], everyone)
-        expected[mask], rate[mask] = expected_match_risk(matches), true_match_rate(matches)
+        names = [*fixed, *(str(i) for i in range(len(keys)) if mask >> i & 1)]
+        found = np.logical_and.reduce([own >= 0, *(alone[name] for name in names)])
+        if found.any():
+            matches = matcher.match(names, everyone[found], of_hits=True)
+            expected[mask] = expected_match_risk(matches)
+            rate[mask] = np.count_nonzero((matches.candidates == 1) & matches.hit) / len(ours)
     return expected, rate
 
 

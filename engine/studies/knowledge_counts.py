@@ -1,0 +1,155 @@
+"""Numbers of people whom an intruder finds who may know any of some variables, some of them only roughly.
+
+Who may know a set of variables chooses which of them to use (``sfumato.engine.matching.strategies``), so that the number
+of a set is the largest over its subsets, dataset by dataset, as in ``risk.identification``: more knowledge never finds
+fewer. A kept variable that is known within ``u`` is matched within a window of ``u`` around the confidential value, which
+holds the own record. A wider window holds more records, so that the narrowest is the best, and less certainty never
+finds more.
+
+Bit i of a mask is set where variable i is known. Of p variables there are 2^p sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..adversary.kept_column_limits import KeptColumnLimits
+from ..data.arrays import Floats
+from ..data.microdata import Microdata
+from ..errors import NotComputable
+from ..matching.intruder import IntruderKnowledge
+from ..matching.matching import ExactKey, MatchResults, WindowKey
+from ..matching.radius import Radius
+from ..matching.strategies import BestStrategy, MatchKey, MatchTargets, find_best_matches
+from ..matching.unit_matching import UnitMatcher, find_best_unit_matches, own_units
+from .intruder_knowledge import match_subsets, subset_risks, subset_risks_of_units
+
+
+def largest_of_subsets(values: Floats) -> Floats:
+    """Return for each set of p variables the largest value of its subsets, (2^p,), given the value of each set."""
+    largest = np.array(values, dtype=np.float64)
+    size = 1
+    while size < len(largest):
+        # The sets that differ in one variable stand in pairs, that with it second.
+        pairs = largest.reshape(-1, 2, size)
+        np.maximum(pairs[:, 1], pairs[:, 0], out=pairs[:, 1])
+        size *= 2
+    return largest
+
+
+@dataclass(frozen=True)
+class KnowledgeCounts:
+    """People found by who may know each set of p variables: means over the released datasets, (2^p,) each.
+
+    expected: people found on average by picking one of the matching records at random
+    certain: people whose record is the only match
+    few: people whom the limits on kept columns leave unprotected; empty without limits or kept columns
+    """
+
+    expected: tuple[float, ...]
+    certain: tuple[float, ...]
+    few: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class KnownVariables:
+    """Variables that an intruder may know, and how their values match.
+
+    names: the p variables that he may know or not
+    others: variables that he knows in any case, of which the best strategy of the full knowledge is used
+    radius: tolerance of a match by variable; equality without one
+    kept: those of ``names`` that count as kept columns
+    limits: limits on the people alone in kept columns; None without
+    """
+
+    names: tuple[str, ...]
+    others: tuple[str, ...] = ()
+    radius: Mapping[str, Radius] | None = None
+    kept: tuple[str, ...] = ()
+    limits: KeptColumnLimits | None = None
+
+    def keys_by_variable(
+        self, confidential: Microdata, released: Microdata, within: Mapping[str, float]
+    ) -> dict[str, MatchKey]:
+        """Return the key of each variable, those in ``within`` as windows of at least that half width.
+
+        Raises NotComputable where records are not matched one to one.
+        """
+        radius = dict(self.radius or {})
+        names = (*self.names, *self.others)
+        keys = IntruderKnowledge.from_variables(confidential, names, radius).keys_by_variable(released)
+        rough = {name: Radius(reach) for name, reach in within.items() if reach > 0}
+        wide = IntruderKnowledge.from_variables(confidential, rough, rough).keys_by_variable(released)
+        for name, key in wide.items():
+            assert isinstance(key, WindowKey)
+            keys[name] = _widened_window(keys[name], key)
+        return keys
+
+
+def _widened_window(key: MatchKey, rough: WindowKey) -> WindowKey:
+    """Return the window that holds all that a key or a rough window holds."""
+    if isinstance(key, ExactKey):
+        return rough
+    return WindowKey(np.fmin(key.lower, rough.lower), np.fmax(key.upper, rough.upper), rough.released)
+
+
+def count_found_people(
+    confidential: Microdata, released: Microdata, known: KnownVariables, within: Mapping[str, float], *, by_unit: bool
+) -> KnowledgeCounts:
+    """Count the people, or units, whom who may know each set of the variables finds in one dataset.
+
+    within: half widths of what is known of numeric variables; the others are known as ``known`` says
+
+    Raises NotComputable where records are not matched one to one, or units are not numbered.
+    """
+    keys = known.keys_by_variable(confidential, released, within)
+    own, shape = [keys[name] for name in known.names], (len(confidential), len(released))
+    best: tuple[BestStrategy[MatchResults], BestStrategy[MatchResults]]
+    if by_unit:
+        if confidential.units is None:
+            raise NotComputable("every record is a unit of its own")
+        ours, theirs = confidential.units, released.require_units()
+        by_place = bool(confidential.schema.order)
+        matcher = UnitMatcher(keys, ours, theirs, by_place=by_place, own=own_units(ours, theirs))
+        best, number = find_best_unit_matches(matcher, np.arange(len(ours))), len(ours)
+    else:
+        rows = np.arange(len(confidential))
+        targets = MatchTargets(rows, np.where(rows < len(released), rows, -1))
+        best, number = find_best_matches(keys, shape, targets), len(confidential)
+    # What he knows in any case he uses as the best strategy of the full knowledge does, which is then among these.
+    used = [tuple(name for name in known.others if name in one.strategy.used) for one in best]
+    risks: dict[tuple[str, ...], tuple[Floats, Floats]] = {}
+    for names in dict.fromkeys(used):
+        always = [keys[name] for name in names]
+        risks[names] = (
+            subset_risks_of_units(own, confidential, released, always) if by_unit else subset_risks(own, shape, always)
+        )
+    expected, certain = (largest_of_subsets(risks[names][place]) for place, names in enumerate(used))
+    few = [] if by_unit else _count_unprotected(known, keys, shape)
+    return KnowledgeCounts(tuple(expected.tolist()), tuple((certain * number).tolist()), tuple(few))
+
+
+def _count_unprotected(known: KnownVariables, keys: Mapping[str, MatchKey], shape: tuple[int, int]) -> list[float]:
+    """Count the people whom the limits on kept columns leave unprotected from who knows each set, (2^p,)."""
+    if known.limits is None or not known.kept:
+        return []
+    bits = [place for place, name in enumerate(known.names) if name in known.kept]
+    always = [keys[name] for name in known.others if name in known.kept]
+    counts = np.zeros(1 << len(bits))
+    for mask, matches in match_subsets([keys[known.names[place]] for place in bits], shape, always):
+        counts[mask] = known.limits.count_unprotected_records(matches.candidates)
+    # The columns that the release draws anew protect nobody, and find nobody by this rule.
+    masks = np.arange(1 << len(known.names))
+    among_kept = sum((masks >> place & 1) << order for order, place in enumerate(bits))
+    return [float(value) for value in largest_of_subsets(counts)[among_kept]]
+
+
+def mean_counts(counts: Sequence[KnowledgeCounts]) -> KnowledgeCounts:
+    """Return the means of the counts of several datasets."""
+    parts = [
+        tuple(np.mean([getattr(one, name) for one in counts], axis=0).tolist()) for name in ("expected", "certain", "few")
+    ]
+    return KnowledgeCounts(*parts)

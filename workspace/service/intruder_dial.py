@@ -1,0 +1,274 @@
+"""Numbers of the intruder's dial: who is found in a run's release by who knows these variables, and how surely.
+
+They are counted from the stored tables, for every set of the variables that the intruder may know.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Kind, Role
+from sfumato.engine.errors import NotComputable
+from sfumato.engine.matching.radius import Radius
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.risk.identification import IdentificationSpec
+from sfumato.engine.studies.knowledge_counts import KnowledgeCounts, KnownVariables, count_found_people, mean_counts
+
+from ..gate.kept_columns import columns_known_to_audience
+from ..policy.policy import Policy, read_policy_of_workspace
+from ..store.artefacts import read_released_dataset
+from ..store.runs import StoredRun, find_run, read_run_records
+from ..store.workspace import Workspace
+
+LEVELS = (0.0, 0.5, 1.0, 2.0, 3.0)
+"""What the intruder may be unsure of, in steps of a variable."""
+MOST_VARIABLES = 12
+"""Variables that the dial turns; of more those that are stated as known come first, and the rest stays known."""
+MOST_MATCHES = 60_000_000
+"""Records times sets of variables times datasets that are matched; of larger runs fewer variables are turned."""
+LEAST_VARIABLES = 4
+STEPS_IN_SPREAD = 8.0
+"""A step is a round number of about this part of the standard deviation."""
+NUMBERS = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE)
+CERTAIN, EXPECTED = (
+    ("largest_true_match_rate", "true_match_rate"),
+    ("largest_expected_match_risk", "expected_match_risk"),
+)
+"""Outputs of ``risk.identification`` whose limits are limits of the dial."""
+
+
+@dataclass(frozen=True)
+class DialVariable:
+    """Variable that the intruder may know.
+
+    is_stated: whether the plan says that he knows it
+    step: half width of one step of what he is unsure of, in the variable's unit; 0 where he knows it surely or not
+    within: tolerance of a match that the plan states; empty without
+    is_kept: whether the release keeps its values
+    is_date: whether the step is in days
+    """
+
+    name: str
+    is_stated: bool
+    step: float = 0.0
+    within: str = ""
+    is_kept: bool = True
+    is_date: bool = False
+
+
+@dataclass(frozen=True)
+class DialLimits:
+    """Largest numbers that the plan and the policy allow, in people; None without a limit.
+
+    expected, certain: by the limits of the plan
+    few: people left unprotected in kept columns, by the policy
+    smallest_group: number of people below which a group is small, by the policy; None without
+    """
+
+    expected: float | None = None
+    certain: float | None = None
+    few: float | None = None
+    smallest_group: int | None = None
+
+
+@dataclass(frozen=True)
+class DialNumbers:
+    """Numbers of the dial for one run, where every variable is known surely or not at all.
+
+    variables: the variables that the dial turns; bit i of a mask is variable i
+    others: variables that he knows in any case
+    number: confidential records, or units
+    noun: what these are, in the plural
+    limits: the limits
+    counts: the numbers for each set of variables; None where they cannot be counted
+    reason: why they cannot
+    """
+
+    run_id: int
+    variables: tuple[DialVariable, ...]
+    others: tuple[str, ...]
+    number: int
+    noun: str
+    limits: DialLimits
+    counts: KnowledgeCounts | None
+    reason: str = ""
+
+
+def count_for_dial(directory: Path, run_id: int) -> DialNumbers:
+    """Count who is found by who knows each set of variables. Raises NotFound and what reading the tables raises."""
+    with Workspace.open(directory, read_only=True) as workspace:
+        return _DialTables(workspace, run_id).count_all()
+
+
+def count_unsure(directory: Path, run_id: int, levels: tuple[tuple[str, float], ...]) -> KnowledgeCounts:
+    """Count who is found where variables are known within some levels of uncertainty. Raises as ``count_for_dial``.
+
+    levels: levels by variable, those above 0
+    """
+    with Workspace.open(directory, read_only=True) as workspace:
+        return _DialTables(workspace, run_id).count_within(dict(levels))
+
+
+class _DialTables:
+    """Tables of a run, and what an intruder may know of them."""
+
+    def __init__(self, workspace: Workspace, run_id: int) -> None:
+        """Read the recipe and the confidential records."""
+        self.workspace, self.run = workspace, find_run(workspace, run_id)
+        self.recipe = self.run.recipe
+        self.policy = read_policy_of_workspace(workspace.directory)
+        self.confidential = self.recipe.recode_data(read_run_records(workspace, self.run))
+        self.by_unit = self.confidential.units is not None
+        self.datasets = _count_datasets(workspace, self.run)
+        self.spec = _stated_knowledge(self.recipe)
+        self.audience = self.policy.effective_audience(self.recipe.form.audience)
+        self.names, self.others = self._split_variables()
+
+    def _split_variables(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the variables that the dial turns, and those that the intruder knows in any case."""
+        stated = self.spec.matched_variables
+        quasi = self.recipe.schema.names_by_role(Role.QUASI_IDENTIFIER)
+        first = [*(name for name in stated if name in quasi), *(name for name in stated if name not in quasi)]
+        more = [name for name in self._other_variables() if name not in stated]
+        room = MOST_MATCHES / max(1, len(self.confidential) * self.datasets)
+        most = min(MOST_VARIABLES, max(LEAST_VARIABLES, int(math.log2(max(1.0, room)))))
+        turned = frozenset([*first, *more][:most])
+        # The order of the plan, which people know.
+        ordered = [*(name for name in stated if name in turned), *(name for name in more if name in turned)]
+        return tuple(ordered), tuple(name for name in stated if name not in turned)
+
+    def _other_variables(self) -> Iterator[str]:
+        """Yield variables that somebody may know though the plan does not say so, those that are kept first."""
+        recipe = self.recipe
+        yield from columns_known_to_audience(recipe, self.audience)
+        for variable in recipe.schema:
+            # A drawn amount equals no true one, and the plan does not say how near is a match.
+            if variable.name in recipe.released and not variable.role.is_identifier and variable.kind is not Kind.CONTINUOUS:
+                yield variable.name
+
+    @property
+    def known(self) -> KnownVariables:
+        """Return what the intruder may know."""
+        kept = columns_known_to_audience(self.recipe, self.audience) if self.recipe.origin == "synthetic" else ()
+        return KnownVariables(self.names, self.others, self.spec.radius, kept, self._kept_limits)
+
+    @property
+    def _kept_limits(self) -> KeptColumnLimits | None:
+        """Return the policy's limits on kept columns; None without, and for units, whose groups the gate counts."""
+        limits = self.policy.audience_limits(self.audience).limits
+        return None if self.by_unit or limits == KeptColumnLimits() else limits
+
+    def count_all(self) -> DialNumbers:
+        """Count who is found by who knows each set of variables surely."""
+        units = self.confidential.units
+        number = len(self.confidential) if units is None else len(units)
+        noun = (self.recipe.data.rows or "people") if units is None else self.recipe.schema.unit_noun
+        counts, reason = None, ""
+        if not self.names:
+            reason = "the plan names no variable that an intruder may know"
+        else:
+            try:
+                counts = self.count_within({})
+            except NotComputable as error:
+                reason = error.reason
+        variables = tuple(map(self._describe_variable, self.names))
+        limits = self._find_limits(number, counts)
+        return DialNumbers(self.run.id, variables, self.others, number, noun, limits, counts, reason)
+
+    def count_within(self, levels: dict[str, float]) -> KnowledgeCounts:
+        """Count who is found where variables are known within some levels. Raises NotComputable."""
+        within = {name: level * self._step_of(name) for name, level in levels.items()}
+        found = [
+            count_found_people(self.confidential, released, self.known, within, by_unit=self.by_unit)
+            for released in self._read_datasets()
+        ]
+        if not found:
+            raise NotComputable("the run has no released dataset")
+        return mean_counts(found)
+
+    def _read_datasets(self) -> Iterator[Microdata]:
+        """Yield the released datasets."""
+        for draw in range(1, self.datasets + 1):
+            released = read_released_dataset(self.workspace, self.run.id, self.recipe, draw)
+            if released is not None:
+                yield released
+
+    def _describe_variable(self, name: str) -> DialVariable:
+        """Return a variable as the dial shows it."""
+        radius = self.spec.radius.get(name)
+        return DialVariable(
+            name, name in self.spec.matched_variables, self._step_of(name), "" if radius is None else str(radius.written),
+            name not in self.recipe.released, self.recipe.schema[name].kind is Kind.DATE,
+        )  # fmt: skip
+
+    def _step_of(self, name: str) -> float:
+        """Return the half width of one step of a kept number; 0 for other variables.
+
+        A drawn value misses the true one by chance: how near is a match is the plan's radius.
+        """
+        kept = name not in self.recipe.released and name not in self.recipe.generalised
+        if not kept or self.recipe.schema[name].kind not in NUMBERS:
+            return 0.0
+        numbers = self.confidential.numbers(name)
+        return round_step(numbers, whole=self.recipe.schema[name].kind is not Kind.CONTINUOUS)
+
+    def _find_limits(self, number: int, counts: KnowledgeCounts | None) -> DialLimits:
+        """Return the limits of the plan and the policy in people."""
+        smallest, few = None, None
+        if counts is not None and counts.few and self._kept_limits is not None:
+            smallest, few = self._kept_limits.smallest_class, _allowed_unprotected(self.policy) * number
+        share = _least_limit(self.recipe, CERTAIN)
+        return DialLimits(_least_limit(self.recipe, EXPECTED), None if share is None else share * number, few, smallest)
+
+
+def round_step(numbers: np.ndarray, *, whole: bool) -> float:
+    """Return a round number of about an eighth of the standard deviation, at least 2 for whole numbers; 0 if all are equal."""
+    told = numbers[np.isfinite(numbers)]
+    spread = float(np.std(told)) if len(told) else 0.0
+    if spread == 0:
+        return 0.0
+    wanted = spread / STEPS_IN_SPREAD
+    size = 10.0 ** math.floor(math.log10(wanted))
+    step = min((size, 2 * size, 5 * size, 10 * size), key=lambda one: abs(math.log(one / wanted)))
+    # Half a step is a level too.
+    return max(2.0, step) if whole else step
+
+
+def _count_datasets(workspace: Workspace, run: StoredRun) -> int:
+    """Return the number of released datasets of a run."""
+    query = "SELECT count(*) FROM artefact WHERE run_id = ? AND name LIKE 'draw/%'"
+    return int(workspace.connection.execute(query, (run.id,)).fetchone()[0])
+
+
+def _stated_knowledge(recipe: Recipe) -> IdentificationSpec:
+    """Return what the plan says that the intruder knows, by its first measure of identification, else by the roles."""
+    specs = [step.spec for step in recipe.measures if isinstance(step.spec, IdentificationSpec)]
+    given = next((one for one in specs if not (one.has_file or one.among or one.targets)), None)
+    if given is not None:
+        return given.for_release(recipe.schema, recipe.released)
+    quasi = recipe.schema.names_by_role(Role.QUASI_IDENTIFIER)
+    drawn = [name for name in quasi if name in recipe.released and recipe.schema[name].kind is not Kind.CONTINUOUS]
+    return IdentificationSpec(
+        known=tuple(name for name in quasi if name not in recipe.released), synthesised=tuple(drawn)
+    )
+
+
+def _least_limit(recipe: Recipe, outputs: Sequence[str]) -> float | None:
+    """Return the least of the largest values that the plan allows of some outputs; None without a limit."""
+    keys = [f"risk.identification.{name}" for name in outputs]
+    return min((one.limit for one in recipe.thresholds if one.bound == "max" and one.value in keys), default=None)
+
+
+def _allowed_unprotected(policy: Policy) -> float:
+    """Return the share of people that the policy allows to be unprotected in kept columns."""
+    from ..gate.checks import KEPT_KEYS
+
+    given = policy.findings.get(KEPT_KEYS)
+    return 0.0 if given is None or given.block is None else given.block
