@@ -12,7 +12,7 @@ Bit i of a mask is set where variable i is known. Of p variables there are 2^p s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -61,32 +61,35 @@ class KnownVariables:
     names: the p variables that he may know or not
     others: variables that he knows in any case, of which the best strategy of the full knowledge is used
     radius: tolerance of a match by variable; equality without one
-    kept: those of ``names`` that count as kept columns
+    kept: variables that count as kept columns
     limits: limits on the people alone in kept columns; None without
     """
 
     names: tuple[str, ...]
     others: tuple[str, ...] = ()
-    radius: Mapping[str, Radius] | None = None
+    radius: Mapping[str, Radius] = field(default_factory=dict)
     kept: tuple[str, ...] = ()
     limits: KeptColumnLimits | None = None
 
-    def keys_by_variable(
-        self, confidential: Microdata, released: Microdata, within: Mapping[str, float]
-    ) -> dict[str, MatchKey]:
-        """Return the key of each variable, those in ``within`` as windows of at least that half width.
 
-        Raises NotComputable where records are not matched one to one.
-        """
-        radius = dict(self.radius or {})
-        names = (*self.names, *self.others)
-        keys = IntruderKnowledge.from_variables(confidential, names, radius).keys_by_variable(released)
-        rough = {name: Radius(reach) for name, reach in within.items() if reach > 0}
-        wide = IntruderKnowledge.from_variables(confidential, rough, rough).keys_by_variable(released)
-        for name, key in wide.items():
-            assert isinstance(key, WindowKey)
-            keys[name] = _widened_window(keys[name], key)
-        return keys
+def _keys_by_variable(
+    confidential: Microdata,
+    released: Microdata,
+    names: Sequence[str],
+    radius: Mapping[str, Radius],
+    within: Mapping[str, float],
+) -> dict[str, MatchKey]:
+    """Return the key of each variable, those in ``within`` as windows of at least that half width.
+
+    Raises NotComputable where records are not matched one to one.
+    """
+    tolerances = {name: radius[name] for name in names if name in radius}
+    keys = IntruderKnowledge.from_variables(confidential, names, tolerances).keys_by_variable(released)
+    rough = {name: Radius(within[name]) for name in names if within.get(name, 0.0) > 0}
+    for name, key in IntruderKnowledge.from_variables(confidential, rough, rough).keys_by_variable(released).items():
+        assert isinstance(key, WindowKey)
+        keys[name] = _widened_window(keys[name], key)
+    return keys
 
 
 def _widened_window(key: MatchKey, rough: WindowKey) -> WindowKey:
@@ -105,7 +108,7 @@ def count_found_people(
 
     Raises NotComputable where records are not matched one to one, or units are not numbered.
     """
-    keys = known.keys_by_variable(confidential, released, within)
+    keys = _keys_by_variable(confidential, released, (*known.names, *known.others), known.radius, within)
     own, shape = [keys[name] for name in known.names], (len(confidential), len(released))
     best: tuple[BestStrategy[MatchResults], BestStrategy[MatchResults]]
     if by_unit:
@@ -128,28 +131,37 @@ def count_found_people(
             subset_risks_of_units(own, confidential, released, always) if by_unit else subset_risks(own, shape, always)
         )
     expected, certain = (largest_of_subsets(risks[names][place]) for place, names in enumerate(used))
-    few = [] if by_unit else _count_unprotected(known, keys, shape)
+    few = [] if by_unit else _count_unprotected(confidential, released, known, within)
     return KnowledgeCounts(tuple(expected.tolist()), tuple((certain * number).tolist()), tuple(few))
 
 
-def _count_unprotected(known: KnownVariables, keys: Mapping[str, MatchKey], shape: tuple[int, int]) -> list[float]:
+def _count_unprotected(
+    confidential: Microdata, released: Microdata, known: KnownVariables, within: Mapping[str, float]
+) -> list[float]:
     """Count the people whom the limits on kept columns leave unprotected from who knows each set, (2^p,)."""
     if known.limits is None or not known.kept:
         return []
-    bits = [place for place, name in enumerate(known.names) if name in known.kept]
+    names = [name for name in (*known.names, *known.others) if name in known.kept]
+    # The kept values are read as they are: how near a match is to a drawn value is another question.
+    keys = _keys_by_variable(confidential, released, names, {}, within)
+    places = [place for place, name in enumerate(known.names) if name in known.kept]
+    turned = [keys[known.names[place]] for place in places]
     always = [keys[name] for name in known.others if name in known.kept]
-    counts = np.zeros(1 << len(bits))
-    for mask, matches in match_subsets([keys[known.names[place]] for place in bits], shape, always):
+    counts = np.zeros(1 << len(places))
+    for mask, matches in match_subsets(turned, (len(confidential), len(released)), always):
         counts[mask] = known.limits.count_unprotected_records(matches.candidates)
     # The columns that the release draws anew protect nobody, and find nobody by this rule.
     masks = np.arange(1 << len(known.names))
-    among_kept = sum((masks >> place & 1) << order for order, place in enumerate(bits))
+    among_kept = np.zeros_like(masks)
+    for order, place in enumerate(places):
+        among_kept |= (masks >> place & 1) << order
     return [float(value) for value in largest_of_subsets(counts)[among_kept]]
 
 
 def mean_counts(counts: Sequence[KnowledgeCounts]) -> KnowledgeCounts:
     """Return the means of the counts of several datasets."""
     parts = [
-        tuple(np.mean([getattr(one, name) for one in counts], axis=0).tolist()) for name in ("expected", "certain", "few")
+        tuple(np.mean([getattr(one, name) for one in counts], axis=0).tolist())
+        for name in ("expected", "certain", "few")
     ]
     return KnowledgeCounts(*parts)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,23 +15,25 @@ from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.matching.radius import Radius
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.risk.identification import IdentificationSpec
 from sfumato.engine.studies.knowledge_counts import KnowledgeCounts, KnownVariables, count_found_people, mean_counts
 
 from ..gate.kept_columns import columns_known_to_audience
 from ..policy.policy import Policy, read_policy_of_workspace
+from ..reporting.intruder_dial import DialLimits, DialNumbers, DialVariable, Reaches
 from ..store.artefacts import read_released_dataset
 from ..store.runs import StoredRun, find_run, read_run_records
 from ..store.workspace import Workspace
 
-LEVELS = (0.0, 0.5, 1.0, 2.0, 3.0)
-"""What the intruder may be unsure of, in steps of a variable."""
+LEVELS = (0.5, 1.0, 2.0, 3.0)
+"""Half widths within which the intruder may know a number, in steps of the variable."""
 MOST_VARIABLES = 12
 """Variables that the dial turns; of more those that are stated as known come first, and the rest stays known."""
-MOST_MATCHES = 60_000_000
-"""Records times sets of variables times datasets that are matched; of larger runs fewer variables are turned."""
+MOST_MATCHES, FEW_MATCHES = 60_000_000, 4_000_000
+"""Records times sets of variables times datasets that are matched for the stated variables, and for more of them; of
+larger runs fewer variables are turned.
+"""
 LEAST_VARIABLES = 4
 STEPS_IN_SPREAD = 8.0
 """A step is a round number of about this part of the standard deviation."""
@@ -44,76 +45,20 @@ CERTAIN, EXPECTED = (
 """Outputs of ``risk.identification`` whose limits are limits of the dial."""
 
 
-@dataclass(frozen=True)
-class DialVariable:
-    """Variable that the intruder may know.
-
-    is_stated: whether the plan says that he knows it
-    step: half width of one step of what he is unsure of, in the variable's unit; 0 where he knows it surely or not
-    within: tolerance of a match that the plan states; empty without
-    is_kept: whether the release keeps its values
-    is_date: whether the step is in days
-    """
-
-    name: str
-    is_stated: bool
-    step: float = 0.0
-    within: str = ""
-    is_kept: bool = True
-    is_date: bool = False
-
-
-@dataclass(frozen=True)
-class DialLimits:
-    """Largest numbers that the plan and the policy allow, in people; None without a limit.
-
-    expected, certain: by the limits of the plan
-    few: people left unprotected in kept columns, by the policy
-    smallest_group: number of people below which a group is small, by the policy; None without
-    """
-
-    expected: float | None = None
-    certain: float | None = None
-    few: float | None = None
-    smallest_group: int | None = None
-
-
-@dataclass(frozen=True)
-class DialNumbers:
-    """Numbers of the dial for one run, where every variable is known surely or not at all.
-
-    variables: the variables that the dial turns; bit i of a mask is variable i
-    others: variables that he knows in any case
-    number: confidential records, or units
-    noun: what these are, in the plural
-    limits: the limits
-    counts: the numbers for each set of variables; None where they cannot be counted
-    reason: why they cannot
-    """
-
-    run_id: int
-    variables: tuple[DialVariable, ...]
-    others: tuple[str, ...]
-    number: int
-    noun: str
-    limits: DialLimits
-    counts: KnowledgeCounts | None
-    reason: str = ""
-
-
 def count_for_dial(directory: Path, run_id: int) -> DialNumbers:
     """Count who is found by who knows each set of variables. Raises NotFound and what reading the tables raises."""
     with Workspace.open(directory, read_only=True) as workspace:
         return _DialTables(workspace, run_id).count_all()
 
 
-def count_unsure(directory: Path, run_id: int, levels: tuple[tuple[str, float], ...]) -> KnowledgeCounts:
-    """Count who is found where variables are known within some levels of uncertainty. Raises as ``count_for_dial``.
+def count_unsure(directory: Path, run_id: int, wanted: tuple[Reaches, ...]) -> tuple[KnowledgeCounts, ...]:
+    """Count who is found where variables are known within half widths, for each of the ``wanted``.
 
-    levels: levels by variable, those above 0
+    Raises as ``count_for_dial``.
     """
     with Workspace.open(directory, read_only=True) as workspace:
-        return _DialTables(workspace, run_id).count_within(dict(levels))
+        tables = _DialTables(workspace, run_id)
+        return tuple(tables.count_within(dict(reaches)) for reaches in wanted)
 
 
 class _DialTables:
@@ -137,12 +82,16 @@ class _DialTables:
         quasi = self.recipe.schema.names_by_role(Role.QUASI_IDENTIFIER)
         first = [*(name for name in stated if name in quasi), *(name for name in stated if name not in quasi)]
         more = [name for name in self._other_variables() if name not in stated]
-        room = MOST_MATCHES / max(1, len(self.confidential) * self.datasets)
-        most = min(MOST_VARIABLES, max(LEAST_VARIABLES, int(math.log2(max(1.0, room)))))
-        turned = frozenset([*first, *more][:most])
+        turned = frozenset(first[: self._affordable_variables(MOST_MATCHES)])
+        turned |= set(more[: max(0, self._affordable_variables(FEW_MATCHES) - len(turned))])
         # The order of the plan, which people know.
         ordered = [*(name for name in stated if name in turned), *(name for name in more if name in turned)]
         return tuple(ordered), tuple(name for name in stated if name not in turned)
+
+    def _affordable_variables(self, matches: int) -> int:
+        """Return how many variables have sets that take at most so many matches."""
+        sets = matches / max(1, len(self.confidential) * self.datasets)
+        return min(MOST_VARIABLES, max(LEAST_VARIABLES, int(math.log2(max(1.0, sets)))))
 
     def _other_variables(self) -> Iterator[str]:
         """Yield variables that somebody may know though the plan does not say so, those that are kept first."""
@@ -150,7 +99,11 @@ class _DialTables:
         yield from columns_known_to_audience(recipe, self.audience)
         for variable in recipe.schema:
             # A drawn amount equals no true one, and the plan does not say how near is a match.
-            if variable.name in recipe.released and not variable.role.is_identifier and variable.kind is not Kind.CONTINUOUS:
+            if (
+                variable.name in recipe.released
+                and not variable.role.is_identifier
+                and variable.kind is not Kind.CONTINUOUS
+            ):
                 yield variable.name
 
     @property
@@ -182,9 +135,8 @@ class _DialTables:
         limits = self._find_limits(number, counts)
         return DialNumbers(self.run.id, variables, self.others, number, noun, limits, counts, reason)
 
-    def count_within(self, levels: dict[str, float]) -> KnowledgeCounts:
-        """Count who is found where variables are known within some levels. Raises NotComputable."""
-        within = {name: level * self._step_of(name) for name, level in levels.items()}
+    def count_within(self, within: dict[str, float]) -> KnowledgeCounts:
+        """Count who is found where variables are known within some half widths. Raises NotComputable."""
         found = [
             count_found_people(self.confidential, released, self.known, within, by_unit=self.by_unit)
             for released in self._read_datasets()
@@ -202,22 +154,24 @@ class _DialTables:
 
     def _describe_variable(self, name: str) -> DialVariable:
         """Return a variable as the dial shows it."""
-        radius = self.spec.radius.get(name)
+        radius, kind = self.spec.radius.get(name), self.recipe.schema[name].kind
+        within = "" if radius is None else str(radius.written)
         return DialVariable(
-            name, name in self.spec.matched_variables, self._step_of(name), "" if radius is None else str(radius.written),
-            name not in self.recipe.released, self.recipe.schema[name].kind is Kind.DATE,
-        )  # fmt: skip
+            name, name in self.spec.matched_variables, self._reaches_of(name), within, kind is Kind.DATE
+        )
 
-    def _step_of(self, name: str) -> float:
-        """Return the half width of one step of a kept number; 0 for other variables.
+    def _reaches_of(self, name: str) -> tuple[float, ...]:
+        """Return the half widths within which a kept number may be known; 0 alone for other variables.
 
         A drawn value misses the true one by chance: how near is a match is the plan's radius.
         """
         kept = name not in self.recipe.released and name not in self.recipe.generalised
         if not kept or self.recipe.schema[name].kind not in NUMBERS:
-            return 0.0
-        numbers = self.confidential.numbers(name)
-        return round_step(numbers, whole=self.recipe.schema[name].kind is not Kind.CONTINUOUS)
+            return (0.0,)
+        numbers, radius = self.confidential.numbers(name), self.spec.radius.get(name)
+        step = round_step(numbers, whole=self.recipe.schema[name].kind is not Kind.CONTINUOUS)
+        least = radius.amount if radius is not None and radius.kind == "absolute" else 0.0
+        return (0.0, *(level * step for level in LEVELS if level * step > least))
 
     def _find_limits(self, number: int, counts: KnowledgeCounts | None) -> DialLimits:
         """Return the limits of the plan and the policy in people."""

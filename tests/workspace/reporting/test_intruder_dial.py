@@ -1,0 +1,103 @@
+"""The dial in words: what is known and how surely, whom that finds against which limit, and what to coarsen first."""
+
+import pytest
+
+from sfumato.engine.studies.knowledge_counts import KnowledgeCounts
+from sfumato.workspace.reporting.intruder_dial import DialLimits, DialNumbers, DialVariable, IntruderDial
+
+SEX, AGE, PAY = (
+    DialVariable("sex", True),
+    DialVariable("age", True, (0.0, 1.0, 2.0)),
+    DialVariable("pay", False, (0.0,), "5%"),
+)
+COUNTS = KnowledgeCounts(
+    expected=(1, 2, 40, 60, 5, 6, 70, 80), certain=(0, 0, 20, 44, 0, 0, 30, 50), few=(0, 4, 88, 90, 0, 4, 88, 90)
+)
+LESS = KnowledgeCounts(
+    expected=(1, 2, 20, 30, 5, 6, 40, 50), certain=(0, 0, 1, 2, 0, 0, 3, 4), few=(0, 4, 8, 9, 0, 4, 8, 9)
+)
+
+LIMITS = DialLimits(certain=10.0)
+
+
+def make_dial(limits=LIMITS, counts=COUNTS, **numbers):
+    given = {"others": (), "number": 200, "noun": "people", "reason": "", **numbers}
+    return IntruderDial.from_numbers(DialNumbers(3, (SEX, AGE, PAY), limits=limits, counts=counts, **given))
+
+
+def test_it_begins_with_what_the_plan_says_that_he_knows():
+    dial = make_dial()
+    assert dial.known == {"sex", "age"}
+    assert dial.knowledge_text() == "sex and age ± 0"
+    assert dial.sentences() == [
+        "The intruder knows sex and age ± 0.",
+        "Found for certain: 44 of 200 people (22 %); the plan allows 5 %.",
+        "Found on average: 60 of 200 people (30 %).",
+        "In small groups: 90 of 200 people (45 %).",
+        "Coarsen age first: then at most 0 people are found for certain.",
+    ]
+
+
+def test_a_variable_is_turned_and_turned_back():
+    dial = make_dial()
+    more = dial.toggle_variable("pay")
+    assert more.knowledge_text() == "sex, age ± 0 and pay ± 5 %"
+    assert [line.value for line in more.lines()] == [50, 80, 90]
+    assert more.toggle_variable("pay") == dial
+
+
+def test_less_certainty_is_counted_where_the_numbers_are_there():
+    dial = make_dial().shift_reach("age", 1)
+    assert dial.wanted_reaches == (("age", 1.0),)
+    assert dial.lines() == []
+    assert dial.coarsen_text() == ""
+    assert dial.missing_reaches("age") == [(("age", 1.0),), (("age", 2.0),)]
+    told = IntruderDial(dial.numbers, dial.known, dial.reaches, {(("age", 1.0),): LESS})
+    assert [line.value for line in told.lines()] == [2, 30, 9]
+    assert told.toggle_variable("age").wanted_reaches == (), "how surely something is known that is not known"
+    assert told.shift_reach("age", -1) == IntruderDial(dial.numbers, dial.known, {}, told.unsure)
+    assert told.shift_reach("age", -1).shift_reach("age", -1).reaches == {}
+    assert told.shift_reach("age", 1).shift_reach("age", 1).reaches == {"age": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("limits", "name", "allowed"),
+    [
+        (DialLimits(certain=50.0, few=0.0, smallest_group=11), "few", "the policy allows none"),
+        (DialLimits(certain=50.0, expected=59.0), "expected", "the plan allows 59"),
+        (DialLimits(certain=50.0), "certain", "the plan allows 25 %"),
+        (DialLimits(), "certain", ""),
+    ],
+)
+def test_the_number_that_is_above_its_limit_decides(limits, name, allowed):
+    line = make_dial(limits).main_line
+    assert (line.name, line.limit_text) == (name, allowed)
+    assert line.is_above == (name != "certain")
+
+
+def test_groups_are_named_by_the_size_below_which_they_are_small():
+    titles = [line.title for line in make_dial(DialLimits(few=0.0, smallest_group=11)).lines()]
+    assert titles[-1] == "in groups below 11"
+
+
+def test_one_person_is_found_and_where_no_variable_helps_it_says_so():
+    one = KnowledgeCounts((1,) * 8, (0, 0, 1, 2, 0, 0, 1, 2), ())
+    assert make_dial(counts=one).coarsen_text() == "Coarsen age first: then at most 0 people are found for certain."
+    left = KnowledgeCounts((1,) * 8, (0, 1, 1, 2, 0, 1, 1, 2), ())
+    assert make_dial(counts=left).coarsen_text() == "Coarsen sex first: then at most 1 person is found for certain."
+    same = KnowledgeCounts((1,) * 8, (2,) * 8, ())
+    assert make_dial(counts=same).coarsen_text() == "No single variable lowers this number: coarsen two of them."
+
+
+def test_what_cannot_be_counted_says_why():
+    dial = make_dial(counts=None, reason="the release is shuffled")
+    assert dial.sentences() == ["Not counted: the release is shuffled."]
+    assert dial.to_table()["found"] == {}
+
+
+def test_as_a_table_it_has_all_numbers_with_their_limits():
+    found = make_dial().to_table()
+    assert found["known"] == ["sex", "age"]
+    assert found["found"] == {"certain": 44, "expected": 60, "few": 90}
+    assert found["limits"]["certain"] == 10.0
+    assert found["coarsen_first"] == {"variable": "age", "then": 0}
