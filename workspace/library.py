@@ -47,7 +47,7 @@ def synthesise(frame: pd.DataFrame, recipe: Plan, workspace: str | Path) -> int:
     """
     with Workspace.create(Path(workspace)) as opened:
         plan = Recipe.from_table(_plan_table(recipe))
-        if not plan.makes_release:
+        if not plan.makes_release and not plan.tables:
             raise BadInput(
                 "synthesis",
                 "the recipe makes no release; add [[synthesis]] or [[anonymisation]], or score frames with score",

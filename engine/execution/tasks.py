@@ -40,6 +40,7 @@ from .refitting import make_shadow_maker
 
 NOT_MADE_OF = (
     "title", "label", "description", "companions", "data", "weights", "measure", "study", "threshold", "published",
+    "table", "tables",
 )  # fmt: skip
 """The parts of a recipe that change no dataset: where data and weights come from, which enter themselves, and what is said of the release."""
 

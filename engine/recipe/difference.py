@@ -22,6 +22,7 @@ STEPS = {
     "study": ("method",),
     "threshold": ("value", "target"),
     "published": ("value", "target"),
+    "table": ("name",),
 }
 """The sections that are lists of steps, and what a step of each is about."""
 MOST_PAIRED = 200

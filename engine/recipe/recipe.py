@@ -42,6 +42,7 @@ from .steps import (
     settings_of_step,
     with_synthesis,
 )
+from .table_sections import PlannedTable, TableProtection, read_planned_tables
 from .text_format import TextFormat
 from .threshold_warnings import threshold_warnings
 from .thresholds import Threshold, ThresholdTable
@@ -51,7 +52,7 @@ from .weights import RecordWeighting
 SECTIONS: Mapping[str, tuple[type[Section], ...]] = {
     "data": (DataSource,), "population": (PopulationStatement,), "weights": (RecordWeighting,), "variables": (Variable,), "release": (DatasetsTable, ReleaseForm),
     "synthesis": (), "anonymisation": (), "measure": (), "study": (), "threshold": (ThresholdTable,), "published": (PublishedFigure,),
-    "constraints": (ConstraintTable,), "search": (SearchTable,),
+    "constraints": (ConstraintTable,), "search": (SearchTable,), "table": (PlannedTable,), "tables": (TableProtection,),
 }  # fmt: skip
 """The sections of a recipe, each with what declares its keys; those of steps are their methods'."""
 
@@ -121,6 +122,8 @@ class Recipe:
     weights: RecordWeighting | None = None
     search: SearchTable | None = None
     population: PopulationStatement | None = None
+    tables: tuple[PlannedTable, ...] = ()
+    table_protection: TableProtection | None = None
     older_spellings: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
@@ -167,6 +170,7 @@ class Recipe:
             Threshold.from_table(t, f"threshold[{i}]", judged, schema)
             for i, t in enumerate(get_tables(table, "threshold"))
         )
+        tables = read_planned_tables(get_tables(table, "table"), schema)
         return cls(
             heading.title,
             source,
@@ -189,6 +193,8 @@ class Recipe:
             ),
             SearchTable.from_table(get_table(table, "search")),
             PopulationStatement.from_table(get_table(table, "population"), schema),
+            tables,
+            TableProtection.from_table(get_table(table, "tables"), tables, schema),
             older_spellings,
         )
 
@@ -211,6 +217,8 @@ class Recipe:
             "published": [figure.to_table() for figure in self.published],
             "constraints": {one.name: one.to_value() for one in self.schema.constraints},
             "search": {} if self.search is None else self.search.to_table(),
+            "table": [one.to_table() for one in self.tables],
+            "tables": {} if self.table_protection is None else self.table_protection.to_table(),
         }
         return {key: value for key, value in table.items() if value not in ("", [], {})}
 

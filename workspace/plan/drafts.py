@@ -25,7 +25,7 @@ from ..store.workspace import Workspace
 
 SECTION_ORDER = (
     "title", "label", "description", "companions", "data", "population", "weights", "variables", "constraints", "release", "synthesis", "anonymisation",
-    "measure", "study", "threshold", "published", "search",
+    "measure", "study", "threshold", "published", "search", "table", "tables",
 )  # fmt: skip
 
 

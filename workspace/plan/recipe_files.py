@@ -1,6 +1,7 @@
 """Reading of files that a recipe names and that lie beside it: generalisation trees, seed pools, intruder files.
 
     hierarchies = { education = "education.csv" }     # ARX's layout, a line a value: value;level 1;...;root (or tau-Argus's)
+    also = { region = { coast = "coast.csv" } }       # a line a value: value;group
     seeds = "pool.csv"                                # a CSV table with a column a target, public already
     external = "register.csv"                         # a CSV table with a column a variable that the intruder knows
 
@@ -23,7 +24,7 @@ from sfumato.engine.statistics.csv_lines import MAX_TABLE_BYTES as MOST_OF_LINES
 from ..errors import StrangeFile
 from ..plain_files import read_plain
 
-SECTIONS_WITH_FILES = ("synthesis", "anonymisation", "measure", "study")
+SECTIONS_WITH_FILES = ("synthesis", "anonymisation", "measure", "study", "table")
 MAX_TREE_BYTES = 64 << 20
 
 
@@ -58,6 +59,11 @@ def _read_step_files(step: Any, place: str, folder: Path | None) -> Any:
             name: _read_tree(tree, f"{at}.{name}", folder) if isinstance(tree, str) else tree
             for name, tree in trees.items()
         }
+    if isinstance(also := step.get("also"), Mapping):
+        read["also"] = {
+            variable: _read_groupings(groupings, f"{place}.also.{variable}", folder)
+            for variable, groupings in also.items()
+        }
     seeds = step.get("seeds")
     if isinstance(seeds, str) and seeds not in SeedPool.words:
         read["seeds"] = _read_seed_pool(seeds, f"{place}.seeds", folder)
@@ -77,6 +83,17 @@ def _read_tree(name: str, place: str, folder: Path | None) -> list[list[str]]:
         raise BadInput(place, f'"{name}": {error}') from None
     except csv.Error:
         raise BadInput(place, f'"{name}" is not a table of values with semicolons') from None
+
+
+def _read_groupings(groupings: Any, place: str, folder: Path | None) -> Any:
+    """Return the second groupings of a variable with rows in place of files. Raises BadInput."""
+    # A text names a variable; files stand under the name of their grouping.
+    if not isinstance(groupings, Mapping):
+        return groupings
+    return {
+        name: _read_tree(rows, f"{place}.{name}", folder) if isinstance(rows, str) else rows
+        for name, rows in groupings.items()
+    }
 
 
 def _read_seed_pool(name: str, place: str, folder: Path | None) -> str | list[str]:

@@ -35,7 +35,7 @@ DEPTH_CHANGES = {"[": 1, "{": 1, "]": -1, "}": -1}
 BLANKS_AND_COMMENTS = re.compile(r"(?:\s|#[^\n]*)*")
 LINE_COMMENT = re.compile(r"[ \t]*#[^\n]*")
 TomlValues = Mapping[str, Any]
-_STEP_SECTIONS = frozenset({"synthesis", "anonymisation", "measure", "study", "threshold", "published"})
+_STEP_SECTIONS = frozenset({"synthesis", "anonymisation", "measure", "study", "threshold", "published", "table"})
 
 
 @dataclass(frozen=True)

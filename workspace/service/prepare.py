@@ -13,7 +13,7 @@ from sfumato.engine.data.schema import MissingPolicy, Role, Schema, Variable
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.budget import privacy_cost_text
-from sfumato.engine.recipe.checks import check_steps
+from sfumato.engine.recipe.checks import check_steps, refuse_tables
 from sfumato.engine.recipe.overrides import apply_settings
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.steps import MAKERS
@@ -66,12 +66,13 @@ def prepare_run(
     table = read_recipe_files(
         apply_settings(recipe_file.table, _settings_with_seed(settings, seed)), recipe_file.data_directory
     )
-    if not (table.get("synthesis") or table.get("anonymisation")):
+    if not (table.get("synthesis") or table.get("anonymisation") or table.get("table")):
         raise BadInput(
             "synthesis",
             "the recipe makes no release; add [[synthesis]] or [[anonymisation]], or score files with: sfumato evaluate",
         )
     recipe = Recipe.from_table(table)
+    refuse_tables(recipe)
     source = (
         find_source(data_file, place="--data")
         if data_file
@@ -177,9 +178,10 @@ class StoredSource(SourceFile):
 def prepare_plan(workspace: Workspace, draft: PlanDraft) -> PreparedRun:
     """Prepare a run of a plan, as ``prepare_run`` does. Raises BadInput; stores nothing."""
     table = read_toml(draft.toml)
-    if not (table.get("synthesis") or table.get("anonymisation")):
+    if not (table.get("synthesis") or table.get("anonymisation") or table.get("table")):
         raise BadInput("synthesis", "the plan makes no release; add a synthesis or an anonymisation step")
     recipe = Recipe.from_table(table)
+    refuse_tables(recipe)
     dataset = workspace.find_dataset(draft.dataset_id)
     # The result must be what a run of the recipe on the file would be: stored records serve only where the file would
     # give the same.

@@ -21,7 +21,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.comparison import as_cost
 from sfumato.engine.methods.registry import output_by_key
 from sfumato.engine.methods.rows import Row
-from sfumato.engine.recipe.checks import check_steps
+from sfumato.engine.recipe.checks import check_steps, refuse_tables
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.search_table import SearchTable
 from sfumato.engine.recipe.thresholds import judge_thresholds
@@ -105,6 +105,7 @@ def begin_search(
     asked.pop("looked_at", None)
     whole = {**table, "search": asked}
     recipe = Recipe.from_table(whole)
+    refuse_tables(recipe)
     if not recipe.makes_release:
         raise BadInput("synthesis", "the plan makes no release; add [[synthesis]] or [[anonymisation]] steps first")
     if not recipe.thresholds:
