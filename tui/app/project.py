@@ -561,7 +561,9 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         self._last[place] = self._tab
         self.query_one(TabLine).active = place
         counted = f": {self.pane.heading_count}" if self.pane.heading_count and not self._is_run_missing else ""
-        self.query_one(TabEdge).show_tabs(f"{PLACES[place][0]}{counted}", PLACES[place][1], self._tab)
+        named = Content.styled(f"{PLACES[place][0]}{counted}", "bold")
+        title = None if self._is_run_missing else self.pane.frame_title
+        self.query_one(TabEdge).show_tabs(title or named, PLACES[place][1], self._tab, whole=title is not None)
 
     @on(RunPane.CountChanged)
     def _update_counts(self) -> None:

@@ -18,20 +18,24 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.outcomes import WORST_FIRST
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.tui.keys.acts import bind_act
+from sfumato.tui.parts.answer_panel import AnswerPanel, answer_title
 from sfumato.tui.parts.gate_lines import EXAMINING
 from sfumato.tui.parts.variable_titles import variable_titles
-from sfumato.tui.parts.verdict_board import GateLines, VerdictBoard, limits_text, sort_by_group
+from sfumato.tui.parts.verdict_board import GateLines, VerdictBoard, sort_by_group
 from sfumato.tui.session.export import ScreenExport, table_of_records
-from sfumato.tui.session.gate_answers import SHORT_ANSWERS, ExaminedRun
+from sfumato.tui.session.gate_answers import ExaminedRun
 from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.widgets.facts import titled_facts, wrap_paragraphs
-from sfumato.workspace.reporting.findings import finding_counts_text, finding_text, is_open
+from sfumato.tui.widgets.panel import FrameRule
+from sfumato.workspace.reporting.findings import finding_text
+from sfumato.workspace.reporting.harm import harm_counts_text
 from sfumato.workspace.store.runs import RunState, RunSummary, count_confidential_records, find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import read_verdicts, row_of_verdict
 
 from ..parts.page import CallInProcess, RunPane
-from ..parts.split import DetailQuery, LaidOut, SplitView
+from ..parts.split import FRAME, DetailQuery, LaidOut, SplitView
+from .people_at_risk import PeopleAtRisk, PeopleMostAtRisk, read_people_at_risk
 from .trial import LimitTrial
 
 if TYPE_CHECKING:
@@ -44,12 +48,16 @@ if TYPE_CHECKING:
     ExplainedVerdict = tuple[ExplainedNumber, Sequence[PlanLever], PlanDraft | None]
     """A verdict's number, its levers, and the plan that they change; without a plan there are no levers."""
 
+SIDES = 2
+"""Cells of a terminal's width that the frame takes."""
+AROUND_TITLE = 5
+"""Cells of a rule that its title cannot use."""
+LEAST_RULED = 12
+"""Height of a terminal in lines from which a rule stands above the list."""
 MARGIN = 3
 """Cells of the list that its lines cannot use: a blank on either side and the scrollbar."""
 NONE = "This run has no limits of its own."
 UNEXAMINED = "The gate could not examine the tables, so nothing can be released: {}"
-BESIDE_COUNT = 66
-"""Cells of the frame's upper edge that the counts cannot use: the name of the place and its tabs."""
 
 
 @dataclass(frozen=True)
@@ -120,10 +128,13 @@ class VerdictsPane(RunPane, SplitView):
         self._examined: ExaminedRun | None = None
         self._examining: int | None = None
         self._why_unexamined = ""
+        self._people: PeopleMostAtRisk | None = None
 
     def compose(self) -> ComposeResult:
+        yield AnswerPanel()
         yield Place(id="dial-place")
-        yield from self.compose_split(VerdictBoard(), below_detail=[Place(id="levers-place")])
+        yield FrameRule(name="list-rule")
+        yield from self.compose_split(VerdictBoard(), below_detail=[PeopleAtRisk(), Place(id="levers-place")])
 
     def read_query(self) -> Callable[[Workspace], RunVerdicts] | None:
         """Return the query for the verdicts of the run and its number of records."""
@@ -137,11 +148,32 @@ class VerdictsPane(RunPane, SplitView):
             self._verdicts, self._records, self._is_read = answer.verdicts, answer.n_records, True
             self._others = answer.n_others
             self._show_board()
+            self._read_people()
+
+    def _read_people(self) -> None:
+        """Read who is most at risk, where there is room to show it and it is not known."""
+        if self.line is None or self.line.run.state is not RunState.DONE or not self.is_split:
+            return
+        if self._people is None or self._people.run_id != self.line.run.id:
+            directory, run_id = self.sfumato.directory, self.line.run.id
+
+            def read_people(call: CallInProcess) -> PeopleMostAtRisk:
+                """Read them in another process."""
+                return call(read_people_at_risk, directory, run_id, what="the people most at risk")
+
+            # A table that cannot be read is reported by the gate; this list is then left out.
+            self.compute_in_processes(read_people, self._show_people, group="people", refuse=lambda _: None)
+
+    def _show_people(self, found: PeopleMostAtRisk) -> None:
+        """Show who is most at risk, unless another run is shown by now."""
+        if self.line is not None and found.run_id == self.line.run.id:
+            self._people = found
+            self._show_board()
 
     def show_run(self, line: RunSummary | None) -> None:
         """Show this run, and ask whether the known answer of the gate is still valid."""
         if self.line is None or line is None or line.run.id != self.line.run.id:
-            self._examined, self._why_unexamined = None, ""
+            self._examined, self._why_unexamined, self._people = None, "", None
         super().show_run(line)
         self._ask_gate()
 
@@ -194,22 +226,23 @@ class VerdictsPane(RunPane, SplitView):
         return GateLines(known.release_answer, leads, witnesses, known.waived_checks)
 
     def _heading_counts(self) -> str:
-        """Return the counts for the frame: ``may not leave · 1 blocks, 3 to be judged · 2 of 10 limits not met``.
-
-        The text is shortened to fit. It is empty before the run is done.
-        """
+        """Return the text for the frame in place of an answer; empty where there is one or the run is not done."""
         if self.line is None or self.line.run.state is not RunState.DONE or not self._is_read:
             return ""
         if self._examined is None:
-            gate = ["not examined" if self._why_unexamined else "the gate examines"]
-        else:
-            open_findings = [one for one in self._gate_lines.findings if is_open(one) and one.status != "not checked"]
-            gate = [SHORT_ANSWERS[self._examined.release_answer.may_leave], finding_counts_text(open_findings)]
-        limits = limits_text(self._verdicts)
-        # The gate's answer is never dropped: it decides whether the release may leave.
-        shorter = (" · ".join(filter(None, parts)) for parts in ([*gate, limits], [gate[0], limits], [gate[0]]))
-        room = self.list_width - BESIDE_COUNT
-        return next((text for text in shorter if cell_len(text) <= room), gate[0])
+            return "not examined" if self._why_unexamined else "the gate examines"
+        return ""
+
+    def _list_title(self) -> str:
+        """Return the counts above the list, the least harmful left out where there is no room."""
+        if self.line is None or self.line.run.state is not RunState.DONE or not self._is_read:
+            return ""
+        gate = self._gate_lines
+        parts = harm_counts_text(gate.findings, self._verdicts, gate.waived).split(" · ")
+        room = self.list_width - AROUND_TITLE
+        while len(parts) > 1 and cell_len(" · ".join(parts)) > room:
+            parts.pop()
+        return " · ".join(parts)
 
     def in_footer(self, action: str) -> bool:
         """Return whether a key stands in the footer: other limits can be tried only if there are verdicts."""
@@ -224,6 +257,7 @@ class VerdictsPane(RunPane, SplitView):
 
     def on_resize(self) -> None:
         self._show_board()
+        self._read_people()
 
     @on(VerdictBoard.BoardCursorMoved)
     def _follow_board(self) -> None:
@@ -240,6 +274,8 @@ class VerdictsPane(RunPane, SplitView):
             texts = self._finding_paragraphs(finding)
             return (run_id, finding.check), finding, lambda _: partial(wrap_paragraphs, texts)
         verdict = board.chosen_verdict
+        if (fold := board.chosen_fold) is not None:
+            return (run_id, fold), board.fold_paragraphs, lambda _: partial(wrap_paragraphs, board.fold_paragraphs)
         if verdict is None:
             return None
 
@@ -323,11 +359,20 @@ class VerdictsPane(RunPane, SplitView):
         none = self.empty_text("verdicts", NONE) if self._is_read else "…"
         gate = self._gate_lines
         self.set_heading_count(self._heading_counts())
+        self.set_frame_title(None if gate.answer is None else answer_title(gate.answer))
+        width = max(1, self.app.size.width - SIDES - MARGIN)
+        self.query_one(AnswerPanel).show_answer(gate.answer, gate.text if self._is_read else "", width)
+        people = () if self._people is None else self._people.people
+        self.query_one(PeopleAtRisk).show_people(people, max(1, self.app.size.width - SIDES - self.list_width - FRAME))
+        rule = self.query_one(FrameRule)
+        rule.set_text(self._list_title())
+        # In a very low terminal the list needs the line.
+        rule.display = self.app.size.height >= LEAST_RULED
         if self._is_read and (self._verdicts or self._others or gate.answer is not None):
             width = max(40, self.list_width - MARGIN)
             shown.show_board(self._verdicts, width, self._records, self._others, none, self.is_split, gate)
         else:
-            shown.show_message("\n\n".join(filter(None, (gate.text, none))))
+            shown.show_message(none)
 
     def make_exportable(self) -> ScreenExport | None:
         """Return the verdicts with all their digits."""

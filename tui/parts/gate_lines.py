@@ -35,25 +35,39 @@ def most_answer_lines(height: int) -> int:
     return next(lines for below, lines in MOST_LINES if height < below)
 
 
-def answer_lines(answer: ReleaseAnswer, width: int, most: int) -> list[Content]:
-    """Return title, sentence and what is not examined in at most ``most`` lines of ``width`` cells.
+def answer_lines(answer: ReleaseAnswer, width: int, most: int, *, titled: bool = True) -> list[Content]:
+    """Return title, sentence, what is learnt, what to change and what is not examined in at most ``most`` lines of
+    ``width`` cells.
 
-    The title has the ink and the sign of the answer and is never cut. Cut texts end with an ellipsis. What is not
-    examined has at least one line unless the sentence needs the only one.
+    The title has the ink and the sign of the answer and is never cut; it is left out unless ``titled``. Cut texts end
+    with an ellipsis. Of too many texts, what is learnt is left out first, then what to change.
     """
-    title, *texts = answer.lines
     sign, ink = sign_for(STATE_SIGNS[answer.may_leave]), STATE_INKS[answer.may_leave]
-    lines = [Content.styled(line, ink) for line in wrap_text(f"{sign} {title}", width, "", INDENT)]
+    indent = INDENT if titled else ""
+    lines = []
+    if titled:
+        lines = [Content.styled(line, ink) for line in wrap_text(f"{sign} {answer.title}", width, "", INDENT)]
     room = max(1, most - len(lines))
-    sentence, not_covered = (wrap_text(text, width, INDENT, INDENT) for text in (*texts, "")[:2])
+    texts = {
+        name: wrap_text(replace_unprintable(text), width, indent, indent)
+        for name in ("sentence", "learned", "change", "not_covered")
+        if (text := getattr(answer, name))
+    }
+    whole = list(texts)
     # Two lines of what decides say more than a second line of checks that were not made.
-    for_sentence = min(len(sentence), max(1, room - bool(not_covered)))
-    shown = cut_lines(sentence, for_sentence, width)
-    # The ellipsis shows that what is not examined has no line.
-    if not_covered and room == for_sentence:
-        shown = cut_lines([*shown, ""], for_sentence, width)
-    lines += map(Content, shown)
-    lines += [Content.styled(line, "$text-muted") for line in cut_lines(not_covered, room - for_sentence, width)]
+    for name in ("learned", "change", "not_covered"):
+        if len(texts) > 1 and len(texts) + (len(texts.get("sentence", ())) > 1 and len(texts) > 2) > room:
+            texts.pop(name, None)
+    given = dict.fromkeys(texts, 1)
+    for name, wrapped in texts.items():
+        given[name] += min(len(wrapped) - 1, max(0, room - sum(given.values())))
+    for name, wrapped in texts.items():
+        shown = cut_lines(wrapped, given[name], width)
+        # The ellipsis shows that something has no line.
+        if name == whole[0] and len(texts) < len(whole) and len(wrapped) == given[name]:
+            shown = cut_lines([*shown, ""], given[name], width)
+        style = "bold" if name == "sentence" and not titled else "$text-muted" if name == "not_covered" else ""
+        lines += [Content.styled(line, style) for line in shown]
     return lines
 
 

@@ -42,7 +42,7 @@ from sfumato.tui.session.messages import ErrorMessage, JobDone, WorkspaceChanged
 from sfumato.tui.session.words import run_state_text
 from sfumato.tui.widgets.entries import EntryField, PathSuggester
 from sfumato.tui.widgets.grid import Grid
-from sfumato.tui.widgets.lines import KeyLine, Line
+from sfumato.tui.widgets.lines import KeyLine, Line, is_same_text
 from sfumato.tui.widgets.panel import DialogBox
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.plan.drafts import PlanDraft, find_draft
@@ -338,6 +338,9 @@ class RunPane(Backdrop, Vertical, WorkspaceReader):
     heading_count = ""
     """Text in the frame after the name of the place."""
 
+    frame_title: Content | None = None
+    """Title of the frame in place of the name of the place and its count; None for these."""
+
     class CountChanged(Message):
         """Message that the text in the frame has changed."""
 
@@ -345,6 +348,12 @@ class RunPane(Backdrop, Vertical, WorkspaceReader):
         """Set the text after the title in the frame, such as ``3 of 13 not met``."""
         if text != self.heading_count:
             self.heading_count = text
+            self.post_message(self.CountChanged())
+
+    def set_frame_title(self, title: Content | None) -> None:
+        """Set the title of the frame; None for the name of the place."""
+        if not is_same_text(self.frame_title, title):
+            self.frame_title = title
             self.post_message(self.CountChanged())
 
     def show_run(self, line: RunSummary | None) -> None:

@@ -17,7 +17,7 @@ from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.widgets.facts import wrap_paragraphs
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Scroll
-from sfumato.tui.widgets.panel import SECOND
+from sfumato.tui.widgets.panel import SECOND, SideColumn
 from sfumato.workspace.store.workspace import Workspace
 
 from .page import CallInProcess, WorkspaceReader, unexpected_error
@@ -54,14 +54,10 @@ class Detail(Scroll):
     DEFAULT_CSS = """
     Detail {
         height: 1fr; padding: 0 0 0 1; scrollbar-size: 1 1; scrollbar-gutter: stable;
-        border-left: solid $primary;
+        border-left: solid $secondary;
         &:focus { border-left: heavy $primary; }
     }
     """
-
-
-class _SideColumn(Vertical, Backdrop):
-    """Explanation with other panes below it."""
 
 
 class _ListSide(Vertical, Backdrop):
@@ -107,7 +103,7 @@ class SplitView(WorkspaceReader):
             with _ListSide():
                 yield from parts
             detail = Detail()
-            sides = [detail, _SideColumn(detail, *below_detail)] if below_detail else [detail]
+            sides = [detail, SideColumn(detail, *below_detail)] if below_detail else [detail]
             self._set_side_width(sides)
             yield sides[-1]
 
@@ -144,7 +140,7 @@ class SplitView(WorkspaceReader):
 
     def on_resize(self) -> None:
         """Lay the explanation out in the new width, or read it if there was no room before."""
-        self._set_side_width([*self.query(Detail), *self.query(_SideColumn)])
+        self._set_side_width([*self.query(Detail), *self.query(SideColumn)])
         if not self.is_split:
             self.call_after_refresh(self._focus_list)
         if self._laid_out is None:

@@ -1,4 +1,4 @@
-"""Verdict board: the gate's answer and findings, then every threshold with its observed value."""
+"""Verdict board: the gate's findings and every threshold in one list, the most harmful first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,14 @@ from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.terminal.text import cut_text, fit_text
-from sfumato.workspace.reporting.findings import finding_counts_text, folded_counts_text, is_open
+from sfumato.workspace.reporting.harm import (
+    DOES_NOT_APPLY,
+    PASSES,
+    harm_rank,
+    not_applying_text,
+    passes_text,
+    sort_by_harm,
+)
 from sfumato.workspace.reporting.words import (
     FAMILY_HEADINGS,
     limit_text,
@@ -31,58 +38,20 @@ from sfumato.workspace.reporting.words import (
 )
 from sfumato.workspace.visible_text import replace_unprintable
 
-from ..widgets.facts import wrap_text
 from ..widgets.lines import Scroll
-from .gate_lines import answer_lines, cut_lines, finding_lines, most_answer_lines
+from .gauges import GAUGE, STYLES, abbreviate_limit, draw_gauge
+from .harm_lines import harm_lines
 
 if TYPE_CHECKING:
     from sfumato.workspace.gate.answer import ReleaseAnswer
     from sfumato.workspace.gate.gate import Finding
 
-GAUGE = 18
-"""Cells of a gauge with its two ends."""
-STYLES = {
-    "met": "bold",
-    "not met": "$error bold",
-    "undecided": "$warning bold",
-    "not computed": "$text-muted bold",
-}
 NAME_LEAST = 30
 GAP = 2
 AROUND = 5
 """Lines of a board that are neither verdicts nor groups."""
 LEAST_LINES = 24
 """Height of a board in lines below which a verdict has only one line."""
-
-
-def draw_gauge(verdict: Verdict, style: str, width: int = GAUGE) -> Content:
-    """Return a gauge such as ``├──■━━━━━┃──┤`` from 0 to twice the limit: value, interval and limit.
-
-    Gauges of least and of largest values run the same way. What lies beyond an end is drawn at it. The gauge is blank
-    without an observed value or if the limit is not positive.
-    """
-    inner = width - 2
-    if verdict.observed is None or verdict.limit <= 0 or inner < 6:
-        return Content(" " * width)
-
-    def cell_of(value: float) -> int:
-        """Return the cell of a value, within the gauge."""
-        return max(0, min(inner - 1, round(value / (2 * verdict.limit) * (inner - 1))))
-
-    at, bound = cell_of(verdict.observed), cell_of(verdict.limit)
-    first = at if verdict.lower is None else cell_of(verdict.lower)
-    last = at if verdict.lower is None else inner - 1 if verdict.upper is None else cell_of(verdict.upper)
-    parts: list[tuple[str, str]] = [(sign_for("from"), "$text-muted")]
-    for place in range(inner):
-        if place == at:
-            parts.append((sign_for("value"), style))
-        elif place == bound:
-            parts.append((sign_for("limit"), "bold"))
-        elif first <= place <= last:
-            parts.append((sign_for("bar"), style))
-        else:
-            parts.append((sign_for("track"), "$text-muted"))
-    return Content.assemble(*parts, (sign_for("to"), "$text-muted"))
 
 
 MOST_OF_LIMIT, LEAST_OF_LIMIT = 34, 18
@@ -122,7 +91,7 @@ def verdict_lines(
         bounds = (
             limits
             if whole or max(map(cell_len, limits), default=0) <= LEAST_OF_LIMIT
-            else list(map(_abbreviate_limit, limits))
+            else list(map(abbreviate_limit, limits))
         )
         sizes = [max([len(head), *map(cell_len, cells)]) for head, cells in (("value", values), ("limit", bounds))]
         sizes[1] = min(sizes[1], MOST_OF_LIMIT if whole else LEAST_OF_LIMIT)
@@ -157,13 +126,6 @@ def verdict_lines(
                     (cut_text(told, width - state - room - 2 * GAP), "$text-muted"),
                 )
     return found
-
-
-def _abbreviate_limit(limit: str) -> str:
-    """Abbreviate a limit: ``≤ 0.65 × conf.`` for ``at most 0.65 × confidential``."""
-    for words in ("at most", "at least"):
-        limit = limit.replace(words, sign_for(words))
-    return limit.replace("confidential", "conf.")
 
 
 def verdict_name_line(verdict: Verdict, width: int) -> Content:
@@ -234,17 +196,25 @@ class BoardFold(Enum):
     """Lines that each stand for several folded lines."""
 
     PASSES = "passes"
+    OTHERS = "others"
     NUMBERS = "numbers"
 
 
+FOLD_TEXTS = {
+    BoardFold.PASSES: "enter lists the checks that pass and the limits that are met, or folds them",
+    BoardFold.OTHERS: "enter lists the checks that do not apply to this release, or folds them",
+    BoardFold.NUMBERS: "enter shows every number of the run",
+}
+"""What enter does on a line that stands for others."""
 Entry: TypeAlias = "Finding | Verdict | BoardFold"
 """Entry of the board that the cursor can be on."""
 
 
 class VerdictBoard(Scroll):
-    """Board with the gate's answer, its findings, then all verdicts in groups; a cursor moves from line to line.
+    """List of the gate's findings and of the limits, the most harmful first; a cursor moves from entry to entry.
 
-    Findings that pass and all other numbers are folded into one line each.
+    Checks that pass and limits that are met are folded into one line, those that do not apply into another, and all
+    other numbers into a third. Limits that are met are listed where there is room.
     """
 
     DEFAULT_CSS = "VerdictBoard { scrollbar-size: 1 1; }"
@@ -275,7 +245,8 @@ class VerdictBoard(Scroll):
         self._entries: Sequence[Entry] = ()
         self._gate = GateLines()
         self._at = self._others = 0
-        self._none, self._is_explained, self._is_unfolded = "", False, False
+        self._none, self._is_explained = "", False
+        self._unfolded: set[BoardFold] = set()
 
     def show_board(
         self,
@@ -287,7 +258,7 @@ class VerdictBoard(Scroll):
         explained: bool = False,
         gate: GateLines | None = None,
     ) -> None:
-        """Show gate and verdicts in ``width`` cells.
+        """Show findings and verdicts in ``width`` cells.
 
         records: number of confidential records
         others: number of other numbers
@@ -310,22 +281,31 @@ class VerdictBoard(Scroll):
             self.call_after_refresh(self.refresh_bindings)
         self._paint_board()
 
+    def on_resize(self) -> None:
+        """List what there is room for in the new height."""
+        if self._last_entry >= 0:
+            chosen = self._current_entry
+            self._entries = self._list_entries()
+            self._at = self._entries.index(chosen) if self._at and chosen in self._entries else 0
+            self._paint_board()
+
     def _list_entries(self) -> list[Entry]:
         """Return the entries that the cursor can be on, in their order."""
-        open_findings, closed = self._open_and_folded_findings
-        return [
-            *open_findings,
-            *([BoardFold.PASSES] if closed else []),
-            *(closed if self._is_unfolded else []),
-            *self._verdicts,
-            *([BoardFold.NUMBERS] if self._others else []),
-        ]
-
-    @property
-    def _open_and_folded_findings(self) -> tuple[list[Finding], list[Finding]]:
-        """Return the findings that always have a line, and those that pass or do not apply."""
-        findings = self._gate.findings
-        return [one for one in findings if is_open(one)], [one for one in findings if not is_open(one)]
+        listed = sort_by_harm(self._gate.findings, self._verdicts, self._records, self._gate.waived)
+        ranks = [harm_rank(one, self._gate.waived) for one in listed]
+        entries: list[Entry] = [one for one, rank in zip(listed, ranks, strict=True) if rank < PASSES]
+        passing = [one for one, rank in zip(listed, ranks, strict=True) if rank == PASSES]
+        if passing:
+            met = [one for one in passing if isinstance(one, Verdict)]
+            room = self.size.height - len(entries) - AROUND
+            entries.append(BoardFold.PASSES)
+            # Where nothing is open, the limits are what there is to read.
+            has_room = len(met) <= room or len(entries) == 1
+            entries += passing if BoardFold.PASSES in self._unfolded else met if has_room else []
+        others = [one for one, rank in zip(listed, ranks, strict=True) if rank > PASSES]
+        if others:
+            entries += [BoardFold.OTHERS, *(others if BoardFold.OTHERS in self._unfolded else [])]
+        return entries + ([BoardFold.NUMBERS] if self._others else [])
 
     @property
     def _last_entry(self) -> int:
@@ -357,7 +337,7 @@ class VerdictBoard(Scroll):
         if at != self._at:
             self._at = at
             self._paint_board()
-        if at == 0 and self._rows[0] < self.scrollable_content_region.height:  # above the first line stands the answer
+        if at == 0 and self._rows[0] < self.scrollable_content_region.height:  # above the first line stand the heads
             self.scroll_home(animate=False)
         else:
             self.scroll_to_region(Region(0, self._rows[at], 1, 1), animate=False)
@@ -370,16 +350,16 @@ class VerdictBoard(Scroll):
         super().action_ends(end)
 
     def action_ask(self) -> None:
-        """Explain the line under the cursor, show the other numbers, or unfold findings that pass."""
+        """Explain the line under the cursor, show the other numbers, or unfold or fold what passes or does not apply."""
         entry = self._current_entry
-        if entry is BoardFold.PASSES:
-            self._is_unfolded = not self._is_unfolded
+        if entry is BoardFold.NUMBERS:
+            self.post_message(self.NumbersSelected())
+        elif isinstance(entry, BoardFold):
+            self._unfolded ^= {entry}
             self._entries = self._list_entries()
-            self._at = self._entries.index(BoardFold.PASSES)
+            self._at = self._entries.index(entry)
             self._paint_board()
             self.scroll_to_region(Region(0, self._rows[self._at], 1, 1), animate=False)
-        elif entry is BoardFold.NUMBERS:
-            self.post_message(self.NumbersSelected())
         elif isinstance(entry, Verdict):
             self.post_message(self.VerdictSelected(entry))
         elif entry is not None:
@@ -391,6 +371,21 @@ class VerdictBoard(Scroll):
         return self._current_entry if isinstance(self._current_entry, Verdict) else None
 
     @property
+    def chosen_fold(self) -> BoardFold | None:
+        """Return the line under the cursor that stands for folded ones; None on another line."""
+        return self._current_entry if isinstance(self._current_entry, BoardFold) else None
+
+    @property
+    def fold_paragraphs(self) -> tuple[str, ...]:
+        """Return what the line under the cursor stands for: its titles in words, and what ``enter`` does."""
+        fold = self.chosen_fold
+        if fold is None:
+            return ()
+        rank = {BoardFold.PASSES: PASSES, BoardFold.OTHERS: DOES_NOT_APPLY}.get(fold)
+        titles = [replace_unprintable(one.title) for one in self._gate.findings if harm_rank(one) == rank]
+        return (self._fold_line(fold), "", *titles, *([""] if titles else []), f"{FOLD_TEXTS[fold]}.")
+
+    @property
     def chosen_finding(self) -> Finding | None:
         """Return the finding of the gate under the cursor; None on another line."""
         return None if isinstance(self._current_entry, (Verdict, BoardFold)) else self._current_entry
@@ -398,54 +393,50 @@ class VerdictBoard(Scroll):
     def _paint_board(self) -> None:
         """Write all lines of the board and mark the one under the cursor."""
         self.post_message(self.BoardCursorMoved())
-        rows: dict[int, int] = {}
-        shown: list[Content | str] = self._gate_head()
-        about = [] if self._is_explained or self._last_entry < 0 else [self._current_line_text()]
-        shown += about
-        self._paint_findings(shown, rows)
-        if self._verdicts:
-            self._paint_verdicts(shown, rows)
-        elif self._none:
-            shown += [""] * bool(shown) + [self._none]
-        if self._others:
-            rows[len(rows)] = len(shown) + 1
-            shown += ["", f"{sign_for('into')} {self._others:,} {'other ' if self._verdicts else ''}numbers"]
-        self._rows = [rows[place] for place in range(len(rows))]
-        if self._rows:
-            at = self._rows[self._at]
+        shown: list[Content | str] = []
+        if not self._is_explained and self._last_entry >= 0:
+            shown.append(self._current_line_text())
+        listed = [one for one in self._entries if not isinstance(one, BoardFold)]
+        heads, lines = harm_lines(
+            listed,
+            self._width,
+            self._records,
+            witnesses=self._gate.witnesses,
+            waived=self._gate.waived,
+            safe=self._gate.is_safe,
+            height=self.size.height - len(shown) - (len(self._entries) - len(listed)) - 2,
+        )
+        if listed:
+            shown.append(heads)
+        texts, rows = iter(lines), list[int]()
+        for entry in self._entries:
+            # A blank line sets apart what is open from what is folded, where there is room.
+            if entry is BoardFold.NUMBERS and not self._verdicts and self._none:
+                shown += ["", self._none]
+            if entry is BoardFold.NUMBERS and self.size.height >= LEAST_LINES:
+                shown.append("")
+            rows.append(len(shown))
+            shown += [self._fold_line(entry)] if isinstance(entry, BoardFold) else next(texts).split("\n")
+        if not self._verdicts and self._none and not self._others:
+            shown += ["", self._none]
+        self._rows = rows
+        if rows:
+            at = rows[self._at]
             shown[at] = Content.assemble(shown[at]).stylize("reverse")
         self.show_text(Content("\n").join([line if isinstance(line, Content) else Content(line) for line in shown]))
 
-    def _gate_head(self) -> list[Content | str]:
-        """Return the lines of the answer, or why it is missing."""
-        if self._gate.answer is not None:
-            return [*answer_lines(self._gate.answer, self._width, most_answer_lines(self.app.size.height))]
-        if not self._gate.text:
-            return []
-        most = most_answer_lines(self.app.size.height)
-        return [
-            Content.styled(line, "bold")
-            for line in cut_lines(wrap_text(self._gate.text, self._width), most, self._width)
-        ]
-
-    def _paint_findings(self, shown: list[Content | str], rows: dict[int, int]) -> None:
-        """Append the findings of the gate to ``shown``, the folded ones last; ``rows`` gets the line of each entry."""
-        open_findings, closed = self._open_and_folded_findings
-        if not self._gate.findings:
-            return
-        counts = finding_counts_text(open_findings) or "nothing is open"
-        shown.append(Content.assemble(("The gate", "$primary bold"), (f"  {counts}", "$text-muted")))
-        listed = [*open_findings, *(closed if self._is_unfolded else [])]
-        witnesses = [self._gate.witnesses.get(one.check, ()) for one in listed]
-        texts: list[Content | str] = [*finding_lines(listed, witnesses, self._gate.waived, self._width)]
-        if closed:
-            texts.insert(len(open_findings), f"{sign_for('into')} {folded_counts_text(closed)}")
-        for text in texts:
-            rows[len(rows)] = len(shown)
-            shown.append(text)
+    def _fold_line(self, fold: BoardFold) -> str:
+        """Return the line that stands for folded ones."""
+        if fold is BoardFold.PASSES:
+            return f"{sign_for('into')} {passes_text(self._gate.findings, self._verdicts)}"
+        if fold is BoardFold.OTHERS:
+            return f"{sign_for('into')} {not_applying_text(self._gate.findings)}"
+        return f"{sign_for('into')} {self._others:,} {'other ' if self._verdicts else ''}numbers"
 
     def _current_line_text(self) -> Content | str:
         """Return the text about the line under the cursor, in one line."""
+        if isinstance(fold := self._current_entry, BoardFold):
+            return Content.styled(cut_text(f"{sign_for('into')} {FOLD_TEXTS[fold]}", self._width), "$text-muted")
         if self.chosen_verdict is not None:
             return verdict_name_line(self.chosen_verdict, self._width)
         if (finding := self.chosen_finding) is not None:
@@ -454,26 +445,3 @@ class VerdictBoard(Scroll):
                 "$text-muted",
             )
         return ""
-
-    def _paint_verdicts(self, shown: list[Content | str], rows: dict[int, int]) -> None:
-        """Append the verdicts by group to ``shown``; ``rows`` gets the line of each entry."""
-        safe = self._gate.is_safe
-        heads, *texts = verdict_lines(self._verdicts, self._width, self._records, self._has_two_line_room, safe=safe)
-        if shown and self._gate.findings:
-            shown.append("")
-        shown += [overall_line(self._verdicts), heads]
-        group = ""
-        for verdict, text in zip(self._verdicts, texts, strict=True):
-            if verdict_group(verdict) != group:
-                group = verdict_group(verdict)
-                shown.append(group_heading(group, self._verdicts))
-            rows[len(rows)] = len(shown)
-            shown += text.split("\n")
-
-    @property
-    def _has_two_line_room(self) -> bool:
-        """Return whether every verdict can have two lines; never in a low terminal."""
-        groups = len({verdict_group(one) for one in self._verdicts})
-        listed = len(self._gate.findings) if self._is_unfolded else len(self._open_and_folded_findings[0])
-        above = listed + 3 + most_answer_lines(self.app.size.height) if self._gate.findings else 1
-        return max(LEAST_LINES, 2 * len(self._verdicts) + groups + AROUND + above) <= self.size.height

@@ -51,7 +51,7 @@ class Line(Static):
             self.update(text, layout=False)
 
 
-def is_same_text(shown: object, text: Content | str) -> bool:
+def is_same_text(shown: object, text: object) -> bool:
     """Return whether two texts look the same."""
     if isinstance(shown, Content) and isinstance(text, Content):
         # Textual's own comparison is of the characters alone, without their styles.

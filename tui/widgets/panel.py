@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,7 +12,6 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Region
 from textual.message import Message
-from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -20,10 +19,14 @@ from ..terminal.painting import Backdrop
 from .lines import Line
 
 TRACK, SIDE = "─", "│"
-UPPER, LOWER = ("╭", "╮", "┬"), ("╰", "╯", "┴")
+UPPER, LOWER, INNER = ("╭", "╮", "┬"), ("╰", "╯", "┴"), (TRACK, TRACK, "┬")
+MEETS_RULE = "├", "┤"
+"""Left and right side of a frame where a rule across it begins and ends."""
 """Left and right corner of an edge, and the sign where the frame of a second pane meets it."""
 SECOND = "second"
 """Class of a pane to the right of another, which draws its own left side; its ``pane_title`` stands in the edge."""
+DIM = "$secondary"
+"""Ink of the frame of a pane that is not in use."""
 LEAST_TITLE = 8
 
 
@@ -31,30 +34,45 @@ class FrameEdge(Line):
     """Upper edge of a frame with a title, or the ``lower`` one with the pane's text; cut at the width."""
 
     DEFAULT_CSS = "FrameEdge { padding: 0; color: $primary; text-overflow: clip; }"
+    CORNERS: ClassVar[tuple[str, str, str]] = UPPER
 
     def __init__(self, *, name: str = "", lower: bool = False, text: Content | str = "") -> None:
         """Create the edge, with a text if one is given."""
         super().__init__(name=name)
-        self._left, self._right, self._meets = LOWER if lower else UPPER
+        self._left, self._right, self._meets = LOWER if lower else self.CORNERS
         self._lower = lower
         self._second: tuple[int, str] = 0, ""
+        self._lit: tuple[bool, bool] = True, False
         if text:
             self.set_text(text)
 
     def on_mount(self) -> None:
-        """Follow changes of the layout."""
+        """Follow changes of the layout and of the focus."""
         self.screen.screen_layout_refresh_signal.subscribe(self, self._find_second_pane)
+        self.watch(self.screen, "focused", self._find_second_pane, init=False)
 
-    def _find_second_pane(self, _: Screen[object]) -> None:
-        """Find the start of a second pane, if there is one."""
-        beside = self.parent.walk_children(Widget) if self.parent else []
-        shown = (one for one in beside if one.has_class(SECOND) and one.is_on_screen and one.region)
-        found = (one for one in shown if one.region.x > self.region.x + 1)
-        second = next(iter(found), None)
+    def _find_second_pane(self, _: object) -> None:
+        """Find the start of a second pane that meets this edge, if there is one, and which of the panes is in use."""
+        second = next(filter(self._is_met_by, self._panes_beside()), None)
         at = (0, "") if second is None else (second.region.x - self.region.x, getattr(second, "pane_title", ""))
-        if at != self._second:
-            self._second = at
+        focused = self.screen.focused
+        column = None if second is None else second.parent if isinstance(second.parent, SideColumn) else second
+        in_second = column is not None and focused is not None and column in focused.ancestors_with_self
+        lit = (not in_second, in_second)
+        if (at, lit) != (self._second, self._lit):
+            self._second, self._lit = at, lit
             self.refresh()
+
+    def _panes_beside(self) -> Iterator[Widget]:
+        """Yield the second panes that are shown."""
+        for one in self.parent.walk_children(Widget) if self.parent else ():
+            if one.has_class(SECOND) and one.is_on_screen and one.region.x > self.region.x + 1:
+                yield one
+
+    def _is_met_by(self, pane: Widget) -> bool:
+        """Return whether the side of a second pane begins or ends at this edge, not at a rule between both."""
+        rules = self.parent.query(FrameRule) if self.parent else ()
+        return not any(one.is_on_screen and self.region.y < one.region.y < pane.region.y for one in rules)
 
     @property
     def _room(self) -> int:
@@ -68,19 +86,21 @@ class FrameEdge(Line):
     def render(self) -> Content:
         """Return the edge with its title, its right text, and the title of a second pane."""
         room, after, title = self._room, self._right_text(), self._heading
+        ink, beside_ink = ("" if lit else DIM for lit in self._lit)
         if title:
             most = max(LEAST_TITLE, room - len(after) - 3)
             title = Content.assemble(TRACK, " ", self._fit_title(title, most), " ")
         fill = TRACK * (room - title.cell_length - len(after))
-        parts: list[Content | str] = [self._left, title, fill, after]
+        parts: list[Content | str] = [Content.assemble(self._left, title, fill, after).stylize_before(ink)]
         at, name = self._second
         if at:
             rest = self.size.width - at - 2
-            beside = (
-                Content("") if self._lower or not name else Content.assemble(TRACK, " ", (name, "$foreground"), " ")
-            )
-            parts += [self._meets, beside.truncate(rest), TRACK * (rest - beside.cell_length)]
-        return Content.assemble(Content.assemble(*parts).truncate(self.size.width - 1), self._right)
+            weight = "$foreground bold" if self._lit[1] else "$foreground"
+            beside = Content("") if self._lower or not name else Content.assemble(TRACK, " ", (name, weight), " ")
+            track = TRACK * (rest - beside.cell_length)
+            parts += [self._meets, Content.assemble(beside.truncate(rest), track).stylize_before(beside_ink)]
+        whole = Content.assemble(*parts).truncate(self.size.width - 1)
+        return Content.assemble(whole, Content.styled(self._right, beside_ink if at else ink))
 
     def _fit_title(self, title: Content, most: int) -> Content:
         """Return the title in at most ``most`` cells."""
@@ -94,6 +114,16 @@ class FrameEdge(Line):
         return text.stylize_before("$foreground") if text else text
 
 
+class FrameRule(FrameEdge):
+    """Rule across a frame with the title of what stands below it, where a second pane may begin."""
+
+    CORNERS = INNER
+
+
+class SideColumn(Vertical, Backdrop):
+    """Column of panes, the first of them a second pane."""
+
+
 class TabEdge(FrameEdge):
     """Upper edge of a frame with the names of all its tabs, the active one in brackets."""
 
@@ -102,13 +132,17 @@ class TabEdge(FrameEdge):
         super().__init__(name=name)
         self._active = ""
         self._tabs: Mapping[str, str] = {}
+        self._is_whole = False
 
-    def show_tabs(self, title: str, tabs: Mapping[str, str], active: str) -> None:
-        """Show title and tabs; unchanged ones are not painted again."""
-        if (tabs, active) != (self._tabs, self._active):
-            self._tabs, self._active = tabs, active
+    def show_tabs(self, title: Content | str, tabs: Mapping[str, str], active: str, *, whole: bool = False) -> None:
+        """Show title and tabs; unchanged ones are not painted again.
+
+        Tabs are cut before the ``whole`` title is.
+        """
+        if (tabs, active, whole) != (self._tabs, self._active, self._is_whole):
+            self._tabs, self._active, self._is_whole = tabs, active, whole
             self.refresh()
-        self.set_text(Content.styled(title, "bold"))
+        self.set_text(title if isinstance(title, Content) else Content.styled(title, "bold"))
 
     @dataclass
     class EdgeTabChosen(Message):
@@ -132,7 +166,8 @@ class TabEdge(FrameEdge):
         if len(self._tabs) < 2:
             return []
         heading = self._heading
-        for told, room in ((heading.cell_length, 99), *((self._name_width(heading), most) for most in (99, 6, 3))):
+        whole = [(heading.cell_length, most) for most in ((99, 6, 3) if self._is_whole else (99,))]
+        for told, room in (*whole, *((self._name_width(heading), most) for most in (99, 6, 3))):
             needed = told + 5
             texts = [
                 (name, f"[{title}]" if name == self._active else title[:room]) for name, title in self._tabs.items()
@@ -164,15 +199,34 @@ class FrameSides(Backdrop, Vertical):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"sides--edge"}
     DEFAULT_CSS = "FrameSides { padding: 0 1; height: 1fr; & > .sides--edge { color: $primary; } }"
 
+    def on_mount(self) -> None:
+        """Follow changes of the layout."""
+        self._rules: frozenset[int] = frozenset()
+        self.screen.screen_layout_refresh_signal.subscribe(self, self._find_rules)
+
+    def _find_rules(self, _: object) -> None:
+        """Find the lines on which a rule meets the sides."""
+        shown = (one for one in self.query(FrameRule) if one.is_on_screen and one.region)
+        rules = frozenset(one.region.y - self.region.y for one in shown)
+        if rules != self._rules:
+            self._rules = rules
+            self.refresh()
+
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Return the two sides of the frame around blanks."""
+        """Return the two sides of the frame around blanks, with the ends of rules across it."""
         style = self.get_component_rich_style("sides--edge")
         inner = Segment(" " * max(0, self.outer_size.width - 2), style)
-        strip = Strip([Segment(SIDE, style), inner, Segment(SIDE, style)]).crop(crop.x, crop.right)
-        # Overriding this method bypasses Textual's filters, such as that of a terminal without colours.
-        for line_filter in self.get_line_filters():
-            strip = strip.apply_filter(line_filter, self.background_colors[1])
-        return [strip] * crop.height
+
+        def draw_line(left: str, right: str) -> Strip:
+            """Return one line of the frame."""
+            strip = Strip([Segment(left, style), inner, Segment(right, style)]).crop(crop.x, crop.right)
+            # Overriding this method bypasses Textual's filters, such as that of a terminal without colours.
+            for line_filter in self.get_line_filters():
+                strip = strip.apply_filter(line_filter, self.background_colors[1])
+            return strip
+
+        plain, met = draw_line(SIDE, SIDE), draw_line(*MEETS_RULE)
+        return [met if y in self._rules else plain for y in range(crop.y, crop.bottom)]
 
 
 class DialogBox(Vertical):

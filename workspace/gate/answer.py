@@ -16,7 +16,7 @@ from ..policy.policy import Policy, read_policy_of_workspace
 from ..store.runs import RunState, count_confidential_records, find_run
 from ..store.workspace import Workspace
 from . import sentences
-from .contents import plan_release, released_table_hashes
+from .contents import plan_release, released_table_hashes, variables_by_treatment
 from .gate import Examination, Finding, examine_release
 from .sentences import fill_sentence
 
@@ -26,6 +26,8 @@ AUDIENCE_WORDS: dict[Audience, str] = {
     "contract": "to users under contract",
     "enclave": "into an enclave",
 }
+FOUND = "can be found"
+"""Beginning of the clauses about people who can be found."""
 MOST_NAMED_FINDINGS = 3
 """Findings that a sentence names; it counts the others."""
 
@@ -36,7 +38,10 @@ class ReleaseAnswer:
 
     may_leave: ``no`` where an unwaived finding blocks; ``to be judged`` where a person has to decide; else ``yes``
     audience: who receives the release
-    sentence: what decides, in people where people are counted
+    claim: what decides, in a few words for a heading: ``379 of 3,411 people can be found``; empty where there is none
+    sentence: what decides, in people where people are counted, and how they are found
+    learned: what is then learnt of them; where nobody is found, what a row shows
+    change: what to change first
     not_covered: what was not examined; empty where everything was
     people: the largest number of people that a finding of the deciding state is about; None where none counts people
     records: confidential records of the run, or their units where several describe one, with what they are
@@ -50,6 +55,16 @@ class ReleaseAnswer:
     people: int | None
     records: RecordCount
     error: str = ""
+    claim: str = ""
+    learned: str = ""
+    change: str = ""
+
+    @property
+    def headline(self) -> str:
+        """Return the question with its answer and what decides: ``May this leave to the public? NO: 379 of 3,411
+        people can be found``.
+        """
+        return f"{self.title}: {self.claim}" if self.claim else self.title
 
     @property
     def title(self) -> str:
@@ -60,8 +75,15 @@ class ReleaseAnswer:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return the lines of the answer: title, sentence, and what was not covered."""
-        return tuple(line for line in (self.title, self.sentence, self.not_covered) if line)
+        """Return the lines of the answer: title, who is found and how, what is learnt, what to change first, and what was
+        not examined.
+        """
+        return (self.title, *self.texts)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Return the lines below the title."""
+        return tuple(filter(None, (self.sentence, self.learned, self.change, self.not_covered)))
 
     def to_table(self) -> dict[str, Any]:
         """Return the answer as ``--json`` writes it under ``may_leave``."""
@@ -69,6 +91,8 @@ class ReleaseAnswer:
             "answer": self.may_leave,
             "audience": self.audience,
             "sentence": self.sentence,
+            "learned": self.learned,
+            "change": self.change,
             "not_covered": self.not_covered,
             "people": self.people,
             "records": int(self.records),
@@ -119,16 +143,82 @@ def answer_from_examination(examination: Examination, recipe: Recipe, policy: Po
         sentence, people = _worst_finding_text(blocking, count, described)
         others = len(blocking) - 1
         more = fill_sentence(sentences.OTHERS_BLOCK, others=others) if others else ""
-        return ReleaseAnswer("no", audience, f"{sentence}{more}", not_covered, people, count)
+        return ReleaseAnswer(
+            "no",
+            audience,
+            f"{sentence}{more}",
+            not_covered,
+            people,
+            count,
+            claim=_claim_text(blocking, people, count) or fill_sentence(sentences.FINDINGS_BLOCK, number=len(blocking)),
+            learned=_worst_finding(blocking).learned,
+            change=_change_text(blocking),
+        )
     waived = _waived_text(examination)
     if open_findings or unchecked:
         sentence, people = _worst_finding_text(open_findings, count, described) if open_findings else ("", None)
         needs = _open_findings_text(open_findings, unchecked)
-        text = " ".join(filter(None, (waived or sentences.NOTHING_BLOCKS, needs, sentence)))
-        return ReleaseAnswer("to be judged", audience, text, not_covered, people, count)
+        # Waived blocks may have found people, so that nobody can be said to be safe.
+        nobody = (
+            ""
+            if people or waived
+            else fill_sentence(sentences.NOBODY_FOUND_BY_MADE_CHECKS, records=count, noun=count.noun)
+        )
+        text = " ".join(filter(None, (sentence, nobody, waived or sentences.NOTHING_BLOCKS, needs)))
+        claim = _claim_text(open_findings, people, count) or (
+            fill_sentence(sentences.FINDINGS_TO_JUDGE, number=len(open_findings))
+            if open_findings
+            else fill_sentence(sentences.CHECKS_NOT_MADE, number=len(unchecked)).rstrip(".")
+        )
+        return ReleaseAnswer(
+            "to be judged",
+            audience,
+            text,
+            not_covered,
+            people,
+            count,
+            claim=claim,
+            learned=(_worst_finding(open_findings).learned if people else "") or ("" if waived else _row_text(recipe)),
+            change=_change_text(open_findings) if open_findings else "" if waived else sentences.NOTHING_TO_CHANGE,
+        )
     # Not "no more than chance": limits let a few be found, and a measure may count them on the same page.
     text = fill_sentence(sentences.NOBODY_FOUND, records=count, noun=count.noun)
-    return ReleaseAnswer("yes", audience, " ".join(filter(None, (waived, text))), "", 0, count)
+    return ReleaseAnswer(
+        "yes",
+        audience,
+        " ".join(filter(None, (waived, text))),
+        "",
+        0,
+        count,
+        claim="" if waived else sentences.NOBODY_BEYOND_LIMITS,
+        learned="" if waived else _row_text(recipe),
+        change="" if waived else sentences.NOTHING_TO_CHANGE,
+    )
+
+
+def _claim_text(findings: Sequence[Finding], people: int | None, records: RecordCount) -> str:
+    """Return how many people the worst finding is about, for a heading; empty where none counts people."""
+    if not people or not records:
+        return ""
+    if _worst_finding(findings).headline.startswith(FOUND):
+        return fill_sentence(sentences.CAN_BE_FOUND, people=people, records=records, noun=records.noun)
+    return fill_sentence(sentences.PEOPLE_CONCERNED, people=people, records=records, noun=records.noun)
+
+
+def _change_text(findings: Sequence[Finding]) -> str:
+    """Describe what to change first for the worst finding: with its effect where that was computed, else its advice."""
+    worst = _worst_finding(findings)
+    change = worst.change or worst.advice
+    return fill_sentence(sentences.CHANGE_FIRST, change=change) if change else ""
+
+
+def _row_text(recipe: Recipe) -> str:
+    """Describe which values of a row are drawn and which are a person's own; empty where none is drawn."""
+    kept, replaced, _ = variables_by_treatment(recipe)
+    if recipe.origin != "synthetic" or not replaced:
+        return ""
+    own = fill_sentence(sentences.KEPT_BESIDE_DRAWN, names=_first_titles(kept)) if kept else ""
+    return fill_sentence(sentences.LEARNED_OF_NOBODY, drawn=_first_titles(replaced), kept=own)
 
 
 def _waived_text(examination: Examination) -> str:
@@ -160,7 +250,7 @@ def _worst_finding_text(
 
     ``described`` says how many records describe them, where these are units.
     """
-    worst = max(findings, key=lambda one: (one.people or 0, bool(one.headline)))
+    worst = _worst_finding(findings)
     if not worst.people:
         title = f"{worst.title[:1].upper()}{worst.title[1:]}"
         return fill_sentence(sentences.FINDING_WITH_TITLE, title=title, message=worst.message), None
@@ -189,6 +279,11 @@ def _worst_finding_text(
     if clause != worst.title:
         return fill_sentence(sentences.PEOPLE_AND_CLAUSE, people=count, clause=clause), worst.people
     return fill_sentence(sentences.PEOPLE_AND_TITLE, people=count, title=worst.title), worst.people
+
+
+def _worst_finding(findings: Sequence[Finding]) -> Finding:
+    """Return the finding about most people."""
+    return max(findings, key=lambda one: (one.people or 0, bool(one.headline)))
 
 
 def _first_titles(titles: Sequence[str]) -> list[str]:

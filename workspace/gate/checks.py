@@ -83,6 +83,8 @@ class CheckResult:
     at_least: the mildest status that the finding may have
     people: how many people it is about; None for the number of ``records``
     headline: a clause about these people, such as ``can be found by age and sex``, for the answer of the whole gate
+    learned: what is then learnt of them, in a sentence; empty for what the check says of all its findings
+    change: the change that helps most, with its effect; empty where none was computed
     block_limit: the value from which on it blocks, where that follows from the release and not from the policy of all
     leak: the key of the check whose finding has the same cause, where that is known
     """
@@ -97,6 +99,8 @@ class CheckResult:
     at_least: Status = "pass"
     people: int | None = None
     headline: str = ""
+    learned: str = ""
+    change: str = ""
     block_limit: float | None = None
     leak: str = ""
 
@@ -145,6 +149,7 @@ class GateCheck:
     is_note: whether it has no limits, passes, and tells a reader what to know
     intruder: who learns what it finds: an intruder who looks for people, the holder of all other records, or none
     counts_units: whether its people are units where several records describe one
+    learned: what is learnt of the people whom it finds, in a sentence; empty where that depends on the release
     """
 
     key: str
@@ -162,6 +167,7 @@ class GateCheck:
     is_note: bool = False
     intruder: Intruder = "motivated"
     counts_units: bool = False
+    learned: str = ""
 
     def limits_under_policy(self, policy: Policy) -> tuple[float | None, float | None]:
         """Return the limits at which the check warns and blocks under a policy; None for never."""

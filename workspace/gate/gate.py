@@ -89,6 +89,8 @@ class Finding:
     applies: whether the check says anything of this kind of release
     people: how many people it is about; None where it counts none
     headline: a clause about these people, such as ``can be found by age and sex``
+    learned: what is then learnt of them, in a sentence; empty where that is not known
+    change: the change that helps most, with its effect; empty where none was computed
     leak: the key of the finding that has the same cause and stands for both; empty for one that stands for itself
     at_least: whether the value must be at least the limit; otherwise at most
     follows: whether the finding follows from its ``leak`` by its own check, not only from being about the same people
@@ -114,6 +116,8 @@ class Finding:
     leak: str = ""
     at_least: bool = False
     follows: bool = False
+    learned: str = ""
+    change: str = ""
 
     @property
     def state(self) -> str:
@@ -403,6 +407,8 @@ def _judge_result(check: GateCheck, policy: Policy, result: CheckResult) -> Find
         check.advice if status != "pass" else "", (given.source if given and given.source else check.source),
         check.waivable if given is None or given.waivable is None else given.waivable, compared_value, check.unit, check.reason,
         people=people, headline=result.headline, leak=result.leak, at_least=check.is_minimum,
+        learned=(result.learned or check.learned) if people and status != "pass" else "",
+        change=result.change if status != "pass" else "",
     )  # fmt: skip
 
 

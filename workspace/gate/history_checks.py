@@ -35,7 +35,7 @@ from .checks import (
     record_numbers,
 )
 from .joined_releases import join_releases
-from .kept_columns import kept_columns_of_release
+from .kept_columns import kept_columns_of_release, row_learned_text
 from .ledger import (
     SAME_COST,
     ReleaseLedger,
@@ -553,6 +553,7 @@ def _check_joined_releases(case: ExaminedRelease) -> CheckResult:
         at_least="pass" if only_reported else "block" if joined.uncounted_runs else "warn" if drawn else "pass",
         people=max(len(over), unprotected),
         headline=fill_sentence(sentences.FOUND_BY_JOINED, columns=joined.names[:MOST_NAMED] or (sentences.NO_COLUMN,)),
+        learned=row_learned_text(case),
     )
 
 

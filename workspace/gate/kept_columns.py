@@ -143,9 +143,7 @@ class KeptColumns:
     @property
     def columns_text(self) -> str:
         """Return the names of the columns in words: ``age, sex and region``."""
-        names = list(self.names[:MOST_NAMED])
-        more = len(self.names) - len(names)
-        return join_names([*names, fill_sentence(sentences.MORE_NAMES, number=more)] if more else names)
+        return first_names_text(self.names)
 
     @cached_property
     def single_changes(self) -> list[KeptColumnChange]:
@@ -159,16 +157,55 @@ class KeptColumns:
         return list_column_changes(case.confidential, self.names, self.deciding_limits)
 
     @cached_property
-    def combined_changes_text(self) -> str:
-        """Describe the changes that together protect everybody, with the people left unprotected after each."""
+    def combined_changes(self) -> Sequence[KeptColumnChange]:
+        """Return the changes that together protect everybody, in turn; none for very large tables and units."""
         case = self.case
         if not case.is_synthetic or case.units is not None or len(case.confidential) > MOST_FOR_LEVERS:
-            return ""
-        plan = plan_protection(case.confidential, self.names, self.deciding_limits)
+            return ()
+        return plan_protection(case.confidential, self.names, self.deciding_limits).changes
+
+    @property
+    def combined_changes_text(self) -> str:
+        """Describe the changes that together protect everybody, with the people left unprotected after each."""
         return "; then ".join(
             fill_sentence(sentences.CHANGE_IN_TURN, change=lever.description, left=lever.n_unprotected)
-            for lever in plan.changes
+            for lever in self.combined_changes
         )
+
+    @property
+    def first_change_text(self) -> str:
+        """Describe the change to begin with and how many people it, or all changes together, leave unprotected."""
+        if not self.single_changes:
+            return ""
+        people, single, changes = len(self.sizes.sizes), self.single_changes[0], self.combined_changes
+        if single.n_unprotected == 0 or len(changes) < 2:
+            if not single.n_unprotected:
+                return fill_sentence(sentences.NOBODY_LEFT, change=single.description)
+            return fill_sentence(
+                sentences.CHANGE_AND_LEFT, change=single.description, left=single.n_unprotected, people=people
+            )
+        first, left, others = changes[0].description, changes[-1].n_unprotected, len(changes) - 1
+        if not left:
+            return fill_sentence(sentences.NOBODY_LEFT_OF_SEVERAL, change=first, others=others)
+        return fill_sentence(sentences.CHANGE_OF_SEVERAL, change=first, others=others, left=left, people=people)
+
+
+def first_names_text(names: Sequence[str]) -> str:
+    """Return the first names in words and how many more there are: ``age, sex and 3 more``."""
+    named = list(names[:MOST_NAMED])
+    more = len(names) - len(named)
+    return join_names([*named, fill_sentence(sentences.MORE_NAMES, number=more)] if more else named)
+
+
+def row_learned_text(case: ExaminedRelease) -> str:
+    """Describe what the row of a person who is found shows besides: true sensitive values, or drawn ones."""
+    schema = case.recipe.schema
+    true = [name for name in case.plan.kept if schema[name].role is Role.SENSITIVE]
+    if true:
+        return fill_sentence(sentences.TRUE_VALUES_LEARNED, names=true[:MOST_NAMED])
+    if case.is_synthetic and case.plan.replaced:
+        return fill_sentence(sentences.DRAWN_VALUES_LEARNED, names=case.plan.replaced[:MOST_NAMED])
+    return ""
 
 
 def _combination_sizes(case: ExaminedRelease, names: Sequence[str], *, is_by_unit: bool) -> CombinationSizes:

@@ -35,7 +35,7 @@ from sfumato.engine.data.arrays import Floats
 from sfumato.engine.data.schema import Role
 from sfumato.engine.data.units import Units
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.execution.record_risk import RecordRisk
+from sfumato.engine.execution.record_risk import RecordRisk, matched_variables
 from sfumato.engine.methods.registry import find_method
 from sfumato.engine.partition.equivalence_classes import equivalence_classes
 from sfumato.engine.recipe.thresholds import threshold_output
@@ -61,7 +61,13 @@ from .checks import (
 )
 from .earlier import ReleasedData
 from .joint import JointTable
-from .kept_columns import MOST_NAMED, KeptColumns, declared_sampling_fraction, kept_columns_of_release
+from .kept_columns import (
+    KeptColumns,
+    declared_sampling_fraction,
+    first_names_text,
+    kept_columns_of_release,
+    row_learned_text,
+)
 from .questions import only_infers_values, question_limits
 from .record_risks import (
     LIKELY,
@@ -83,6 +89,8 @@ MOST_OF_THE_FOUND, MOST_OF_THE_PEOPLE = 0.6, 0.2
 MOST_IN_OWN_ROWS = 0.5
 """And where so much of those who have their own values in their own rows do for the rows being theirs."""
 MOST_LEVERS = 3
+COARSEN_FIRST = "coarsen_first"
+"""Number of a study of what an intruder knows: the risk without the variable to coarsen first."""
 
 
 def _check_kept_keys(case: ExaminedRelease) -> CheckResult:
@@ -148,20 +156,10 @@ def _check_kept_keys(case: ExaminedRelease) -> CheckResult:
             sentences.FOUND_BY_KEPT_COLUMNS,
             columns=kept.columns_text or join_names(kept.other_names),
             how=how,
-            learned=_learned_text(case),
         ),
+        learned=row_learned_text(case),
+        change=kept.first_change_text if kept.is_blocking else "",
     )
-
-
-def _learned_text(case: ExaminedRelease) -> str:
-    """Describe what the row of a person who is found shows besides: true sensitive values, or drawn ones."""
-    schema = case.recipe.schema
-    true = [name for name in case.plan.kept if schema[name].role is Role.SENSITIVE]
-    if true:
-        return fill_sentence(sentences.TRUE_VALUES_LEARNED, names=true[:MOST_NAMED])
-    if case.is_synthetic and case.plan.replaced:
-        return fill_sentence(sentences.DRAWN_VALUES_LEARNED, names=case.plan.replaced[:MOST_NAMED])
-    return ""
 
 
 def _changes_text(kept: KeptColumns) -> str:
@@ -622,8 +620,27 @@ def _result_of_measure(
         judged,
         records=record_numbers(likely) or (record,),
         at_most="warn" if by_chance else "block",
+        headline=_found_by_text(case, measure) if len(likely) else "",
+        learned=row_learned_text(case) if measure.is_matching else "",
+        change=_coarsen_first_text(case) if measure.is_matching else "",
         leak=leak,
     )
+
+
+def _found_by_text(case: ExaminedRelease, measure: RecordMeasure) -> str:
+    """Describe by which variables a measure finds records, where it matches them on what the intruder knows."""
+    if not measure.is_matching:
+        return ""
+    names, _ = matched_variables(case.recipe, measure.position)
+    return fill_sentence(sentences.FOUND_BY_INTRUDER, likely=LIKELY, columns=first_names_text(names))
+
+
+def _coarsen_first_text(case: ExaminedRelease) -> str:
+    """Describe which variable to coarsen first by a study of what an intruder knows; empty without one."""
+    first = next((one for one in case.measured_rows if one.measure == COARSEN_FIRST and one.value is not None), None)
+    if first is None:
+        return ""
+    return fill_sentence(sentences.COARSEN_FIRST, variable=first.target, value=first.value)
 
 
 def _result_of_units(case: ExaminedRelease, measure: RecordMeasure, units: Units, risk_of_unit: Floats) -> CheckResult:
@@ -689,6 +706,9 @@ def _result_of_units(case: ExaminedRelease, measure: RecordMeasure, units: Units
         judged,
         records=record_numbers(np.sort(units.records_of(likely if len(likely) else np.array([worst])))),
         at_most="warn" if few or is_chance else "block",
+        headline=_found_by_text(case, measure) if len(likely) else "",
+        learned=row_learned_text(case) if measure.is_matching else "",
+        change=_coarsen_first_text(case) if measure.is_matching else "",
         leak=KEPT_KEYS if 2 * count > len(likely) and not is_above(judged, SURE) else "",
     )
 
@@ -835,6 +855,7 @@ PEOPLE_CHECKS = (
         "block; a choice of ours; no rule of the field has a number",
         "look at them (Records, or sfumato records RUN), then take models that smooth more, or fewer datasets", _check_newly_certain,
         "an intruder who knows all records but one: Reiter, Wang & Zhang, §2", intruder="holder",
+        learned="Their true values become nearly certain.",
     ),
     GateCheck(
         "guessed_beyond_prior", "records guessed right beyond what was believed before", "excess (0 by chance, 1 for certain)", 0.05, 0.2,
@@ -842,6 +863,7 @@ PEOPLE_CHECKS = (
         "choice of ours; no rule of the field has a number",
         "take models that smooth more, or fewer datasets; the screen of the strongest intruder shows what each dataset adds", _check_guessed_beyond_prior,
         "R and PR: Reiter, Wang & Zhang, eq. 2 and 13; excess risk: Giomi et al. (2023)", intruder="holder",
+        learned="Their values are guessed right, which was not possible before.",
     ),
     GateCheck(
         KEPT_KEYS, "people who can be found by columns that are released unchanged", "share of the people", 0, 0,
@@ -855,17 +877,19 @@ PEOPLE_CHECKS = (
         "larger leaves (minbucket of [[synthesis]]), smoothing = true for numbers, a model instead of donors, or a smaller m under [release]",
         _check_membership_evidence,
         "identical matches against a hold-out: Platzer & Reutterer (2021); agreement weights: Fellegi & Sunter (1969); permutation test: Fisher (1935), Besag & Clifford (1991)",
-        counts_units=True,
+        counts_units=True, learned="It is learnt that they are in the data.",
     ),
     GateCheck(
         "own_values", "records whose own row says what is drawn", "people beyond those of the same kept values", 0, FEWEST - 1,
         "a drawn value that the record's own row has more often than rows of the same kept values is remembered, not inferred from what is kept",
         "larger leaves (minbucket of [[synthesis]]), smoothing = true for numbers, or a model instead of donors", _check_own_values,
         "permutation test: Fisher (1935), Besag & Clifford (1991)", counts_units=True,
+        learned="Their own row then shows their true values of what is drawn.",
     ),
     GateCheck(
         "unanimous_classes", "classes in which everybody has the same sensitive value", "excess (0 as for similar people, 1 for all)", 0.05, 0.2,
         "k hides the row of a person and not what all rows of the class say",
         "l_diversity or t_closeness beside k in [[anonymisation]], or a larger k", _check_unanimous_classes, "homogeneity: Machanavajjhala et al. (2007)",
+        learned="Whoever knows the quasi-identifiers of one of them reads the sensitive value.",
     ),
 )  # fmt: skip

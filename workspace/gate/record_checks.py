@@ -52,7 +52,7 @@ from .checks import (
 )
 from .earlier import ReleasedData
 from .joint import NUMBERS
-from .kept_columns import kept_columns_of_release
+from .kept_columns import kept_columns_of_release, row_learned_text
 from .sentences import fill_sentence
 
 INFERRED = 0.2
@@ -419,6 +419,7 @@ def _check_identifying_columns(case: ExaminedRelease) -> CheckResult:
             # An anonymised table keeps its sensitive variables on purpose.
             at_most="warn" if meant else "block",
             headline=fill_sentence(sentences.FOUND_BY_COLUMN, name=name),
+            learned=row_learned_text(case),
             leak=KEPT_KEYS,
         )
 
@@ -455,6 +456,7 @@ def _check_small_classes(case: ExaminedRelease) -> CheckResult:
         records=record_numbers(records),
         at_most="block" if least else "warn",
         headline=fill_sentence(sentences.IN_SMALL_CLASSES, limit=max(least, case.policy.smallest_cell), names=keys),
+        learned=row_learned_text(case),
         block_limit=least or None,
     )
 
@@ -569,16 +571,19 @@ RECORD_CHECKS = (
         "equal_records", "released rows that equal a confidential record", "excess (0 as an independent sample, 1 as a copy)", 0.01, 0.05,
         "one row in twenty more than chance explains is a person's own row; " + OWN_CHOICE, MORE_ROOM, _check_equal_records,
         "identical matches against a holdout: Platzer & Reutterer (2021); excess risk: Giomi et al. (2023)",
+        learned="Their whole record is read.",
     ),
     GateCheck(
         "extremes", "smallest and largest values that are released unchanged", "values", None, 0,
         "a minimum or maximum is one person's value", "smoothing = true for trees, bounds that the recipe declares, or top and bottom codes before the import",
         check_extremes, "maxima and minima are not released: ESSnet SDC guidelines for output checking (Brandt et al. 2010)",
+        learned="Their own smallest or largest value is read.",
     ),
     GateCheck(
         "agreed_values", "values that the datasets reveal together", "excess (0 as for similar people, 1 for all)", 0.05, 0.2,
         "beyond what a person like it would lose, it is what the model remembers of the record; " + OWN_CHOICE, f"fewer datasets, {MORE_ROOM}",
         _check_agreed_values, "attack against a control: Giomi et al. (2023)",
+        learned="Their true values are read where the datasets agree.",
     ),
     GateCheck(
         "kept_weight", "survey weights that few people share, released unchanged", "share of the people", 0, 0.5,

@@ -2,13 +2,14 @@
 
 import pytest
 
-from sfumato.tui.widgets.panel import LOWER, UPPER
+from sfumato.tui.widgets.panel import LOWER, MEETS_RULE, SIDE, UPPER
 
+SIDES = SIDE, SIDE
 PLACES = {
     "data": "Data: 3 of 3",
     "plan": "Plan: 9 steps",
     "runs": "Runs: 4",
-    "verdicts": "Findings: may not leave",
+    "verdicts": "May this leave to the public?  ✗ NO",
     "map": "Runs",
 }
 
@@ -30,7 +31,7 @@ async def test_the_frame_of_a_place_is_closed_and_has_a_title(sit, built_data, t
             await seat.press("shift")
             upper, *between, lower = frame_of(seat.app)
             assert (len(upper), upper[-1], lower[-1]) == (size[0], UPPER[1], LOWER[1])
-            assert all(line[0] == line[-1] == "│" and len(line) == size[0] for line in between)
+            assert all((line[0], line[-1]) in (SIDES, MEETS_RULE) and len(line) == size[0] for line in between)
             if size[0] >= 80:
                 assert PLACES[tab] in upper
 

@@ -84,7 +84,7 @@ async def test_a_narrower_terminal_has_the_list_alone(sit, built_data, monkeypat
 async def test_the_narrowest_terminal_for_both_has_all_that_either_needs(sit, built_data, tab):
     """No column of the list that 80 columns show is lost, and nothing in the explanation is cut."""
     needed = {
-        "runs": ("run", "title", "state", "verdicts"), "verdicts": ("verdict", "number", "value", "limit"),
+        "runs": ("run", "title", "state", "verdicts"), "verdicts": ("state", "what", "found", "limit"),
         "results": ("measure", "variable", "confidential", "release", "limit"), "records": ("record", "probability"),
     }  # fmt: skip
     async with sit(built_data, tab=tab, size=(SPLIT_FROM[tab], 30)) as seat:

@@ -8,7 +8,6 @@ from sfumato.tui.parts.verdict_board import (
     board_text,
     draw_gauge,
     overall_line,
-    verdict_group,
     verdict_name_line,
 )
 
@@ -90,10 +89,11 @@ def test_signs_are_ascii_where_asked(monkeypatch):
 @pytest.mark.slow
 async def test_the_board_of_a_finished_run(sit, directory, size):
     async with sit(directory, size=size, tab="verdicts") as seat:
-        assert "✗ not met  1 of 3 thresholds is not met, 1 not computed" in seat.text
+        assert "1 of 3 limits met" in seat.text
+        assert "✗ not met" in seat.text
         assert "Re-identified with certainty" in seat.text
         assert ("at most 90 %" if size[0] > 120 else "≤ 90 %") in seat.text
-        await seat.press("j", "j")
+        await seat.press("j")
         await seat.until(
             lambda: "the run has no such row" in seat.text
         )  # beside the list it comes once the cursor rests
@@ -175,14 +175,14 @@ async def test_enter_explains_the_chosen_verdict(sit, directory):
 @pytest.mark.slow
 async def test_a_threshold_without_a_row_says_so(sit, directory):
     async with sit(directory, tab="verdicts") as seat:
-        await seat.press("j", "j", "enter")
+        await seat.press("j", "enter")
         assert "no row of results for this threshold" in seat.app.notices[-1]
 
 
 @pytest.mark.slow
 async def test_the_cursor_goes_from_verdict_to_verdict_and_stays_in_sight(sit, directory):
-    async with sit(directory, size=(80, 9), tab="verdicts") as seat:
-        await seat.press("j", "j")
+    async with sit(directory, size=(80, 11), tab="verdicts") as seat:
+        await seat.press("j", "j", "enter", "j")
         assert "✓ met" in seat.text
         await seat.press("k", "k", "k")
         assert "✗ not met" in seat.text
@@ -205,14 +205,14 @@ async def test_the_cursor_is_seen_to_move_where_all_verdicts_fit(sit, directory)
 
 
 @pytest.mark.slow
-async def test_within_a_group_what_failed_stands_first(sit, directory):
+async def test_what_is_not_met_stands_first_and_what_is_met_last(sit, directory):
     async with sit(directory, tab="verdicts") as seat:
         shown = [
             line[1]
             for line in seat.text.splitlines()
             if line.startswith((" ✗ not met   ", " ? not computed", " ✓ met"))
         ]
-        assert shown == ["✗", "✓", "?"]
+        assert shown == ["✗", "?", "✓"]
 
 
 @pytest.mark.slow
@@ -225,16 +225,13 @@ async def test_no_key_is_offered_to_explain_a_verdict_where_there_is_none(sit, d
 
 
 @pytest.mark.slow
-async def test_verdicts_stand_in_groups_and_all_other_numbers_in_one_line_below(sit, directory, size):
+async def test_what_is_met_stands_below_its_count_and_all_other_numbers_in_one_line_below(sit, directory, size):
     async with sit(directory, size=size, tab="verdicts") as seat:
         lines = [line.strip() for line in seat.text.splitlines()]
-        risk, utility = (next(at for at, line in enumerate(lines) if line.startswith(name)) for name in
-                         ("Disclosure risk", "Utility"))  # fmt: skip
-        assert lines[risk].partition("│")[0].strip().endswith("1 of 2 not met")
-        assert risk < utility
-        assert "1 of 1 not met" in lines[utility]
+        met = next(at for at, line in enumerate(lines) if "1 limit met" in line)
+        assert lines[met + 1].startswith("✓ met")
         assert "Findings: not examined" in lines[2], "the copy has no tables"
-        assert ("2 of 3 limits not met" in lines[2]) is (size[0] > 120)
+        assert any("1 of 3 limits met" in line for line in lines)
         beside = [line.partition("│")[0].strip() for line in lines]
         (folded,) = (line for line in beside if line.endswith("other numbers"))
         assert int(folded.split()[1].replace(",", "")) > 10
@@ -242,16 +239,15 @@ async def test_verdicts_stand_in_groups_and_all_other_numbers_in_one_line_below(
 
 
 @pytest.mark.slow
-async def test_the_cursor_goes_from_group_to_group_and_reads_each(sit, directory):
+async def test_the_cursor_goes_over_every_line_and_reads_each(sit, directory):
     async with sit(directory, "g", tab="verdicts") as seat:
         board = seat.app.screen.query_one(VerdictBoard)
         seen = [board.chosen_verdict]
-        for _ in range(3):
+        for _ in range(4):
             await seat.press("j")
             seen.append(board.chosen_verdict)
-        assert [verdict_group(one) for one in seen[:3]] == ["Disclosure risk", "Disclosure risk", "Utility"]
-        assert seen[3] is None
-        await seat.press("g", "j", "enter")
+        assert [one and one.outcome for one in seen] == ["not met", "not computed", None, "met", None]
+        await seat.press("g", "j", "j", "j", "enter")
         assert len(seat.app.screen_stack) == 3
 
 

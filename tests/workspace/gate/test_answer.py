@@ -125,3 +125,43 @@ def test_a_release_that_the_gate_cannot_examine_may_not_leave(
 
 def test_a_run_that_has_nothing_to_release_has_no_answer(workspace: Workspace, enter: Callable[..., int]) -> None:
     assert answer_for_run(workspace, enter()) is None, "it is queued"
+
+
+def test_the_answer_says_who_is_found_what_is_learnt_and_what_to_change() -> None:
+    found = Finding(
+        "keys",
+        "block",
+        "people who can be found",
+        "said",
+        people=30,
+        headline="can be found by age",
+        learned="What is then read of income is drawn from a model.",
+        change="show age in steps of 5; then no person can be found any more",
+    )
+    said = answer_from_examination(Examination(1, "0", (found,)), PLAIN, Policy(), 120)
+    assert said.headline == "May this leave to the public? NO: 30 of 120 people can be found"
+    assert said.lines == (
+        "May this leave to the public? NO",
+        "30 of 120 people (25 %) can be found by age.",
+        "What is then read of income is drawn from a model.",
+        "What to change first: show age in steps of 5; then no person can be found any more.",
+    )
+    table = said.to_table()
+    assert (table["learned"], table["change"]) == said.lines[2:]
+
+
+def test_where_nobody_is_found_the_answer_says_so_and_never_that_all_is_safe() -> None:
+    unchecked = Finding("c", "not checked", "singling out", "no measure")
+    said = answer_from_examination(Examination(1, "0", (unchecked,)), PLAIN, Policy(), 120)
+    assert said.headline == "May this leave to the public? TO BE JUDGED: 1 check could not be made"
+    assert said.sentence.startswith("The checks that were made find none of the 120 people beyond their limits.")
+    assert said.learned == "A row shows drawn values of income, and a person's own of age."
+    assert said.change == "Nothing that was examined has to change."
+    blocked = Finding("b", "block", "title", "said", advice="change it")
+    waived = answer_from_examination(
+        Examination(1, "0", (blocked,), (Waiver("b", "known", "ana"),)), PLAIN, Policy(), 9
+    )
+    assert waived.learned == "", "what was waived may still find people"
+    refused = answer_from_examination(Examination(1, "0", (blocked,)), PLAIN, Policy(), 9)
+    assert refused.headline == "May this leave to the public? NO: 1 finding blocks"
+    assert refused.change == "What to change first: change it."

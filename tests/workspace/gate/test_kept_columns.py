@@ -484,7 +484,7 @@ def test_people_who_are_found_though_not_alone_are_no_witness_of_kept_columns(
     monkeypatch.setattr(people_checks, "compare_with_wrong_matches", lambda case, measure, found: None)
     found = record_risks.RisksOverReleases(np.array([1.0] * 9 + [not_alone]), 5)
     case = SimpleNamespace(is_synthetic=True, policy=Policy())
-    measure = SimpleNamespace(key="risk.identification")
+    measure = SimpleNamespace(key="risk.identification", is_matching=False)
     seen = people_checks._result_of_measure(case, measure, found, None)  # type: ignore[arg-type]
     assert seen.leak == leak
     assert (seen.adjusted_value or 0) == (

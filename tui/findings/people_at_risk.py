@@ -1,0 +1,164 @@
+"""Compact list of the people most at risk, beside the gate's findings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import BindingType
+from textual.content import Content
+from textual.message import Message
+
+from sfumato.engine.wording import count_noun, singular_noun
+from sfumato.tui.keys.acts import bind_act
+from sfumato.tui.terminal.text import cut_text, fit_text
+from sfumato.workspace.reporting.words import number
+from sfumato.workspace.visible_text import replace_unprintable
+
+from ..widgets.lines import Scroll
+
+if TYPE_CHECKING:
+    from sfumato.workspace.store.workspace import Workspace
+
+MOST_PEOPLE = 5
+LEAST_HEIGHT = 30
+"""Height of a terminal in lines from which the list is shown."""
+WHO, SURE = 14, 7
+"""Cells of the columns who and how sure."""
+
+
+@dataclass(frozen=True)
+class PersonAtRisk:
+    """Record or unit at risk.
+
+    record: the record, or the record of the unit that is most at risk, from 1
+    who: its number in words
+    found_by: what drives the risk, or by which variables it is found
+    probability: how sure the intruder is; empty where that is not known
+    """
+
+    record: int
+    who: str
+    found_by: str
+    probability: str
+
+
+@dataclass(frozen=True)
+class PeopleMostAtRisk:
+    """People most at risk of a run.
+
+    run_id: the run
+    people: the first of them
+    """
+
+    run_id: int
+    people: Sequence[PersonAtRisk]
+
+
+def read_people_at_risk(directory: Path, run_id: int) -> PeopleMostAtRisk:
+    """Read the people most at risk by the first measure of the tab Records, without values."""
+    from sfumato.workspace.store.workspace import Workspace
+
+    with Workspace.open(directory, read_only=True) as workspace:
+        return _people_of_run(workspace, run_id)
+
+
+def _people_of_run(workspace: Workspace, run_id: int) -> PeopleMostAtRisk:
+    """Read the people most at risk of a run."""
+    from sfumato.workspace.views.records import find_risk_drivers, rank_records, record_measures
+
+    measures = record_measures(workspace, run_id)
+    if not measures:
+        return PeopleMostAtRisk(run_id, ())
+    records = rank_records(workspace, run_id, measures[0], None)
+    rows = MOST_PEOPLE if records.units is None else records.units.count_rows(MOST_PEOPLE)
+    lines = records.lines(0, rows)
+    if records.units is not None:
+        noun = singular_noun(records.units.noun)
+        return PeopleMostAtRisk(
+            run_id,
+            [
+                PersonAtRisk(
+                    one.record,
+                    f"{noun} {one.unit:,}",
+                    count_noun(one.members or 0, "record"),
+                    number(one.probability),
+                )
+                for one in lines
+                if one.is_unit
+            ],
+        )
+    drivers = find_risk_drivers(workspace, records, [one.record for one in lines])
+    people = []
+    for r, one in enumerate(lines):
+        driver = None if drivers is None else drivers.driver(r)
+        found_by = "" if driver is None else replace_unprintable(driver.variable)
+        people.append(PersonAtRisk(one.record, f"record {one.record:,}", found_by, number(one.probability)))
+    return PeopleMostAtRisk(run_id, people)
+
+
+class PeopleAtRisk(Scroll):
+    """List of the people most at risk; ``enter`` shows the one under the cursor in the tab Records."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "ask", "Records", show=True)]
+    DEFAULT_CSS = """
+    PeopleAtRisk { height: auto; max-height: 7; padding: 0 0 0 1; scrollbar-size: 1 1; }
+    """
+
+    @dataclass
+    class PersonSelected(Message):
+        """Message that the user wants to see a record in the tab Records."""
+
+        record: int
+
+    def __init__(self) -> None:
+        """Create the list without people; it takes no space."""
+        super().__init__()
+        self._people: Sequence[PersonAtRisk] = ()
+        self._at = 0
+        self._width = 40
+        self.display = False
+
+    def show_people(self, people: Sequence[PersonAtRisk], width: int) -> None:
+        """Show the people in lines of ``width`` cells; without people, or in a low terminal, nothing is shown."""
+        self._people, self._width = people, width
+        self._at = min(self._at, max(0, len(people) - 1))
+        self.display = bool(people) and self.app.size.height >= LEAST_HEIGHT
+        self._paint_people()
+
+    def on_focus(self) -> None:
+        """Mark the person under the cursor."""
+        self._paint_people()
+
+    def on_blur(self) -> None:
+        """Show the people without a mark."""
+        self._paint_people()
+
+    def _paint_people(self) -> None:
+        """Write the heading and a line for each person."""
+        title = "$foreground bold" if self.has_focus else "$foreground"
+        heading = Content.assemble(("People most at risk", title), ("  found by, how sure", "$text-muted"))
+        lines = [heading.truncate(self._width)]
+        room = max(1, self._width - WHO - SURE - 2)
+        for at, one in enumerate(self._people):
+            text = f"{fit_text(one.who, WHO)} {fit_text(one.found_by, room)} {fit_text(one.probability, SURE, 'right')}"
+            style = "reverse" if self.has_focus and at == self._at else ""
+            lines.append(Content.styled(cut_text(text, self._width), style))
+        self.show_text(Content("\n").join(lines) if self._people else "")
+
+    def action_lines(self, lines: int) -> None:
+        """Move the cursor by lines."""
+        self._at = max(0, min(self._at + lines, len(self._people) - 1))
+        self._paint_people()
+        self.scroll_to(y=max(0, self._at + 2 - self.size.height), animate=False)
+
+    def action_ends(self, end: int) -> None:
+        """Move the cursor to the first line (0) or the last (1)."""
+        self.action_lines(len(self._people) * (1 if end else -1))
+
+    def action_ask(self) -> None:
+        """Request the tab Records at the person under the cursor."""
+        if self._people:
+            self.post_message(self.PersonSelected(self._people[self._at].record))

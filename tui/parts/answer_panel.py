@@ -1,0 +1,62 @@
+"""Panel with the gate's answer below the title of its frame: who is found and how, what is learnt, what to change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+from textual.widgets import Static
+
+from sfumato.tui.session.gate_answers import STATE_INKS, STATE_SIGNS
+from sfumato.workspace.reporting.words import sign_for
+from sfumato.workspace.visible_text import replace_unprintable
+
+from ..widgets.facts import wrap_text
+from ..widgets.lines import is_same_text
+from .gate_lines import answer_lines, cut_lines
+
+if TYPE_CHECKING:
+    from sfumato.workspace.gate.answer import ReleaseAnswer
+
+MOST_LINES = ((9, 1), (16, 2), (24, 3), (30, 5), (45, 7), (1 << 30, 10))
+"""Greatest number of lines of the panel in a terminal of fewer lines than the first number."""
+TITLE_NEEDS = 44
+"""Cells of a terminal in which the frame's title has the answer in full; in fewer the panel repeats it."""
+
+
+def most_panel_lines(height: int) -> int:
+    """Return the greatest number of lines of the panel in a terminal of ``height`` lines."""
+    return next(lines for below, lines in MOST_LINES if height < below)
+
+
+def answer_title(answer: ReleaseAnswer) -> Content:
+    """Return the question with the answer in the heaviest weight: on the ink of its state."""
+    sign, ink = sign_for(STATE_SIGNS[answer.may_leave]), STATE_INKS[answer.may_leave]
+    question, _, said = replace_unprintable(answer.headline).partition("? ")
+    return Content.assemble((f"{question}? ", "$foreground bold"), (f" {sign} {said} ", f"{ink} reverse"))
+
+
+class AnswerPanel(Static):
+    """Lines of the answer, or why there is none."""
+
+    DEFAULT_CSS = "AnswerPanel { height: auto; padding: 0 1; text-wrap: nowrap; text-overflow: clip; }"
+
+    def __init__(self) -> None:
+        """Create the empty panel, which takes no space."""
+        super().__init__("", markup=False)
+        self.display = False
+
+    def show_answer(self, answer: ReleaseAnswer | None, text: str, width: int) -> None:
+        """Show the answer in lines of ``width`` cells, or ``text`` in its place."""
+        most = most_panel_lines(self.app.size.height)
+        if answer is not None:
+            lines: Sequence[Content] = answer_lines(answer, width, most, titled=self.app.size.width < TITLE_NEEDS)
+        else:
+            wrapped = cut_lines(wrap_text(text, width), most, width) if text else []
+            lines = [Content.styled(line, "bold") for line in wrapped]
+        shown = Content("\n").join(lines)
+        before = self.content
+        self.display = bool(lines)
+        if not is_same_text(before, shown):
+            self.update(shown, layout=str(before).count("\n") != shown.plain.count("\n"))

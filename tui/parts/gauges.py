@@ -1,0 +1,67 @@
+"""Gauges of limits: an observed value with its interval between 0 and twice the limit."""
+
+from __future__ import annotations
+
+from textual.content import Content
+
+from sfumato.engine.recipe.thresholds import Verdict
+from sfumato.workspace.reporting.words import sign_for
+
+GAUGE = 18
+"""Cells of a gauge with its two ends."""
+STYLES = {
+    "met": "bold",
+    "not met": "$error bold",
+    "undecided": "$warning bold",
+    "not computed": "$text-muted bold",
+}
+"""Inks of verdicts by their outcome; none is green."""
+
+
+def draw_gauge(verdict: Verdict, style: str, width: int = GAUGE) -> Content:
+    """Return the gauge of a verdict."""
+    return draw_range(verdict.observed, verdict.limit, style, verdict.lower, verdict.upper, width)
+
+
+def draw_range(
+    observed: float | None,
+    limit: float,
+    style: str,
+    lower: float | None = None,
+    upper: float | None = None,
+    width: int = GAUGE,
+) -> Content:
+    """Return a gauge such as ``├──■━━━━━┃──┤`` from 0 to twice the limit: value, interval and limit.
+
+    Gauges of least and of largest values run the same way. What lies beyond an end is drawn at it. The gauge is blank
+    without an observed value or if the limit is not positive.
+    """
+    inner = width - 2
+    if observed is None or limit <= 0 or inner < 6:
+        return Content(" " * width)
+
+    def cell_of(value: float) -> int:
+        """Return the cell of a value, within the gauge."""
+        return max(0, min(inner - 1, round(min(value / (2 * limit), 1.0) * (inner - 1))))
+
+    at, bound = cell_of(observed), cell_of(limit)
+    first = at if lower is None else cell_of(lower)
+    last = at if lower is None else inner - 1 if upper is None else cell_of(upper)
+    parts: list[tuple[str, str]] = [(sign_for("from"), "$text-muted")]
+    for place in range(inner):
+        if place == at:
+            parts.append((sign_for("value"), style))
+        elif place == bound:
+            parts.append((sign_for("limit"), "bold"))
+        elif first <= place <= last:
+            parts.append((sign_for("bar"), style))
+        else:
+            parts.append((sign_for("track"), "$text-muted"))
+    return Content.assemble(*parts, (sign_for("to"), "$text-muted"))
+
+
+def abbreviate_limit(limit: str) -> str:
+    """Abbreviate a limit: ``≤ 0.65 × conf.`` for ``at most 0.65 × confidential``."""
+    for words in ("at most", "at least"):
+        limit = limit.replace(words, sign_for(words))
+    return limit.replace("confidential", "conf.")

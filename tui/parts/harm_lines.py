@@ -1,0 +1,273 @@
+"""Lines of the list of findings and limits: state, name, what was found, gauge and limit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from rich.cells import cell_len
+from textual.content import Content
+
+from sfumato.engine.methods.labels import labels_of
+from sfumato.engine.recipe.thresholds import Verdict
+from sfumato.engine.wording import format_percent, record_noun
+from sfumato.tui.terminal.text import cut_text, fit_text
+from sfumato.workspace.reporting.findings import (
+    compact_finding_cells,
+    compared_text,
+    finding_limit_text,
+    state_text,
+)
+from sfumato.workspace.reporting.words import limit_text, observed_text, outcome_text, shorten_names
+from sfumato.workspace.visible_text import replace_unprintable
+
+from .gate_lines import INKS, title_with_witnesses
+from .gauges import GAUGE, STYLES, abbreviate_limit, draw_range
+
+if TYPE_CHECKING:
+    from sfumato.workspace.gate.gate import Finding
+
+    HarmEntry: TypeAlias = "Finding | Verdict"
+
+GAP = "  "
+FOUND = "found"
+LEAST_NAME = 18
+LEAST_TOLD = 6
+"""Number of the layouts that show what was found and its limit."""
+MOST_VALUE = 30
+MOST_LIMIT = 34
+BRIEFEST = 5
+"""Place of the last of these, with the shortest words."""
+MOST_LONG = 0.34
+"""Largest share of the names that may have lines of their own."""
+NO_GAUGE = Content(" " * GAUGE)
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Cells of an entry.
+
+    state, ink: state with its sign, and its style
+    name: name in words
+    value, brief_value: what was found, in full and short
+    limit, brief_limit: limit, in full and short
+    gauge: gauge; blank without a limit to draw
+    note: what was found, in a sentence
+    """
+
+    state: str
+    ink: str
+    name: str
+    value: str
+    brief_value: str
+    limit: str
+    brief_limit: str
+    gauge: Content
+    note: str
+
+
+def harm_lines(
+    entries: Sequence[HarmEntry],
+    width: int,
+    records: int | None = None,
+    *,
+    witnesses: Mapping[str, Sequence[Finding]],
+    waived: frozenset[str] = frozenset(),
+    safe: bool = False,
+    height: int = 0,
+) -> tuple[Content, list[Content]]:
+    """Return the heads of the columns, and for each entry its line of ``width`` cells, or two lines where there is room.
+
+    In a narrow list the gauge is left out, then words are shortened, then the limit and what was found are left out. A
+    name uses the cells of empty columns beside it. Limits that are met are green only with ``safe``. Within ``height``
+    lines, if all entries fit, the name has a line of its own where it would be cut, and a sentence stands below what is
+    open.
+    """
+    cells = _entry_cells(entries, records, witnesses, waived, safe=safe)
+    state = max((cell_len(one.state) for one in cells), default=0)
+    inner = max(1, width - state - len(GAP))
+    layout = _choose_layout(cells, inner, height - 1)
+    names = shorten_names(list(dict.fromkeys(one.name for one in cells)), layout.room)
+    # A name that would be cut has a line of its own, where all of them can have one.
+    is_tall = _has_lines_for(cells, layout, height - 1)
+    n_lines = len(cells) + is_tall * layout.count_long_names(cells)
+    has_notes = n_lines + sum(bool(one.note) for one in cells) < height
+    lines = []
+    for place, one in enumerate(cells):
+        start, blank = Content.assemble((fit_text(one.state, state), one.ink), GAP), " " * (state + len(GAP))
+        if is_tall and not layout.has_room_for(place, one.name):
+            columns = layout.line_text(place, "", "")
+            line = Content.assemble(start, fit_text(one.name, inner), "\n", blank, columns)
+        else:
+            line = Content.assemble(start, layout.line_text(place, one.name, names[one.name]))
+        if has_notes and one.note:
+            line = Content.assemble(line, "\n", blank, (cut_text(one.note, inner), "$text-muted"))
+        lines.append(line)
+    heads = fit_text(f"{fit_text('state', state)}{GAP}{layout.heads_text()}", width)
+    return Content.styled(heads, "$text-muted"), lines
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Layout of the columns beside the names.
+
+    room: cells of a name
+    values, gauges, limits: columns, each of one width; empty where left out
+    """
+
+    room: int
+    values: Sequence[str]
+    gauges: Sequence[Content]
+    limits: Sequence[str]
+
+    @property
+    def _columns(self) -> list[tuple[str, Sequence[str | Content]]]:
+        """Return the columns that are shown, with their heads."""
+        columns: list[tuple[str, Sequence[str | Content]]] = [
+            (FOUND, self.values),
+            ("", self.gauges),
+            ("limit", self.limits),
+        ]
+        return [(head, cells) for head, cells in columns if any(str(one).strip() for one in cells)]
+
+    def room_for(self, place: int) -> int:
+        """Return the cells of an entry's name: those of its column, and of blank columns beside it."""
+        room = self.room
+        for _, cells in self._columns:
+            if str(cells[place]).strip():
+                break
+            room += len(GAP) + cell_len(str(cells[place]))
+        return room
+
+    def has_room_for(self, place: int, name: str) -> bool:
+        """Return whether an entry's line has room for its whole name."""
+        return cell_len(name) <= self.room_for(place)
+
+    def count_long_names(self, cells: Sequence[_Cells]) -> int:
+        """Return how many names their lines have no room for."""
+        return sum(not self.has_room_for(place, one.name) for place, one in enumerate(cells))
+
+    def line_text(self, place: int, name: str, short: str) -> Content:
+        """Return an entry's name, or its short form, and its columns in one line."""
+        room, columns = self.room, [cells[place] for _, cells in self._columns]
+        if cell_len(name) > room and self.has_room_for(place, name):
+            while columns and cell_len(name) > room:
+                room += len(GAP) + cell_len(str(columns.pop(0)))
+        shown = name if cell_len(name) <= room else short
+        return Content.assemble(fit_text(shown, room), *(part for cell in columns for part in (GAP, cell)))
+
+    def heads_text(self) -> str:
+        """Return the heads of the columns."""
+        heads = [
+            fit_text(head, cell_len(str(cells[0])), "right" if head == FOUND else "left")
+            for head, cells in self._columns
+        ]
+        return GAP.join([fit_text("what", self.room), *heads])
+
+
+def _choose_layout(cells: Sequence[_Cells], width: int, height: int) -> _Layout:
+    """Return the richest layout in which all names fit, else the richest that has ``height`` lines for long names to stand
+    in two, else one in brief words.
+    """
+    values, briefer = (
+        _aligned_cells(one, MOST_VALUE, least=len(FOUND))
+        for one in ([c.value for c in cells], [c.brief_value for c in cells])
+    )
+    limits, least = (
+        _aligned_cells(one, MOST_LIMIT, "left") for one in ([c.limit for c in cells], [c.brief_limit for c in cells])
+    )
+    gauges = [one.gauge for one in cells]
+    choices: list[tuple[Sequence[str], Sequence[Content], Sequence[str]]] = [
+        (values, gauges, limits), (values, gauges, least), (briefer, gauges, least), (values, (), limits), (values, (), least),
+        (briefer, (), least), ((), (), least), ((), (), ()),
+    ]  # fmt: skip
+    layouts = [
+        _Layout(width - sum(len(GAP) + cell_len(str(one[0])) for one in choice if _is_filled(one)), *choice)
+        for choice in choices
+    ]
+    told = [one for one in layouts[:LEAST_TOLD] if one.room >= LEAST_NAME]
+    fitting = [one for one in told if not one.count_long_names(cells)]
+    tall = [one for one in told if _has_lines_for(cells, one, height)]
+    brief = [one for one in layouts[BRIEFEST:] if one.room >= LEAST_NAME]
+    return next(iter([*fitting, *tall, *brief]), _Layout(max(1, width), (), (), ()))
+
+
+def _has_lines_for(cells: Sequence[_Cells], layout: _Layout, height: int) -> bool:
+    """Return whether ``height`` lines are enough for long names to stand in lines of their own, and these are few."""
+    n_long = layout.count_long_names(cells)
+    return len(cells) + n_long <= height and n_long <= MOST_LONG * len(cells)
+
+
+def _is_filled(column: Sequence[str | Content]) -> bool:
+    """Return whether a column has something to show."""
+    return any(str(one).strip() for one in column)
+
+
+def _aligned_cells(
+    texts: Sequence[str], most: int, side: Literal["left", "right"] = "right", least: int = 0
+) -> list[str]:
+    """Return texts of one width, cut if they are very long; blanks of no width where all are empty."""
+    widest = max(map(cell_len, texts), default=0)
+    width = min(max(widest, least if widest else 0), most)
+    return [fit_text(one, width, side) for one in texts]
+
+
+def _entry_cells(
+    entries: Sequence[HarmEntry],
+    records: int | None,
+    witnesses: Mapping[str, Sequence[Finding]],
+    waived: frozenset[str],
+    *,
+    safe: bool,
+) -> list[_Cells]:
+    """Return the cells of all entries."""
+    verdicts = [one for one in entries if isinstance(one, Verdict)]
+    labels = dict(zip(map(id, verdicts), labels_of(verdicts), strict=True))
+    return [
+        _verdict_cells(one, labels[id(one)], records, safe=safe)
+        if isinstance(one, Verdict)
+        else _finding_cells(one, witnesses.get(one.check, ()), one.check in waived, records)
+        for one in entries
+    ]
+
+
+def _finding_cells(finding: Finding, witnesses: Sequence[Finding], is_waived: bool, records: int | None) -> _Cells:
+    """Return the cells of a finding."""
+    is_open = finding.applies and finding.status != "pass"
+    value, brief = compared_text(finding), compact_finding_cells(finding)["compared_value"]
+    if finding.people and is_open:
+        value = brief = f"{finding.people:,}"
+        if records and record_noun(records) and finding.people <= records:
+            value = f"{finding.people:,} of {records:,} ({format_percent(finding.people / records)})"
+    # A check that was not made has no limit here: there is nothing to compare.
+    is_measured = finding.compared_value is not None
+    ink = "$text-muted" if is_waived else INKS[finding.status] if finding.applies else "$text-muted"
+    return _Cells(
+        "waived" if is_waived else state_text(finding),
+        ink,
+        title_with_witnesses(finding, witnesses),
+        replace_unprintable(value if is_measured else ""),
+        replace_unprintable(brief if is_measured else ""),
+        replace_unprintable(finding_limit_text(finding) if is_measured else ""),
+        replace_unprintable(compact_finding_cells(finding)["limit"] if is_measured else ""),
+        draw_range(finding.compared_value, finding.limit or 0.0, ink) if is_measured and is_open else NO_GAUGE,
+        replace_unprintable(finding.message) if is_open else "",
+    )
+
+
+def _verdict_cells(verdict: Verdict, label: str, records: int | None, *, safe: bool) -> _Cells:
+    """Return the cells of a verdict."""
+    ink = "$success bold" if safe and verdict.outcome == "met" else STYLES[verdict.outcome]
+    limit = limit_text(verdict.bound, verdict.limit, verdict.value)
+    return _Cells(
+        outcome_text(verdict.outcome),
+        ink,
+        replace_unprintable(label),
+        observed_text(verdict, records).removesuffix(" of the people"),
+        observed_text(verdict, None).removesuffix(" of the people"),
+        limit,
+        abbreviate_limit(limit),
+        draw_range(verdict.observed, verdict.limit, ink, verdict.lower, verdict.upper),
+        replace_unprintable(verdict.reason) if verdict.outcome != "met" else "",
+    )
