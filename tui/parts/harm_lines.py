@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 GAP = "  "
 FOUND = "found"
-LEAST_NAME = 18
+LEAST_NAME = 12
 LEAST_TOLD = 6
 """Number of the layouts that show what was found and its limit."""
 MOST_VALUE = 30
@@ -54,6 +54,7 @@ class _Cells:
     limit, brief_limit: limit, in full and short
     gauge: gauge; blank without a limit to draw
     note: what was found, in a sentence
+    is_finding: whether it is a finding of the gate and not a limit
     """
 
     state: str
@@ -65,6 +66,7 @@ class _Cells:
     brief_limit: str
     gauge: Content
     note: str
+    is_finding: bool
 
 
 def harm_lines(
@@ -88,7 +90,7 @@ def harm_lines(
     state = max((cell_len(one.state) for one in cells), default=0)
     inner = max(1, width - state - len(GAP))
     layout = _choose_layout(cells, inner, height - 1)
-    names = shorten_names(list(dict.fromkeys(one.name for one in cells)), layout.room)
+    names = _short_names(cells, layout.room)
     # A name that would be cut has a line of its own, where all of them can have one.
     is_tall = _has_lines_for(cells, layout, height - 1)
     n_lines = len(cells) + is_tall * layout.count_long_names(cells)
@@ -151,10 +153,9 @@ class _Layout:
     def line_text(self, place: int, name: str, short: str) -> Content:
         """Return an entry's name, or its short form, and its columns in one line."""
         room, columns = self.room, [cells[place] for _, cells in self._columns]
-        if cell_len(name) > room and self.has_room_for(place, name):
-            while columns and cell_len(name) > room:
-                room += len(GAP) + cell_len(str(columns.pop(0)))
-        shown = name if cell_len(name) <= room else short
+        while columns and cell_len(name) > room and not str(columns[0]).strip():
+            room += len(GAP) + cell_len(str(columns.pop(0)))
+        shown = name if cell_len(name) <= room else short if room == self.room else cut_text(name, room)
         return Content.assemble(fit_text(shown, room), *(part for cell in columns for part in (GAP, cell)))
 
     def heads_text(self) -> str:
@@ -164,6 +165,20 @@ class _Layout:
             for head, cells in self._columns
         ]
         return GAP.join([fit_text("what", self.room), *heads])
+
+
+def _short_names(cells: Sequence[_Cells], room: int) -> dict[str, str]:
+    """Return names in ``room`` cells by name: those of limits differ however short, and a title keeps its number of
+    witnesses where it can still be read.
+    """
+    short = shorten_names(list(dict.fromkeys(one.name for one in cells if not one.is_finding)), room)
+    for one in cells:
+        if one.is_finding:
+            title, opened, witnesses = one.name.partition(" (+")
+            left = room - cell_len(opened + witnesses)
+            fits = opened and cell_len(one.name) > room and left >= LEAST_NAME
+            short[one.name] = f"{cut_text(title, left)}{opened}{witnesses}" if fits else cut_text(one.name, room)
+    return dict(short)
 
 
 def _choose_layout(cells: Sequence[_Cells], width: int, height: int) -> _Layout:
@@ -253,6 +268,7 @@ def _finding_cells(finding: Finding, witnesses: Sequence[Finding], is_waived: bo
         replace_unprintable(compact_finding_cells(finding)["limit"] if is_measured else ""),
         draw_range(finding.compared_value, finding.limit or 0.0, ink) if is_measured and is_open else NO_GAUGE,
         replace_unprintable(finding.message) if is_open else "",
+        True,
     )
 
 
@@ -270,4 +286,5 @@ def _verdict_cells(verdict: Verdict, label: str, records: int | None, *, safe: b
         abbreviate_limit(limit),
         draw_range(verdict.observed, verdict.limit, ink, verdict.lower, verdict.upper),
         replace_unprintable(verdict.reason) if verdict.outcome != "met" else "",
+        False,
     )

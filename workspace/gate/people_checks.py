@@ -884,7 +884,7 @@ PEOPLE_CHECKS = (
         "a drawn value that the record's own row has more often than rows of the same kept values is remembered, not inferred from what is kept",
         "larger leaves (minbucket of [[synthesis]]), smoothing = true for numbers, or a model instead of donors", _check_own_values,
         "permutation test: Fisher (1935), Besag & Clifford (1991)", counts_units=True,
-        learned="Their own row then shows their true values of what is drawn.",
+        learned="Their own row then shows their true values of the drawn variables.",
     ),
     GateCheck(
         "unanimous_classes", "classes in which everybody has the same sensitive value", "excess (0 as for similar people, 1 for all)", 0.05, 0.2,
