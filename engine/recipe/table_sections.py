@@ -270,12 +270,15 @@ class FixedCell(Section):
         Literal["unsafe", "safe", "published"] | None,
         Param("whether it is hidden, or printed; left out, as the rules say"),
     ] = None
-    cost: Annotated[float | None, Param("how many times as dear as by its size it is to hide", gt=0)] = None
+    cost: Annotated[float | None, Param("what hiding it costs, in place of its own cost", gt=0)] = None
+    factor: Annotated[float | None, Param("how many times its own cost hiding it costs", gt=0)] = None
 
     def check_fields(self, place: str) -> None:
         """Raise BadInput where nothing is decided."""
-        if self.status is None and self.cost is None:
+        if self.status is None and self.cost is None and self.factor is None:
             raise BadInput(place, 'decides nothing; say a status, such as status = "published", or a cost')
+        if self.cost is not None and self.factor is not None:
+            raise BadInput(f"{place}.factor", "the cost is said already; leave one of the two out")
 
 
 def _parse_dominance(value: object) -> tuple[tuple[int, float], ...]:
