@@ -168,6 +168,29 @@ class SearchPlan:
         """Return all looks up to the present stage."""
         return [look for stage in self._looks_of_stages(results) for look in stage]
 
+    def best_look(self, results: Mapping[int, LookResult]) -> SearchLook | None:
+        """Return the best look so far, of the larger samples once one has ended there; None before any has ended."""
+        known = [look for look in self.all_looks(results) if look.number in results]
+        larger = [look for look in known if look.stage != "screen"]
+        return next(iter(self._rank_looks(larger, results) or self._rank_looks(known, results)), None)
+
+    def planned_looks(self, results: Mapping[int, LookResult]) -> list[int | None]:
+        """Return the number of records of each look that the search makes; None for all, against the hold-out.
+
+        Those of the stages to come are the most that there may be.
+        """
+        entered = self.all_looks(results)
+        reached = entered[-1].stage
+        sizes = [look.records for look in entered]
+        of_stage = {"screen": self.sample_sizes[0], "compare": self.records, "judge": None}
+        stages = list(self.looks_by_stage)
+        for stage, count in self.looks_by_stage.items():
+            # Local moves are entered in rounds, any other stage at once.
+            begun = sum(look.stage == stage for look in entered)
+            to_come = stages.index(stage) > stages.index(reached) or (stage == reached == "refine")
+            sizes += [of_stage.get(stage, self.sample_sizes[1])] * (max(0, count - begun) if to_come else 0)
+        return sizes
+
     def _looks_of_stages(self, found: Mapping[int, LookResult]) -> list[list[SearchLook]]:
         """Return the looks of each stage, up to the first that has not ended."""
         stages: list[list[SearchLook]] = []

@@ -38,11 +38,21 @@ def follow_run(workspace: Workspace, run_id: int, jobs: int, *, quiet: bool) -> 
 
 
 def follow_runs(
-    workspace: Workspace, run_ids: Sequence[int], jobs: int, *, quiet: bool, worker_of: WorkerStarter | None = None
+    workspace: Workspace,
+    run_ids: Sequence[int],
+    jobs: int,
+    *,
+    quiet: bool,
+    worker_of: WorkerStarter | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> list[StoredRun]:
-    """Wait for runs with a line of progress; return them in their state at the end or after Ctrl+C."""
+    """Wait for runs with a line of progress; return them in their state at the end or after Ctrl+C.
+
+    say: function that reports the progress in place of that line
+    """
     try:
-        return wait_for(workspace, run_ids, jobs, _discard_text if quiet else _progress_writer(), worker_of)
+        say = say or (_discard_text if quiet else _progress_writer())
+        return wait_for(workspace, run_ids, jobs, say, worker_of)
     except KeyboardInterrupt:
         return [find_run(workspace, run_id) for run_id in run_ids]
 
@@ -55,10 +65,10 @@ def _progress_writer() -> Callable[[str], None]:
     """Return the function that reports progress on standard error."""
     if not sys.stderr.isatty():
         return _discard_text
-    return ProgressLines(partial(echo, err=True)) if is_plain_requested() else _ProgressLine()
+    return ProgressLines(partial(echo, err=True)) if is_plain_requested() else RewrittenLine()
 
 
-class _ProgressLine:
+class RewrittenLine:
     """Line of progress on standard error, rewritten at most once a second."""
 
     def __init__(self) -> None:

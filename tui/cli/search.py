@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sfumato.engine.errors import BadInput
+from sfumato.workspace.store.searches import count_ended_looks
 
 from . import completion as completing
 from .options import (
@@ -19,6 +21,7 @@ from .options import (
     WORKSPACE,
     check_writable,
     chosen_workspace,
+    is_plain_requested,
     open_or_create,
     open_workspace,
     workspace_key,
@@ -136,16 +139,52 @@ def _run_search(workspace: Workspace, number: int | None, jobs: int, *, quiet: b
     """Run a search to its end; return False where it was interrupted."""
     from sfumato.workspace.jobs.following import WorkerStarter
     from sfumato.workspace.service.searching import IDLE_BETWEEN, advance_search
+    from sfumato.workspace.store.searches import find_search
 
     from .run import follow_runs
 
     worker_of = WorkerStarter(workspace.directory, jobs, IDLE_BETWEEN)
+    report = None if quiet else _ProgressReport(workspace, find_search(workspace, number).id)
     while runs := advance_search(workspace, number):
-        ended = follow_runs(workspace, runs, jobs, quiet=quiet, worker_of=worker_of)
+        ended = follow_runs(workspace, runs, jobs, quiet=quiet, worker_of=worker_of, say=report)
+        if report is not None:
+            report.say_ended_looks()
         if any(run.state.value in ("interrupted", "cancelled") for run in ended):
             echo("The search is interrupted; continue it with: sfumato search", err=True)
             return False
     return True
+
+
+class _ProgressReport:
+    """Progress of a search on standard error: a line that is rewritten on a terminal, a line for each look elsewhere."""
+
+    def __init__(self, workspace: Workspace, search_id: int) -> None:
+        """Create the report; looks that have ended before are not reported again."""
+        from sfumato.workspace.service.searching import search_progress
+
+        from .run import RewrittenLine
+
+        self._read = partial(search_progress, workspace, search_id)
+        self._line = RewrittenLine() if sys.stderr.isatty() and not is_plain_requested() else None
+        self._progress = self._read()
+        self._count = partial(count_ended_looks, workspace, search_id)
+        self._n_ended = self._count()
+
+    def __call__(self, text: str) -> None:
+        """Report the looks that have ended; with an empty text clear the line of a terminal."""
+        if self._count() != self._n_ended:
+            self.say_ended_looks()
+        if self._line is not None:
+            self._line(self._progress.text if text else "")
+
+    def say_ended_looks(self) -> None:
+        """Read how far the search is, and print a line for each look that has ended since, where lines are printed."""
+        self._n_ended = self._count()
+        self._progress = self._read(self._progress.ended)
+        if self._line is None:
+            for line in self._progress.new_look_lines:
+                echo(f"{line[:1].upper()}{line[1:]}.", err=True)
+            sys.stderr.flush()
 
 
 def search_outcome_object(found: SearchOutcome) -> dict[str, Any]:

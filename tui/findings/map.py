@@ -11,15 +11,17 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.message import Message
-from textual.widgets import ContentSwitcher
+from textual.widgets import ContentSwitcher, Static
 
 from sfumato.engine.methods.labels import SeriesIdentity, label_of, measure_name
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind_act
+from sfumato.tui.keys.own_keys import current_key
 from sfumato.tui.parts.dialogs import ChoiceDialog
 from sfumato.tui.parts.page import RunPane
 from sfumato.tui.session.export import ExportTable, ScreenExport
+from sfumato.tui.widgets.facts import wrap_text
 from sfumato.tui.widgets.grid import Grid, LiveGrid
 from sfumato.tui.widgets.lines import Line
 from sfumato.tui.widgets.plot import Plot
@@ -47,6 +49,9 @@ if TYPE_CHECKING:
 Limit = tuple[str, float]
 """Direction of a threshold, ``max`` or ``min``, and its value."""
 NONE = "No run of this project is done and has two numbers to place it by."
+ONE_RUN = "One run alone compares with nothing. {} opens the plan: {} there runs it with a change, {} searches."
+MOST_NAMED = 4
+"""Most runs of a project that are named below the plot; of more the cursor names those that it is at."""
 
 
 def axis_limits(verdicts: Sequence[Verdict], axis: MapAxis, own_value: float | None) -> list[Limit]:
@@ -147,8 +152,15 @@ class MapNumbers(LiveGrid):
 
 
 class MapPane(RunPane):
-    """Tab with the runs by two measures, drawn or in a table; enter opens a run."""
+    """Tab with the runs by two measures, drawn or in a table; enter opens a run.
 
+    Few runs are named below the plot with their numbers, and with a single one what a second is made by.
+    """
+
+    DEFAULT_CSS = """
+    MapPane ContentSwitcher { height: 1fr; }
+    MapPane #map-runs { height: auto; padding: 0 1; display: none; }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("list", "choose('x')", "Across", show=True),
         bind_act("upward", "choose('y')", "Up", show=True),
@@ -181,6 +193,7 @@ class MapPane(RunPane):
         with ContentSwitcher(initial="map-plot"):
             yield MapPlot(id="map-plot")
             yield MapNumbers(empty="…", id="map-numbers")
+        yield Static("", id="map-runs", markup=False)
         yield Line(name="map-reading")
 
     def show_run(self, line: RunSummary | None) -> None:
@@ -220,8 +233,9 @@ class MapPane(RunPane):
             return None
         known = {axis.ident: axis for axis in self._found.axes}
         state, (x, y) = self.sfumato.state, self._found.most_shared_axes
-        # Another project may not have measured the remembered number.
-        return known.get(state.across, x), known.get(state.up, y)
+        # Another project may not have measured the remembered numbers, or not both of one run.
+        chosen = known.get(state.across, x), known.get(state.up, y)
+        return chosen if self._found.points_on(*chosen) else (x, y)
 
     def _draw_map(self, *, keep_view: bool = False) -> None:
         """Draw the map and fill the table; ``keep_view`` keeps the range in view."""
@@ -230,6 +244,7 @@ class MapPane(RunPane):
             self._points = ()
             plot.set_series([], empty=" ")
             self.query_one("#map-head", Line).set_text(NONE)
+            self._show_few_runs()
             return
         x, y = axes
         self._points = self._found.points_on(x, y)
@@ -246,7 +261,24 @@ class MapPane(RunPane):
         )
         self.query_one("#map-head", Line).set_text(self._heading_text(x, y))
         self.query_one(LiveGrid).show_table(runs_table(self.line.run.id if self.line else None), self._points)
+        self._show_few_runs()
         self._show_reading(plot.cursor_x)
+
+    def on_resize(self) -> None:
+        """Break the lines on few runs for the new width."""
+        self._show_few_runs()
+
+    def _show_few_runs(self) -> None:
+        """Name few runs with their numbers below the plot, and say what a single run needs for a comparison."""
+        named, axes = self.query_one("#map-runs", Static), self.shown_axes
+        lines = [] if self._found is None or axes is None else few_runs_lines(self._found, *axes)
+        if self._found is not None and len(self._found.run_titles) < 2:
+            keys = [current_key(self.app, act) for act in ("plan", "run", "search")]
+            lines.append(ONE_RUN.format(*keys))
+        width = max(20, self.size.width - 2)
+        broken = [part for line in lines for part in wrap_text(line, width, next_lines="  ")]
+        named.display = bool(broken) and len(broken) <= self.size.height // 3
+        named.update("\n".join(broken))
 
     @property
     def shown_limits(self) -> tuple[Sequence[Limit], Sequence[Limit]]:
@@ -385,6 +417,21 @@ class MapPane(RunPane):
     def _open_row(self, event: Grid.RowSelected) -> None:
         """Open the run in the chosen row of the table."""
         self.post_message(self.MapRunChosen(self.query_one(LiveGrid).row_with_key(event.row[-1]).run_id))
+
+
+def few_runs_lines(found: RiskUtilityMap, x: MapAxis, y: MapAxis) -> list[str]:
+    """Return a line for each run with its name and its numbers, where there are few runs; none where there are many."""
+    if len(found.run_titles) > MOST_NAMED:
+        return []
+    points = {point.run_id: point for point in found.points_on(x, y)}
+    lines = []
+    for run_id, title in found.run_titles.items():
+        if run_id in points:
+            lines.append(point_text(points[run_id]))
+            continue
+        lacks = [axis_name(axis) for axis in (x, y) if run_id not in found.coordinates.get(axis.ident, {})]
+        lines.append(f"run {run_id} {title}: not on the map, it did not measure {' and '.join(lacks)}")
+    return lines
 
 
 def axis_name(axis: MapAxis) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
@@ -31,12 +32,13 @@ from ..keys.own_keys import current_key
 from ..parts.dialogs import ConfirmDialog
 from ..parts.fields import FormField
 from ..parts.form import Form
-from ..parts.page import RunPane
+from ..parts.page import CallInProcess, RunPane
 from ..parts.sifted import FilteredList
 from ..parts.split import DetailQuery, SplitView
 from ..parts.tables import TableScreen
 from ..session import jobs
 from ..session.words import run_state_text, tally_text, task_rate_text, tasks_done_text, time_left_text
+from ..widgets.facts import fact_lines, titled_facts
 from ..widgets.grid import Grid
 from ..widgets.lines import is_same_text
 from ..widgets.marks import MarkedGrid
@@ -46,6 +48,7 @@ from .run_detail import FullRunDetail, brief_run_text, labelled_verdict_lines
 
 if TYPE_CHECKING:
     from sfumato.workspace.reporting.plan_steps import Facts
+    from sfumato.workspace.reporting.searches import SearchProgress
     from sfumato.workspace.service.reweighting import ReweightableRun
 
 FIELDS = {
@@ -69,27 +72,73 @@ class SearchTrials:
     search_id: number of the search
     trials: its runs, newest first
     is_open: whether each trial has a row below this one
+    progress: how far the search is; None before it was read
     """
 
     search_id: int
     trials: tuple[RunSummary, ...]
     is_open: bool
+    progress: SearchProgress | None = None
 
     @property
     def title(self) -> str:
         """Return the title of the row."""
-        return f"{sign_for('open' if self.is_open else 'folded')} search {self.search_id}: {count_noun(len(self.trials), 'trial')}"
+        count = count_noun(len(self.trials), "trial") if self.progress is None else self.progress.looks_text
+        return f"{sign_for('open' if self.is_open else 'folded')} search {self.search_id}: {count}"
 
     @property
     def state_text(self) -> str:
-        """Return how many trials are done."""
+        """Return how many trials are done, or that the search has ended."""
+        if self.progress is not None and self.progress.has_ended:
+            return "ended"
         return f"{sum(one.run.state is RunState.DONE for one in self.trials)} done"
+
+    @property
+    def time_left_text(self) -> str:
+        """Return the estimated time left, as that of a run."""
+        left = None if self.progress is None or self.progress.has_ended else self.progress.seconds_left
+        return "" if left is None else f"~{duration_text(left)}"
+
+    @property
+    def best_text(self) -> str:
+        """Return how many limits the best plan so far meets; empty before there is one."""
+        best = None if self.progress is None else self.progress.best
+        if best is None or not best.n_limits:
+            return ""
+        return f"best: {best.n_missed} not met" if best.n_missed else f"best: {best.n_limits} met"
+
+    @property
+    def progress_facts(self) -> list[tuple[str, str]]:
+        """Return how far the search is and what its best plan so far changes and costs, by name."""
+        if (progress := self.progress) is None:
+            return [("trials", f"{len(self.trials)}, {self.state_text}")]
+        state = "ended" if progress.has_ended else progress.time_left_text
+        facts = [("looks", ", ".join(filter(None, (progress.looks_text, state))))]
+        if (best := progress.best) is None:
+            return [*facts, ("best so far", "no trial has ended yet")]
+        return [
+            *facts,
+            ("best so far", best.label),
+            ("limits", best.limits_text),
+            ("gate", best.gate_text),
+            *([("people", best.people)] if best.people else []),
+            *([("utility", best.utility)] if best.utility else []),
+        ]
+
+    @property
+    def trial_facts(self) -> list[tuple[str, str]]:
+        """Return each trial that has ended, those that miss the fewest limits first."""
+        ended = () if self.progress is None else self.progress.new
+        ranked = sorted(ended, key=lambda one: (not one.was_carried_out, one.n_missed, one.number))
+        return [(f"look {one.number}", one.text) for one in ranked]
 
 
 RunRow = RunSummary | SearchTrials
 
 
-def fold_trials(lines: Sequence[RunSummary], open_searches: Collection[int]) -> list[RunRow]:
+def fold_trials(
+    lines: Sequence[RunSummary], open_searches: Collection[int], progress: Mapping[int, SearchProgress]
+) -> list[RunRow]:
     """Return the rows of the list: runs that somebody started, and one row a search, before its trials if it is open."""
     trials: dict[int, list[RunSummary]] = {}
     for line in lines:
@@ -102,7 +151,7 @@ def fold_trials(lines: Sequence[RunSummary], open_searches: Collection[int]) -> 
             rows.append(line)
         elif search_id in trials:
             found = tuple(trials.pop(search_id))
-            rows += [SearchTrials(search_id, found, search_id in open_searches)]
+            rows += [SearchTrials(search_id, found, search_id in open_searches, progress.get(search_id))]
             rows += found if search_id in open_searches else ()
     return rows
 
@@ -161,9 +210,11 @@ def _created_cell(line: RunSummary) -> str:
     return datetime.fromtimestamp(line.run.created).strftime("%Y-%m-%d %H:%M")
 
 
-def _cell_of_run(cell: Callable[[RunSummary], object]) -> Callable[[RunRow], object]:
-    """Return the cell of a column for any row; that of a search is empty."""
-    return lambda row: "" if isinstance(row, SearchTrials) else cell(row)
+def _cell_of_run(
+    cell: Callable[[RunSummary], object], of_search: Callable[[SearchTrials], object] = lambda _: ""
+) -> Callable[[RunRow], object]:
+    """Return the cell of a column for any row; that of a search is empty unless ``of_search`` returns it."""
+    return lambda row: of_search(row) if isinstance(row, SearchTrials) else cell(row)
 
 
 def _title_cell(row: RunRow) -> str:
@@ -191,20 +242,20 @@ def _verdicts_cell(line: RunSummary) -> str:
 
 
 RATE = _cell_of_run(lambda line: task_rate_text(line.run))
-LEFT = _cell_of_run(lambda line: time_left_text(line.run))
+LEFT = _cell_of_run(lambda line: time_left_text(line.run), lambda row: row.time_left_text)
 COLUMNS: Columns[RunRow] = (
     TableColumn("run", "run", 4, "right", cell=_cell_of_run(lambda line: line.run.id)),
     TableColumn("title", "title", 11, drop_order=7, grow_order=2, cell=_title_cell),
     TableColumn("state", "state", 13, cell=_state_cell),
     TableColumn("tasks", "tasks", 15, "right", drop_order=6, optional=True, cell=_cell_of_run(_tasks_cell)),
-    TableColumn("rate", "rate", 7, "right", drop_order=1, optional=True, cell=RATE),
+    TableColumn("rate", "rate", 7, "right", drop_order=1, optional=True, yields=True, cell=RATE),
     TableColumn("left", "left", 8, "right", drop_order=5, optional=True, cell=LEFT),
     TableColumn("doing", "doing", 22, drop_order=3, grow_order=1, optional=True, cell=_cell_of_run(_activity_cell)),
     TableColumn(
         "time", "time", 9, "right", drop_order=4, cell=_cell_of_run(lambda line: duration_text(line.run.seconds))
     ),
-    TableColumn("entered", "entered", 16, drop_order=2, cell=_cell_of_run(_created_cell)),
-    TableColumn("verdicts", "verdicts", 17, cell=_cell_of_run(_verdicts_cell)),
+    TableColumn("entered", "entered", 16, drop_order=2, yields=True, cell=_cell_of_run(_created_cell)),
+    TableColumn("verdicts", "verdicts", 17, cell=_cell_of_run(_verdicts_cell, lambda row: row.best_text)),
 )
 TABLE = GridTable(COLUMNS, key=_row_key, search_texts=_filter_words)
 
@@ -268,6 +319,8 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
         super().__init__(id="runs")
         self._lines: Sequence[RunSummary] = ()
         self._open_searches: set[int] = set()
+        self._progress: dict[int, SearchProgress] = {}
+        self._read_trials: dict[int, tuple[object, ...]] = {}
         self._can: tuple[bool, ...] = ()
         self._seen: RunSummary | None = None
 
@@ -295,8 +348,37 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
             )
         going = sum(not line.run.state.is_final for line in lines)
         self.set_heading_count(f"{len(lines)}{f', {going} unfinished' if going else ''}")
-        self.show_rows(TABLE, fold_trials(lines, self._open_searches), want)
+        self.show_rows(TABLE, fold_trials(lines, self._open_searches, self._progress), want)
         self._show_brief()
+        self._read_progress()
+
+    def _read_progress(self) -> None:
+        """Read how far the searches are, in a thread, where a trial has begun or ended since."""
+        trials: dict[int, tuple[object, ...]] = {}
+        for line in self._lines:
+            if (search_id := line.run.search_id) is not None:
+                trials[search_id] = (*trials.get(search_id, ()), line.run.id, line.run.state)
+        due = [search_id for search_id, state in trials.items() if self._read_trials.get(search_id) != state]
+        if not due:
+            return
+        self._read_trials = trials
+        directory = self.sfumato.directory
+
+        def read_searches(_: CallInProcess) -> list[SearchProgress]:
+            """Read the progress of the searches that have changed."""
+            from sfumato.workspace.service.searching import search_progress
+
+            with Workspace.open(directory, read_only=True) as workspace:
+                return [search_progress(workspace, search_id) for search_id in due]
+
+        # A search that cannot be read, such as one of another version, keeps the number of its trials.
+        self.compute_in_processes(read_searches, self._show_progress, group="search-progress", refuse=lambda _: None)
+
+    def _show_progress(self, found: Sequence[SearchProgress]) -> None:
+        """Show how far searches are in their rows."""
+        self._progress.update((one.search_id, one) for one in found)
+        self._seen = None
+        self.show_runs(self._lines)
 
     @property
     def is_listed(self) -> bool:
@@ -330,9 +412,16 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
         """Show the brief of the run under the cursor if there is room."""
         self._update_keys()
         here = self.current_run
+        search = self.current_row if self.is_listed else None
         # In a low terminal the brief would leave no rows of the table.
         if not self._lines or self.size.height < LEAST_HEIGHT or (self.is_split and self._spare_lines < LEAST_SPARE):
             self.query_one("#glance").display = False
+        elif isinstance(search, SearchTrials):
+            self._seen = None
+            # What the search found stands beside the list where there is room for it.
+            facts = search.trial_facts if self.is_split else self._search_facts(search)
+            lines = fact_lines(facts, self._brief_width)
+            self._write_brief(Content("\n").join(lines[: max(self._spare_lines, self.size.height // 2)]))
         elif here is not None and here != self._seen:
             self._seen = here
             self.read(partial(brief_run_and_plan, here.run.id, beside=self.is_split), self._show_brief_text)
@@ -345,17 +434,29 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
     def detail_of_row(self, row: RunRow) -> DetailQuery | None:
         """Return the query for the run in full; None for the row of a search."""
         if isinstance(row, SearchTrials):
-            return None
+            facts = self._search_facts(row)
+            return _row_key(row), row, lambda _: partial(titled_facts, f"Search {row.search_id}", facts)
         return row.run.id, row, lambda workspace: full_run_detail(workspace, row).to_lines
+
+    def _search_facts(self, row: SearchTrials) -> list[tuple[str, str]]:
+        """Return how far a search is, with the keys that go on from it."""
+        keys = {act: current_key(self.app, act) for act in ("open", "plan", "search")}
+        way = f"{keys['open']} {'folds' if row.is_open else 'lists'} its trials; {keys['plan']} {keys['search']} shows the finalists"
+        return [*row.progress_facts, ("next", f"{way} and takes the plan of one")]
+
+    @property
+    def _brief_width(self) -> int:
+        """Return the width in cells of the text below the list."""
+        return (self.list_width if self.is_split else self.size.width) - 2
 
     def _show_brief_text(self, found: tuple[RunDetail, Facts]) -> None:
         """Write the brief, hidden until the first time."""
         least = 0 if self.is_split else self.size.height // 2
-        width = (self.list_width if self.is_split else self.size.width) - 2
-        shown, text = (
-            self.query_one("#glance", Static),
-            brief_run_text(*found, width, self._spare_lines, least, beside=self.is_split),
-        )
+        self._write_brief(brief_run_text(*found, self._brief_width, self._spare_lines, least, beside=self.is_split))
+
+    def _write_brief(self, text: Content) -> None:
+        """Write the text below the list, hidden until the first time."""
+        shown = self.query_one("#glance", Static)
         if not shown.display or not is_same_text(shown.content, text):
             # Only another number of lines needs a new layout of the tab.
             shown.update(text, layout=not shown.display or shown.size.height != len(text.plain.splitlines()))

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
 
-from sfumato.workspace.reporting.tables import DisplayColumn, fit_columns, grid_value
+from rich.cells import cell_len
+
+from sfumato.workspace.reporting.tables import DisplayColumn, fit_columns, grid_value, grid_width
 
 from .pages import TableRow
+
+MOST_MEASURED_ROWS = 500
+"""Rows by whose cells columns are narrowed: later ones of a long list would cost more than they tell."""
 
 Row = TypeVar("Row")
 Row_co = TypeVar("Row_co", covariant=True)
@@ -24,10 +29,12 @@ class TableColumn(DisplayColumn, Generic[Row]):
 
     cell: function that returns the column's cell of a row
     optional: whether the column is left out if no row has a value
+    yields: whether it is left out before a cell of the growing column is cut
     """
 
     cell: Callable[[Row], object] | None = field(default=None, kw_only=True, compare=False)
     optional: bool = field(default=False, kw_only=True)
+    yields: bool = field(default=False, kw_only=True)
 
 
 Columns = Sequence[TableColumn[Row]]
@@ -75,7 +82,37 @@ class GridTable(Generic[Row]):
     def columns_in(self, rows: Sequence[Row], width: int) -> Columns[Row]:
         """Return the columns that fit in ``width`` cells, without the optional ones that no row fills."""
         there = [column for column in self.columns if not column.optional or any(map(column.cell or bool, rows))]
-        return self.column_fitter(there, width)
+        fitted = self.column_fitter(there, width)
+        growing = [one for one in fitted if one.grow_order]
+        if all(self._longest_cell(one, rows) <= one.width for one in growing):
+            return fitted
+        return self._columns_with_whole_title(there, rows, width)
+
+    def _columns_with_whole_title(
+        self, there: Sequence[TableColumn[Row]], rows: Sequence[Row], width: int
+    ) -> Columns[Row]:
+        """Return the columns so that no title is cut beside columns that are wider than what they hold.
+
+        There is first room for every growing column, then for the last of them in their order, which names the row.
+        """
+        longest = {one.name: max(cell_len(one.title), self._longest_cell(one, rows)) for one in there}
+        growing = sorted((one for one in there if one.grow_order), key=lambda one: one.grow_order)
+        narrowed = [one if one.grow_order else replace(one, width=min(one.width, longest[one.name])) for one in there]
+        yielding = [one.name for one in sorted(there, key=lambda one: one.drop_order) if one.yields]
+        for whole, left_out in [(growing, ()), *((growing[-1:], yielding[:at]) for at in range(len(yielding) + 1))]:
+            names = {one.name for one in whole}
+            columns = [
+                replace(one, width=longest[one.name]) if one.name in names else one
+                for one in narrowed
+                if one.name not in left_out
+            ]
+            if grid_width(columns) <= width:
+                return self.column_fitter(columns, width)
+        return self.column_fitter(narrowed, width)
+
+    def _longest_cell(self, column: TableColumn[Row], rows: Sequence[Row]) -> int:
+        """Return the width in cells of a column's longest cell in the first rows."""
+        return max((cell_len(str(self.row_cells([column], row)[0])) for row in rows[:MOST_MEASURED_ROWS]), default=0)
 
     def row_cells(self, columns: Columns[Row], row: Row) -> tuple[object, ...]:
         """Return the cells of a row in these columns."""

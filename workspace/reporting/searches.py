@@ -12,7 +12,7 @@ from sfumato.engine.search.space import UNCHANGED_TEXT
 from sfumato.engine.wording import count_noun
 
 from .tables import DisplayTable, table_from_titles
-from .words import limit_text, observed_text
+from .words import duration_text, limit_text, observed_text
 
 LimitIdentity = tuple[object, ...]
 FINALIST_HEADS = ("run", "plan", "limits", "gate", "utility in the search", "utility on all records")
@@ -162,6 +162,96 @@ class SearchOutcome:
                     LimitRelaxation(one, tuple((verdict, limit) for verdict, limit in limits if limit is not None))
                 )
         return sorted(found, key=lambda one: one.change_size)
+
+
+@dataclass(frozen=True)
+class EndedLook:
+    """Look of a search that has ended, in words.
+
+    number: number of the look
+    label: what its plan changes
+    n_limits, n_missed: limits that it was compared with, and that it misses
+    n_blocks: checks of the gate that block; None before the gate was asked
+    people: number of people by the limit on risk that is nearest, with its name; empty where the plan has none
+    utility: the utility that chooses the best plan, with its name; empty where it was not computed
+    was_carried_out: whether the plan could be carried out
+    """
+
+    number: int
+    label: str
+    n_limits: int = 0
+    n_missed: int = 0
+    n_blocks: int | None = None
+    people: str = ""
+    utility: str = ""
+    was_carried_out: bool = True
+
+    @property
+    def text(self) -> str:
+        """Return what it changes and found: ``m 3: 5 of 5 limits met; identified: 3 of 1,000 (0.3 %); pMSE ratio: 1.3``."""
+        if not self.was_carried_out:
+            return f"{self.label}: could not be carried out"
+        blocks = self.gate_text if self.n_blocks else ""
+        return f"{self.label}: {'; '.join(filter(None, (self.limits_text, blocks, self.people, self.utility)))}"
+
+    @property
+    def limits_text(self) -> str:
+        """Return how many limits it meets: ``13 of 14 limits met``."""
+        return f"{self.n_limits - self.n_missed} of {count_noun(self.n_limits, 'limit')} met"
+
+    @property
+    def gate_text(self) -> str:
+        """Return how many findings of the gate block its release, or that the gate was not asked yet."""
+        if self.n_blocks is None:
+            return "not asked yet"
+        blocks = "blocks" if self.n_blocks == 1 else "block"
+        return f"{count_noun(self.n_blocks, 'finding')} of the gate {blocks} it" if self.n_blocks else "nothing blocks"
+
+
+@dataclass(frozen=True)
+class SearchProgress:
+    """How far a search has come.
+
+    n_planned: looks that it makes at most
+    ended: numbers of the looks that have ended
+    best: best look so far; None before any has ended
+    new: looks that have ended since the last report
+    seconds_left: estimate; None before there is anything to judge by
+    has_ended: whether no look is left
+    """
+
+    search_id: int
+    n_planned: int
+    ended: frozenset[int]
+    best: EndedLook | None = None
+    new: tuple[EndedLook, ...] = ()
+    seconds_left: float | None = None
+    has_ended: bool = False
+
+    @property
+    def looks_text(self) -> str:
+        """Return how many looks have ended: ``12 of 40 looks``."""
+        return f"{len(self.ended)} of {count_noun(self.n_planned, 'look')}"
+
+    @property
+    def time_left_text(self) -> str:
+        """Return the estimated time left: ``about 3 min left``; empty without an estimate."""
+        return "" if self.seconds_left is None or self.has_ended else f"about {duration_text(self.seconds_left)} left"
+
+    @property
+    def text(self) -> str:
+        """Return the progress in a line, the most urgent first."""
+        best = "" if self.best is None else f"best so far: {self.best.text}"
+        return "; ".join(filter(None, (f"search {self.search_id}: {self.looks_text}", self.time_left_text, best)))
+
+    @property
+    def new_look_lines(self) -> list[str]:
+        """Return a line for each look that has ended since the last report; the last also names the best and the time."""
+        lines = [f"look {one.number} of {self.n_planned}: {one.text}" for one in self.new]
+        if lines:
+            best = "" if self.best is None else f"best so far: look {self.best.number}"
+            lines[-1] = "; ".join(filter(None, (lines[-1], best, self.time_left_text)))
+        return lines
 
 
 def limit_identity(verdict: Verdict) -> LimitIdentity:

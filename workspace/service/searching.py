@@ -11,14 +11,17 @@ choice by looking at the data: so ``search.looked_at`` voids it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache, partial
+from statistics import fmean
 from typing import Any
 
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.comparison import as_cost
+from sfumato.engine.methods.labels import measure_name
 from sfumato.engine.methods.registry import output_by_key
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.checks import check_steps, refuse_tables
@@ -48,7 +51,16 @@ from ..plan.alternatives import build_levers, offered_protection, offered_steps
 from ..plan.drafts import draft_of_run, save_draft, write_plan
 from ..policy.installed_packages import find_trusted_packages
 from ..policy.policy import read_policy_of_workspace
-from ..reporting.searches import LimitIdentity, SearchFinalist, SearchOutcome, UtilityChange, limit_identity
+from ..reporting.searches import (
+    EndedLook,
+    LimitIdentity,
+    SearchFinalist,
+    SearchOutcome,
+    SearchProgress,
+    UtilityChange,
+    limit_identity,
+)
+from ..reporting.words import observed_text
 from ..store.runs import RunState, StoredRun, find_run
 from ..store.searches import (
     StoredLook,
@@ -220,22 +232,23 @@ class _SearchState:
         table, recipe, plan = _parse_search_plan(stored.recipe_toml, json.dumps(stored.offered), stored.records)
         return cls(workspace, stored, table, recipe, plan, stored_looks(workspace, stored.id))
 
-    def evaluate_looks(self) -> dict[int, LookResult]:
+    def evaluate_looks(self, *, ask_gate: bool = True) -> dict[int, LookResult]:
         """Return the results of the looks that have ended, by number.
 
-        The gate examines those that continued to a larger sample.
+        The gate examines those that continued to a larger sample; where it may not be asked, those that it has not
+        examined have no result yet.
         """
         found: dict[int, LookResult] = {}
         while due := [look for look in self.plan.next_looks(found) if look.number not in found]:
             before = len(found)
             for look in due:
-                self._evaluate_look(look, found)
+                self._evaluate_look(look, found, ask_gate=ask_gate)
             # Looks that are due and still run have no result: without progress the loop would not end.
             if len(found) == before:
                 break
         return found
 
-    def _evaluate_look(self, look: SearchLook, found: dict[int, LookResult]) -> None:
+    def _evaluate_look(self, look: SearchLook, found: dict[int, LookResult], *, ask_gate: bool) -> None:
         """Add the result of a look to ``found``, if its run has ended.
 
         A run that failed counts as a result without values.
@@ -249,7 +262,7 @@ class _SearchState:
         run = find_run(self.workspace, stored.run_id)
         if run.state is RunState.FAILED:
             found[look.number] = LookResult(None, None)
-        elif run.state is RunState.DONE:
+        elif run.state is RunState.DONE and (ask_gate or look.stage == "screen" or stored.blocks is not None):
             blocks = 0 if look.stage == "screen" else len(self.blocking_checks(stored))
             verdicts = read_verdicts(self.workspace, run.id)
             value, output = self.utility_of_run(run.id), output_by_key(self.objective)
@@ -539,6 +552,97 @@ def search_outcome(workspace: Workspace, search_id: int | None) -> SearchOutcome
     if winner is None or start is None or winner is start:
         return answer
     return replace(answer, gains=_utility_gains(search, winner.run_id, start.run_id))
+
+
+def search_progress(workspace: Workspace, search_id: int, reported: Collection[int] = ()) -> SearchProgress:
+    """Return how far a search has come, with the looks that ended and are not ``reported`` yet. Raises NotFound.
+
+    It writes nothing and does not ask the gate: a look counts for the best once the search has asked it.
+    """
+    search = _SearchState.from_workspace(workspace, search_id)
+    found = search.evaluate_looks(ask_gate=False)
+    entered = {look.number: look for look in search.plan.all_looks(found)}
+    runs = {number: find_run(workspace, one.run_id) for number, one in search.looks.items() if one.run_id is not None}
+    ended = frozenset(
+        number
+        for number in search.looks
+        if number not in runs or runs[number].state in (RunState.DONE, RunState.FAILED)
+    )
+    best = search.plan.best_look(found)
+    reports = {
+        number: _ended_look(search, number, runs.get(number), entered.get(number))
+        for number in (*sorted(ended.difference(reported)), *(() if best is None else (best.number,)))
+    }
+    return SearchProgress(
+        search.stored.id,
+        max(len(search.plan.planned_looks(found)), len(search.looks)),
+        ended,
+        None if best is None else reports[best.number],
+        tuple(one for number, one in reports.items() if number not in reported),
+        _seconds_left(search, found, runs, ended),
+        not search.plan.next_looks(found),
+    )
+
+
+def _ended_look(search: _SearchState, number: int, run: StoredRun | None, look: SearchLook | None) -> EndedLook:
+    """Return a look that has ended, in words."""
+    if run is None or run.state is not RunState.DONE:
+        label = f"look {number}" if look is None else search.label_of_look(look)
+        return EndedLook(number, label, was_carried_out=False)
+    verdicts = read_verdicts(search.workspace, run.id)
+    risks = [one for one in verdicts if one.value.startswith("risk.") and one.margin is not None]
+    nearest = min(risks, key=lambda one: one.margin or 0.0, default=None)
+    utility = search.utility_of_run(run.id)
+    blocks = search.looks[number].blocks
+    return EndedLook(
+        number,
+        search.entered_label(number, run.id),
+        len(verdicts),
+        sum(one.outcome != "met" for one in verdicts),
+        None if blocks is None else len(blocks),
+        ""
+        if nearest is None
+        else f"{_lower_first(measure_name(nearest.value))}: {observed_text(nearest, _records_of_run(search, run))}",
+        "" if utility is None else f"{_lower_first(measure_name(search.objective))}: {utility:.3g}",
+    )
+
+
+def _lower_first(text: str) -> str:
+    """Return a name as it stands within a sentence."""
+    return f"{text[:1].lower()}{text[1:]}"
+
+
+def _records_of_run(search: _SearchState, run: StoredRun) -> int:
+    """Return the number of records that a look is at."""
+    return run.recipe.data.screen or search.stored.records
+
+
+def _seconds_left(
+    search: _SearchState, found: Mapping[int, LookResult], runs: Mapping[int, StoredRun], ended: Collection[int]
+) -> float | None:
+    """Return the seconds that the looks to come may take; None before one has ended.
+
+    A look takes a time of its own and a time for each record, both by the smallest and the largest looks so far.
+    """
+    seconds_by_size: dict[int, list[float]] = {}
+    for number in ended:
+        if number in runs and (seconds := seconds_worked(search.workspace, search.stored.id, number)):
+            seconds_by_size.setdefault(_records_of_run(search, runs[number]), []).append(seconds)
+    if not seconds_by_size:
+        return None
+    small, large = min(seconds_by_size), max(seconds_by_size)
+    shortest, longest = (fmean(seconds_by_size[size]) for size in (small, large))
+    per_record = longest / large if small == large else max(0.0, (longest - shortest) / (large - small))
+    per_look = max(0.0, longest - per_record * large)
+    spent = sum(map(sum, seconds_by_size.values()))
+    worked = seconds_worked(search.workspace, search.stored.id)
+    open_sizes = Counter(size or search.stored.records for size in search.plan.planned_looks(found))
+    open_sizes.subtract(_records_of_run(search, runs[number]) for number in ended if number in runs)
+    left = sum(max(0, count) * (per_look + per_record * size) for size, count in open_sizes.items())
+    # Several tasks at a time: the search as a whole takes less than its looks one after the other.
+    left *= min(1.0, worked / spent)
+    minutes = None if search.recipe.search is None else search.recipe.search.minutes
+    return left if minutes is None else min(left, max(0.0, 60 * minutes - worked))
 
 
 def _answer_lines(workspace: Workspace, run_id: int) -> tuple[str, ...]:

@@ -107,6 +107,13 @@ def stored_looks(workspace: Workspace, search_id: int) -> dict[int, StoredLook]:
     return {look.number: look for look in looks}
 
 
+def count_ended_looks(workspace: Workspace, search_id: int) -> int:
+    """Count the looks of a search that have ended, with those that could not be begun."""
+    query = """SELECT count(*) FROM look WHERE search_id = ?
+               AND (run_id IS NULL OR run_id IN (SELECT id FROM run WHERE state IN ('done', 'failed')))"""
+    return int(workspace.connection.execute(query, (search_id,)).fetchone()[0])
+
+
 def seconds_worked(workspace: Workspace, search_id: int, look: int | None = None) -> float:
     """Return the seconds of work on a search, or on one look of it, without interruptions."""
     rows = workspace.connection.execute(

@@ -2,6 +2,7 @@
 
 import random
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,7 @@ from sfumato.tui.runs.runs import RunsTab, SearchTrials
 from sfumato.tui.session.state import load_state
 from sfumato.workspace.jobs.queue import stop_run
 from sfumato.workspace.plan.drafts import find_draft
+from sfumato.workspace.reporting.searches import EndedLook, SearchProgress
 from sfumato.workspace.service.deletion import delete_run
 from sfumato.workspace.service.prepare import enter_plan_run
 from sfumato.workspace.store.runs import RunState, find_run, list_runs, summarise_runs
@@ -136,7 +138,8 @@ def test_last_is_never_a_trial(searched):
 async def test_trials_of_a_search_are_one_row_that_enter_opens(sit, searched):
     async with sit(searched, tab="runs") as seat:
         tab = seat.app.screen.query_one(RunsTab)
-        assert "search 1: 3 trials" in seat.text
+        await seat.until(lambda: "search 1: " in seat.text)
+        assert re.search(r"search 1: (3 trials|\d+ of \d+ looks)", seat.text)
         assert tab.grid.row_count == 2
         await seat.press("g")
         assert isinstance(tab.current_row, SearchTrials)
@@ -149,6 +152,26 @@ async def test_trials_of_a_search_are_one_row_that_enter_opens(sit, searched):
         assert run_of_title(seat) == 4
         await seat.press("k", "enter")
         assert tab.grid.row_count == 2
+
+
+BEST = EndedLook(7, "cart.minbucket 40", 5, 1, None, "re-identified: 3 of 1,000 (0.3 %)", "pMSE ratio: 1.3")
+PROGRESS = SearchProgress(1, 40, frozenset(range(12)), BEST, (replace(BEST, number=3, n_missed=2), BEST), 130.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (160, 50)])
+async def test_the_row_of_a_search_has_its_progress_and_the_best_so_far(sit, searched, monkeypatch, size):
+    monkeypatch.setattr("sfumato.workspace.service.searching.search_progress", lambda *_: PROGRESS)
+    async with sit(searched, tab="runs", size=size) as seat:
+        await seat.press("g")
+        await seat.until(lambda: "search 1: 12 of 40 looks" in seat.text)
+        await seat.until(lambda: "pMSE ratio: 1.3" in seat.text)
+        text = " ".join(seat.text.split())
+        assert "best: 1 not met" in text
+        assert "~2 min" in text
+        for words in ("cart.minbucket 40", "4 of 5 limits met"):
+            assert words in text.replace("│ ", "")
+        assert "re-identified" in text
 
 
 def test_the_command_lists_a_search_in_one_row(searched, capsys, sfumato):

@@ -1,7 +1,9 @@
 import csv
+import re
 import shutil
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,10 +14,11 @@ from textual.widgets import Input
 
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.tui.app.project import ProjectScreen
-from sfumato.tui.findings.map import axis_limits, map_limit_series
+from sfumato.tui.findings.map import MapPane, axis_limits, map_limit_series
 from sfumato.tui.parts.dialogs import ChoiceDialog
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.reporting.words import number
+from sfumato.workspace.service.deletion import delete_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.risk_utility import MapAxis, MapCoordinate, MapPoint
 
@@ -63,6 +66,41 @@ async def test_runs_are_points_and_the_cursor_reads_them(sit, mapped, size):
         zoomed = await seat.press("plus", "plus")
         assert zoomed != before
         assert await seat.press("0") == before
+
+
+@pytest.mark.slow
+async def test_few_runs_are_named_below_the_map_with_their_numbers(sit, mapped, size):
+    async with sit(mapped, size=size) as seat:
+        await seat.until(lambda: "run 3 Household survey: not on the map" in seat.text)
+        text = " ".join(seat.text.split())
+        for run in (FULL, POOR):
+            assert re.search(rf"run {run} Household survey: [\d.]+ .*across, [\d.]+ .*up", text)
+        assert "it did not measure" in text
+        assert "compares with nothing" not in text
+
+
+@pytest.mark.slow
+async def test_one_run_on_the_map_is_named_and_what_a_second_needs(sit, mapped, size):
+    with Workspace.open(mapped) as workspace:
+        for run in (POOR, PLAIN):
+            delete_run(workspace, run)
+    async with sit(mapped, size=size) as seat:
+        await seat.until(lambda: "One run alone compares with nothing" in seat.text)
+        text = " ".join(seat.text.split())
+        assert "run 1 Household survey: " in text
+        assert "2 opens the plan: R there runs it with a change, S searches" in text
+
+
+@pytest.mark.slow
+async def test_numbers_that_no_run_has_both_of_give_way_to_numbers_that_runs_share(sit, mapped):
+    async with sit(mapped) as seat:
+        pane = seat.app.screen.query_one(MapPane)
+        await seat.until(lambda: pane.shown_axes is not None)
+        risks = [one for one in pane._found.axes if one.key.startswith("risk.")]
+        lonely = replace(pane._found, coordinates={**pane._found.coordinates, risks[-1].ident: {}})
+        pane._found = lonely
+        seat.app.remember(across=risks[-1].ident)
+        assert lonely.points_on(*pane.shown_axes)
 
 
 @pytest.mark.slow

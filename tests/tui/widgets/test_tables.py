@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from textual.app import App, ComposeResult
@@ -68,6 +68,22 @@ def test_an_optional_column_is_there_only_where_a_row_fills_it() -> None:
 
 def test_spare_columns_leave_and_one_column_takes_what_is_left() -> None:
     assert [(column.name, column.width) for column in TABLE.columns_in(TOWNS, 24)] == [("name", 14), ("people", 6)]
+
+
+def test_the_growing_column_is_not_cut_beside_columns_that_are_wider_than_what_they_hold() -> None:
+    long = [*TOWNS, Town("Frankfurt am Main", 773)]
+    assert TABLE.column_fitter(TABLE.columns[:3], 35)[0].width == 13, "as declared it is cut"
+    narrowed = {column.name: column.width for column in TABLE.columns_in(long, 35)}
+    assert narrowed == {"name": 18, "people": 6, "share": 5}
+    assert {column.name: column.width for column in TABLE.columns_in(TOWNS, 35)}["share"] == 10, "nothing is cut"
+
+
+def test_a_column_that_yields_is_left_out_before_the_growing_one_is_cut() -> None:
+    town, people, share, note = TABLE.columns
+    yielding = GridTable((town, people, replace(share, yields=True), note))
+    long = [Town("Frankfurt am Main", 773)]
+    assert [column.name for column in TABLE.columns_in(long, 30)] == ["name", "people", "share"]
+    assert [(column.name, column.width) for column in yielding.columns_in(long, 30)] == [("name", 20), ("people", 6)]
 
 
 def test_columns_without_a_cell_take_theirs_from_the_values_of_the_row() -> None:

@@ -34,10 +34,17 @@ from sfumato.workspace.plan.alternatives import (
 from sfumato.workspace.plan.drafts import find_draft
 from sfumato.workspace.reporting.searches import conclusion_lines
 from sfumato.workspace.service import searching
-from sfumato.workspace.service.searching import OUT_OF_MINUTES, adopt_plan, advance_search, begin_search, search_outcome
+from sfumato.workspace.service.searching import (
+    OUT_OF_MINUTES,
+    adopt_plan,
+    advance_search,
+    begin_search,
+    search_outcome,
+    search_progress,
+)
 from sfumato.workspace.store.artefacts import read_released_dataset
 from sfumato.workspace.store.runs import RunState, find_run
-from sfumato.workspace.store.searches import stored_looks
+from sfumato.workspace.store.searches import count_ended_looks, stored_looks
 from sfumato.workspace.store.workspace import Workspace
 
 RECORDS = 2600
@@ -153,6 +160,42 @@ def test_a_search_ends_with_finalists_whose_plan_can_be_taken(searched: Workspac
     assert draft is not None
     assert Recipe.from_toml(draft.toml) == run.recipe
     assert advance_search(workspace, search_id) == []
+
+
+@pytest.mark.slow
+def test_the_progress_of_a_search_has_looks_the_best_so_far_and_the_time_left(
+    tmp_path: Path, workspace: Workspace, people: Path
+):
+    search_id = begin_search(workspace, plan(people))
+    begun = search_progress(workspace, search_id)
+    assert (len(begun.ended), begun.best, begun.seconds_left, begun.has_ended) == (0, None, None, False)
+    assert begun.looks_text == f"0 of {begun.n_planned} looks"
+    assert begun.n_planned <= 10
+    advance_search(workspace, search_id)
+    run_worker(workspace.directory, idle=0)
+    first = search_progress(workspace, search_id)
+    screened = [look.run_id for look in stored_looks(workspace, search_id).values()]
+    assert len(first.ended) == len(screened) == count_ended_looks(workspace, search_id)
+    assert first.best is not None
+    assert first.seconds_left is not None
+    assert first.seconds_left > 0
+    assert "left" in first.text
+    assert first.best.n_limits == 1
+    assert first.best.people.startswith("re-identified")
+    assert " of 1,000" in first.best.people
+    assert first.best.utility.partition(":")[0].lower().startswith("propensity score error")
+    assert [one.number for one in first.new] == sorted(first.ended)
+    assert f"look {first.new[0].number} of {first.n_planned}: " in first.new_look_lines[0]
+    assert f"best so far: look {first.best.number}" in first.new_look_lines[-1]
+    assert not search_progress(workspace, search_id, first.ended).new_look_lines
+    to_the_end(workspace, search_id)
+    last = search_progress(workspace, search_id, first.ended)
+    assert last.has_ended
+    assert last.time_left_text == ""
+    assert len(last.ended) == last.n_planned
+    assert len(last.new) == len(last.ended) - len(first.ended)
+    with Workspace.open(workspace.directory, read_only=True) as reader:
+        assert search_progress(reader, search_id, first.ended) == last, "it writes nothing"
 
 
 @pytest.mark.slow
