@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import get_args
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from ..errors import BadInput, near_miss_hint
 from ..partition.hierarchies import format_label_number, interval_labels
 from ..tables.system import EMPTY, TOTAL, DeclaredTable, Grouping, TableSystem, TableVariable, build_system
 from ..wording import agreeing_word, count_noun
-from .table_sections import COST_OF_CELL, COST_OF_SIZE, FixedCell, PlannedTable, TableProtection
+from .table_sections import COST_OF_CELL, COST_OF_SIZE, CellStatus, FixedCell, PlannedTable, TableProtection
 
 MISSING = "missing"
 """Label of records without a value, where no level is called so."""
@@ -184,7 +185,7 @@ def _group_again(data: Microdata, table: PlannedTable, name: str, place: str) ->
 def _level_codes(data: Microdata, name: str) -> tuple[Integers, list[str]]:
     """Return the code of each record, -1 where it has no value, (n,), and the levels."""
     column = data.column(name)
-    return column.cat.codes.to_numpy(dtype=np.int64), [str(level) for level in column.cat.categories]
+    return np.asarray(column.cat.codes, dtype=np.int64), [str(level) for level in column.cat.categories]
 
 
 def _make_grouping(name: str, codes: Integers, labels: Sequence[str], missing: Booleans | None = None) -> Grouping:
@@ -203,14 +204,18 @@ class DecidedCells:
     """What a recipe decides of the cells of a system before any rule does.
 
     costs: what hiding each cell costs, (cells,)
+    levels: how far from its value a cell must stay possible, 0 where the rules say it, (cells,)
     unsafe: hidden as if a rule had found it, (cells,)
+    hidden: hidden, and may follow from others, (cells,)
     safe: found by no rule, (cells,)
     published: printed whatever others need, (cells,)
     without_records: entries of ``fixed`` that are of cells without records, which are no cells of the system
     """
 
     costs: Floats
+    levels: Floats
     unsafe: Booleans
+    hidden: Booleans
     safe: Booleans
     published: Booleans
     without_records: tuple[int, ...]
@@ -229,6 +234,7 @@ def decide_cells(
     BadInput at ``tables.fixed[i]``.
     """
     costs = _cell_costs(system, data, tables, protection.cost, release)
+    levels = np.zeros(system.cell_count)
     status = dict[int, tuple[str, int]]()
     without_records = list[int]()
     for i, fixed in enumerate(protection.fixed):
@@ -244,14 +250,18 @@ def decide_cells(
                     f"is {fixed.status}, and tables.fixed[{its_place}], which has the same records, is {earlier}; "
                     "leave one out",
                 )
+        if fixed.level is not None:
+            levels[cell] = max(levels[cell], fixed.level)
         if fixed.cost is not None:
             costs[cell] = fixed.cost
         if fixed.factor is not None:
             costs[cell] *= fixed.factor
-    masks = {word: np.zeros(system.cell_count, dtype=np.bool_) for word in ("unsafe", "safe", "published")}
+    masks = {word: np.zeros(system.cell_count, dtype=np.bool_) for word in get_args(CellStatus)}
     for cell, (word, _) in status.items():
         masks[word][cell] = True
-    return DecidedCells(costs, masks["unsafe"], masks["safe"], masks["published"], tuple(without_records))
+    return DecidedCells(
+        costs, levels, masks["unsafe"], masks["hidden"], masks["safe"], masks["published"], tuple(without_records)
+    )
 
 
 def find_fixed_cell(system: TableSystem, fixed: FixedCell, place: str, release: str = "") -> int:

@@ -37,6 +37,7 @@ MOST_TABLES = 500
 COST_OF_SIZE, COST_OF_CELL = "size", "cell"
 LEVELLED = (Kind.CATEGORICAL, Kind.ORDINAL, Kind.BINARY)
 NUMBERS = (Kind.COUNT, Kind.CONTINUOUS)
+CellStatus = Literal["unsafe", "hidden", "safe", "published"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,8 +257,8 @@ def _check_condition(text: str, schema: Schema, place: str) -> None:
 class FixedCell(Section):
     """Cell of a table whose protection the recipe decides, a line of an a priori file.
 
-    status: "unsafe" is hidden as if a rule had found it, "safe" is found by no rule but may be hidden for others,
-        "published" is printed whatever the others need
+    status: "unsafe" is hidden as if a rule had found it, "hidden" is hidden and may follow from others, "safe" is found
+        by no rule but may be hidden for others, "published" is printed whatever the others need
     """
 
     example: ClassVar[str] = '{ table = "turnover", cell = { region = "north" }, status = "published" }'
@@ -266,17 +267,20 @@ class FixedCell(Section):
     cell: Annotated[
         Mapping[str, str], Param("the label of each variable; a variable that is left out is summed over", parse=str)
     ] = field(default_factory=dict)
-    status: Annotated[
-        Literal["unsafe", "safe", "published"] | None,
-        Param("whether it is hidden, or printed; left out, as the rules say"),
+    status: Annotated[CellStatus | None, Param("whether it is hidden, or printed; left out, as the rules say")] = None
+    level: Annotated[
+        float | None,
+        Param("how far from its value it must stay possible where it is unsafe; left out, as the rules say", gt=0),
     ] = None
     cost: Annotated[float | None, Param("what hiding it costs, in place of its own cost", gt=0)] = None
     factor: Annotated[float | None, Param("how many times its own cost hiding it costs", gt=0)] = None
 
     def check_fields(self, place: str) -> None:
         """Raise BadInput where nothing is decided."""
-        if self.status is None and self.cost is None and self.factor is None:
+        if all(one is None for one in (self.status, self.level, self.cost, self.factor)):
             raise BadInput(place, 'decides nothing; say a status, such as status = "published", or a cost')
+        if self.level is not None and self.status not in (None, "unsafe"):
+            raise BadInput(f"{place}.level", f"an unsafe cell has one, this is {self.status}; leave it out")
         if self.cost is not None and self.factor is not None:
             raise BadInput(f"{place}.factor", "the cost is said already; leave one of the two out")
 

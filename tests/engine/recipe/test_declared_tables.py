@@ -182,18 +182,21 @@ def decided(tables: list[dict[str, Any]], **rules: Any) -> tuple[TableSystem, De
 def test_cells_are_decided_by_their_labels() -> None:
     fixed = [
         {"table": "t0", "cell": {"region": "a1"}, "status": "published", "factor": 3.0},
-        {"table": "t0", "cell": {"region": "b1"}, "status": "unsafe"},
+        {"table": "t0", "cell": {"region": "b1"}, "status": "unsafe", "level": 0.5},
+        {"table": "t0", "cell": {"region": "a2"}, "status": "hidden"},
         {"table": "t0", "cell": {"region": "level 1:a"}, "status": "safe", "cost": 7.0},
         {"table": "t0", "cell": {"region": "c1"}, "status": "safe"},
     ]
     # c1 is a level without records.
     tables = [{"by": ["region"], "hierarchies": {"region": TREE}}]
-    with pytest.raises(BadInput, match=r'tables.fixed\[3\].cell.region: "t0" has no row "c1"'):
+    with pytest.raises(BadInput, match=r'tables.fixed\[4\].cell.region: "t0" has no row "c1"'):
         decided(tables, fixed=fixed)
-    system, own = decided(tables, fixed=fixed[:3])
+    system, own = decided(tables, fixed=fixed[:4])
     place = {name: system.find_cell("t0", {"region": name}) for name in ("a1", "b1", "a", "a2")}
     assert np.flatnonzero(own.published).tolist() == [place["a1"]]
     assert np.flatnonzero(own.safe).tolist() == [place["a"]]
+    assert np.flatnonzero(own.hidden).tolist() == [place["a2"]]
+    assert own.levels[place["b1"]] == own.levels.sum() == 0.5
     # b has b1 alone: they are one cell.
     assert np.flatnonzero(own.unsafe).tolist() == [place["b1"]] == [system.find_cell("t0", {"region": "b"})]
     assert [own.costs[place[name]] for name in ("a1", "a", "a2")] == [6.0, 7.0, 1.0]

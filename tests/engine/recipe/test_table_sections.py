@@ -142,6 +142,8 @@ def test_a_wrong_table_names_its_place_and_the_fix(table: dict[str, Any], messag
         ({"threshold": 3, "fixed": [{"table": "u", "status": "safe"}]}, 'tables.fixed[0].table: there is no table "u"'),
         ({"threshold": 3, "fixed": [{"table": "t", "cell": {"coast": "x"}, "cost": 2}]}, 'tables.fixed[0].cell.coast: the table is not by "coast"'),
         ({"threshold": 3, "fixed": [{"table": "t"}]}, "tables.fixed[0]: decides nothing"),
+        ({"threshold": 3, "fixed": [{"table": "t", "status": "safe", "level": 2}]}, "tables.fixed[0].level: an unsafe cell has one, this is safe"),
+        ({"threshold": 3, "fixed": [{"table": "t", "factor": 3, "cost": 2}]}, "tables.fixed[0].factor: the cost is said already"),
     ],
 )  # fmt: skip
 def test_a_wrong_rule_names_its_place_and_the_fix(rules: dict[str, Any], message: str) -> None:
