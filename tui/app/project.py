@@ -45,6 +45,7 @@ from ..data.data import DataTab
 from ..findings.behind import OpensRecords
 from ..findings.diagnostics import DiagnosticsPane
 from ..findings.map import MapPane
+from ..findings.people_at_risk import PeopleAtRisk
 from ..findings.records import RecordsPane
 from ..findings.results import ResultsPane
 from ..findings.study import StudiesPane
@@ -454,14 +455,14 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         line = next(line for line in self._lines if line.run.id == event.run_id)
         await self.open_run(event.run_id, "verdicts" if line.verdicts.total else "results")
 
-    async def open_run(self, run_id: int, tab: str, measure: int | None = None) -> None:
-        """Show a tab of a run; with ``measure``, the records of the measure at this place."""
+    async def open_run(self, run_id: int, tab: str, measure: int | None = None, row: int | None = None) -> None:
+        """Show a tab of a run; with ``measure``, the records of the measure at this place, the cursor in ``row``."""
         self._run_id = run_id
         self._runs_tab.show_runs(self._lines, run_id)
         self.sfumato.remember(run=run_id)
         records = self._panes["records"]
         if measure is not None and isinstance(records, RecordsPane):
-            records.show_by_measure(run_id, measure)
+            records.show_by_measure(run_id, measure, row)
         self._show_run()
         await self.action_show_tab(tab)
 
@@ -488,6 +489,12 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
     async def _show_results_tab(self) -> None:
         """Show all numbers of the run."""
         await self.action_show_tab("results")
+
+    @on(PeopleAtRisk.PersonSelected)
+    async def _show_person(self, event: PeopleAtRisk.PersonSelected) -> None:
+        """Show the chosen person among the records of the run."""
+        if self._shown_line is not None:
+            await self.open_run(self._shown_line.run.id, "records", 0, event.row)
 
     @on(VerdictsPane.LeverChosen)
     async def _apply_lever(self, event: VerdictsPane.LeverChosen) -> None:

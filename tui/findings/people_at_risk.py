@@ -33,13 +33,13 @@ WHO, SURE = 14, 7
 class PersonAtRisk:
     """Record or unit at risk.
 
-    record: the record, or the record of the unit that is most at risk, from 1
+    row: its row in the tab Records, from 0
     who: its number in words
     found_by: what drives the risk, or by which variables it is found
     probability: how sure the intruder is; empty where that is not known
     """
 
-    record: int
+    row: int
     who: str
     found_by: str
     probability: str
@@ -81,21 +81,21 @@ def _people_of_run(workspace: Workspace, run_id: int) -> PeopleMostAtRisk:
             run_id,
             [
                 PersonAtRisk(
-                    one.record,
+                    row,
                     f"{noun} {one.unit:,}",
                     count_noun(one.members or 0, "record"),
                     number(one.probability),
                 )
-                for one in lines
+                for row, one in enumerate(lines)
                 if one.is_unit
             ],
         )
     drivers = find_risk_drivers(workspace, records, [one.record for one in lines])
     people = []
-    for r, one in enumerate(lines):
-        driver = None if drivers is None else drivers.driver(r)
+    for row, one in enumerate(lines):
+        driver = None if drivers is None else drivers.driver(row)
         found_by = "" if driver is None else replace_unprintable(driver.variable)
-        people.append(PersonAtRisk(one.record, f"record {one.record:,}", found_by, number(one.probability)))
+        people.append(PersonAtRisk(row, f"record {one.record:,}", found_by, number(one.probability)))
     return PeopleMostAtRisk(run_id, people)
 
 
@@ -109,9 +109,9 @@ class PeopleAtRisk(Scroll):
 
     @dataclass
     class PersonSelected(Message):
-        """Message that the user wants to see a record in the tab Records."""
+        """Message that the user wants to see the record or unit in this ``row`` of the tab Records."""
 
-        record: int
+        row: int
 
     def __init__(self) -> None:
         """Create the list without people; it takes no space."""
@@ -161,4 +161,4 @@ class PeopleAtRisk(Scroll):
     def action_ask(self) -> None:
         """Request the tab Records at the person under the cursor."""
         if self._people:
-            self.post_message(self.PersonSelected(self._people[self._at].record))
+            self.post_message(self.PersonSelected(self._people[self._at].row))

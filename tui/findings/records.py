@@ -321,14 +321,17 @@ class RecordsPane(RunPane, SplitView):
         """Yield the heading and the grid, beside the explanation if there is room."""
         yield from self.compose_split(Line(name="records-head"), RecordGrid(empty="…"))
 
-    def show_by_measure(self, run_id: int, place: int) -> None:
-        """Show the records of a run by the measure at ``place`` among its own, over all datasets."""
+    def show_by_measure(self, run_id: int, place: int, row: int | None = None) -> None:
+        """Show the records of a run by the measure at ``place`` among its own, over all datasets; with ``row`` the cursor
+        goes to that row.
+        """
         # The tab may not have its run yet; `load_run` uses the request once it has.
-        self._wanted = run_id, place
+        self._wanted, self._wanted_row = (run_id, place), row
         if self.line is not None and self.line.run.id == run_id:
             self.load_run()
 
     _wanted: tuple[int, int] | None = None
+    _wanted_row: int | None = None
 
     def load_run(self) -> None:
         """Read the records of the run by the chosen measure and dataset."""
@@ -363,6 +366,11 @@ class RecordsPane(RunPane, SplitView):
         stays = _is_same_selection(records, self._records)
         self._records, self._drivers = records, self._drivers if stays else {}
         self._show_records(keep_cursor=stays)
+        row, self._wanted_row, grid = self._wanted_row, None, self.query_one(Grid)
+        if row is not None and stays and grid.row_count:
+            grid.cursor = row
+        elif row is not None:
+            grid.return_to(str(row))
         if records is not None and self.line.run.state.is_final and not self._drivers:
             # While a run continues its results change, so drivers would be computed in vain.
             self.compute(lambda workspace: _driver_texts(workspace, records), partial(self._set_risk_drivers, records))

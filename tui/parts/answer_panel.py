@@ -52,6 +52,8 @@ class AnswerPanel(Static):
         most = most_panel_lines(self.app.size.height)
         if answer is not None:
             lines: Sequence[Content] = answer_lines(answer, width, most, titled=self.app.size.width < TITLE_NEEDS)
+            # A title in a very narrow terminal needs more lines than the list can spare.
+            lines = lines[:most]
         else:
             wrapped = cut_lines(wrap_text(text, width), most, width) if text else []
             lines = [Content.styled(line, "bold") for line in wrapped]

@@ -194,7 +194,7 @@ def _choose_layout(cells: Sequence[_Cells], width: int, height: int) -> _Layout:
     )
     gauges = [one.gauge for one in cells]
     choices: list[tuple[Sequence[str], Sequence[Content], Sequence[str]]] = [
-        (values, gauges, limits), (values, gauges, least), (briefer, gauges, least), (values, (), limits), (values, (), least),
+        (values, gauges, limits), (values, gauges, least), (values, (), limits), (values, (), least), (briefer, gauges, least),
         (briefer, (), least), ((), (), least), ((), (), ()),
     ]  # fmt: skip
     layouts = [

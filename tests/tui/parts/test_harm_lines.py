@@ -1,0 +1,78 @@
+"""Lines of the list of findings and limits: names are not cut beside empty columns, and every line fits."""
+
+import pytest
+
+from sfumato.engine.recipe.thresholds import Verdict
+from sfumato.tui.parts.harm_lines import harm_lines
+from sfumato.workspace.gate.gate import Finding
+
+TITLE = "people who can be found by columns that are released unchanged"
+
+
+def finding(status="block", **changes):
+    fields = {"title": TITLE, "message": "379 people are found", "compared_value": 0.11, "limit": 0.05, "people": 379,
+              "unit": "share of the people"}  # fmt: skip
+    return Finding("keys", status, **{**fields, **changes})
+
+
+def verdict(outcome="not met", observed=0.03):
+    value = "risk.identification.true_match_rate"
+    return Verdict(value, "", None, "max", 0.02, observed, None, outcome, "the reason", None)
+
+
+UNMADE = finding(
+    "not checked", title="records guessed right beyond what was believed before", compared_value=None, people=None
+)
+ENTRIES = [finding(), UNMADE, verdict()]
+
+
+def listed(width, height=0, entries=ENTRIES, **changes):
+    heads, lines = harm_lines(entries, width, 3411, witnesses={}, height=height, **changes)
+    return heads, [line.plain.split("\n") for line in lines]
+
+
+@pytest.mark.parametrize("width", [1, 20, 40, 57, 76, 105, 156, 300])
+@pytest.mark.parametrize("height", [0, 4, 40])
+def test_every_line_fits(width, height):
+    heads, lines = listed(width, height)
+    assert len(lines) == len(ENTRIES)
+    if width >= 40:
+        assert heads.cell_length <= width
+        assert max(len(line) for entry in lines for line in entry) <= width
+
+
+def test_a_wide_list_says_people_with_their_share_a_gauge_and_the_limit():
+    _, (block, _, limit) = listed(156)
+    assert block[0].startswith(f"✗ blocks       {TITLE}")
+    assert "379 of 3,411 (11.11 %)" in block[0]
+    assert "├" in block[0]
+    assert block[0].rstrip().endswith("at most 5 %")
+    assert "Re-identified with certainty" in limit[0]
+    assert "102.3 of 3,411 (3 %)" in limit[0]
+
+
+@pytest.mark.parametrize("width", [70, 76, 105])
+def test_a_name_is_never_cut_beside_empty_columns(width):
+    _, (_, unmade, _) = listed(width)
+    assert "records guessed right beyond what was believed before" in unmade[0]
+
+
+def test_where_there_is_room_long_names_and_messages_have_lines_of_their_own():
+    name, numbers, message = listed(80, 40)[1][0]
+    assert name.rstrip() == f"✗ blocks       {TITLE}"
+    assert " ".join(numbers.split()) == "379 of 3,411 (11.11 %) at most 5 %"
+    assert message.strip() == "379 people are found"
+    (line,) = listed(80, 4)[1][0]
+    assert "…" in line, "a low list has one line for each"
+
+
+def test_green_is_only_where_the_gate_lets_it_leave():
+    met = [verdict("met", 0.01)]
+    inks = [str(harm_lines(met, 100, 3411, witnesses={}, safe=safe)[1][0].spans) for safe in (False, True)]
+    assert ["$success" in ink for ink in inks] == [False, True]
+
+
+def test_witnesses_and_waivers_are_said():
+    _, lines = harm_lines([finding()], 156, 3411, witnesses={"keys": (UNMADE,)}, waived=frozenset({"keys"}))
+    assert lines[0].plain.startswith("waived ")
+    assert "(+1 witness)" in lines[0].plain

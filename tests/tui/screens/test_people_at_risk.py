@@ -1,0 +1,60 @@
+"""Findings opens on one answer, with the people most at risk beside the list."""
+
+import pytest
+
+from sfumato.tui.findings.people_at_risk import PeopleAtRisk
+from sfumato.tui.parts.answer_panel import AnswerPanel
+from sfumato.tui.parts.verdict_board import VerdictBoard
+from sfumato.tui.widgets.grid import Grid
+
+pytestmark = pytest.mark.slow
+WIDE = (160, 50)
+
+
+def people_of(seat):
+    return seat.app.screen.query_one(PeopleAtRisk)
+
+
+async def test_enter_on_a_person_shows_it_among_the_records(sit, built_data):
+    async with sit(built_data, tab="verdicts", size=WIDE) as seat:
+        await seat.until(lambda: people_of(seat).display)
+        await seat.press("tab", "tab")
+        assert people_of(seat).has_focus
+        await seat.press("j", "j", "k", "enter")
+        await seat.until(lambda: "[Records]" in seat.text)
+        await seat.until(lambda: seat.app.screen.pane.query_one(Grid).row_count)
+        await seat.until(lambda: seat.app.screen.pane.query_one(Grid).cursor == 1)
+
+
+async def test_the_people_beside_the_list_have_no_values(sit, built_data):
+    async with sit(built_data, tab="verdicts", size=WIDE) as seat:
+        await seat.until(lambda: people_of(seat).display)
+        shown = str(people_of(seat)._text.content)
+        assert shown.startswith("People most at risk")
+        assert "record " in shown
+        assert not any(word in shown for word in ("north", "south"))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (99, 50), (120, 28)])
+async def test_a_small_terminal_has_no_list_of_people(sit, built_data, size):
+    async with sit(built_data, tab="verdicts", size=size) as seat:
+        assert not people_of(seat).is_on_screen or not people_of(seat).display
+
+
+async def test_the_answer_stands_in_the_first_third_and_the_list_below_it(sit, built_data):
+    async with sit(built_data, tab="verdicts", size=(80, 24)) as seat:
+        for width, height in ((80, 24), (120, 40), (160, 50), (300, 80), (60, 20), (5, 3)):
+            await seat.pilot.resize_terminal(width, height)
+            await seat.press("shift")
+            panel, board = seat.app.screen.query_one(AnswerPanel), seat.app.screen.query_one(VerdictBoard)
+            assert panel.outer_size.height <= max(1, height // 3)
+            if height >= 20:
+                assert board.region.y >= panel.region.bottom
+                assert board.size.height >= height // 3
+
+
+async def test_the_places_for_other_widgets_take_no_space(sit, built_data):
+    async with sit(built_data, tab="verdicts", size=WIDE) as seat:
+        for name in ("#dial-place", "#levers-place"):
+            place = seat.app.screen.query_one(name)
+            assert place.outer_size.height == 0 or place.children
