@@ -1,8 +1,9 @@
-"""Reading of files that a recipe names and that lie beside it: generalisation trees, seed pools, intruder files.
+"""Reading of files that a recipe names and that lie beside it: trees, seed pools, intruder files, decided cells.
 
     hierarchies = { education = "education.csv" }     # ARX's layout, a line a value: value;level 1;...;root (or tau-Argus's)
     also = { region = { coast = "coast.csv" } }       # a line a value: value;group
     seeds = "pool.csv"                                # a CSV table with a column a target, public already
+    fixed = { turnover = "turnover.hst" }             # cells of a table that are decided, in CSV or as tau-ARGUS has them
     external = "register.csv"                         # a CSV table with a column a variable that the intruder knows
 
 Only plain files in UTF-8, in the recipe's folder or below it and up to a size, are read.
@@ -16,16 +17,19 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.engine.design.seed_pools import SeedPool
-from sfumato.engine.errors import BadInput
+from sfumato.engine.errors import BadInput, near_miss_hint
 from sfumato.engine.matching.intruder_file import IntruderFile
 from sfumato.engine.partition.hierarchy_files import parse_hierarchy_rows
 from sfumato.engine.statistics.csv_lines import MAX_TABLE_BYTES as MOST_OF_LINES
 
 from ..errors import StrangeFile
 from ..plain_files import read_plain
+from ..table_files.apriori_csv import read_apriori_csv
+from ..table_files.argus_apriori import read_apriori
 
 SECTIONS_WITH_FILES = ("synthesis", "anonymisation", "measure", "study", "table")
 MAX_TREE_BYTES = 64 << 20
+ARGUS_APRIORI = ".hst"
 
 
 def read_recipe_files(table: Mapping[str, Any], folder: Path | None) -> dict[str, Any]:
@@ -34,10 +38,56 @@ def read_recipe_files(table: Mapping[str, Any], folder: Path | None) -> dict[str
     ``folder`` is where the files lie. Raises BadInput at ``anonymisation[0].hierarchies.education`` or
     ``synthesis[0].seeds``.
     """
-    return {
+    read = {
         key: _read_section_files(value, key, folder) if key in SECTIONS_WITH_FILES else value
         for key, value in table.items()
     }
+    rules = read.get("tables")
+    if isinstance(rules, Mapping) and isinstance(fixed := rules.get("fixed"), str | Mapping):
+        read["tables"] = {**rules, "fixed": _read_fixed_cells(fixed, read.get("table"), folder)}
+    return read
+
+
+def _read_fixed_cells(fixed: str | Mapping[str, Any], tables: Any, folder: Path | None) -> Any:
+    """Return the decided cells of a priori files: of one in CSV, or of one of tau-ARGUS for a table. Raises BadInput."""
+    place = "tables.fixed"
+    by = {
+        str(one.get("name")): tuple(map(str, one.get("by") or ()))
+        for one in (tables if isinstance(tables, list) else ())
+        if isinstance(one, Mapping)
+    }
+    if isinstance(fixed, str) and not fixed.lower().endswith(ARGUS_APRIORI):
+        return read_apriori_csv(_read_apriori_text(fixed, place, folder), by, f'{place}, "{fixed}"')
+    if isinstance(fixed, str):
+        if len(by) != 1:
+            raise BadInput(place, f'"{fixed}" names no table; write fixed = {{ TABLE = "{fixed}" }}')
+        fixed = {next(iter(by)): fixed}
+    found = []
+    for table, name in fixed.items():
+        if table not in by:
+            raise BadInput(f"{place}.{table}", f'there is no table "{table}"{near_miss_hint(table, by)}')
+        text = _read_apriori_text(name, f"{place}.{table}", folder)
+        lines = read_apriori(text, len(by[table]), f'{place}.{table}, "{name}"')
+        found += [one.to_fixed(table, by[table]) for one in lines]
+    return found
+
+
+def _read_apriori_text(name: Any, place: str, folder: Path | None) -> str:
+    """Return the text of an a priori file. Raises BadInput."""
+    if not isinstance(name, str):
+        raise BadInput(place, 'must be the name of a file, such as "turnover.hst"')
+    if folder is None:
+        raise BadInput(
+            place, f'"{name}" is a file beside a recipe, and this recipe lies in no folder; give the cells as a list'
+        )
+    return _read_text_beside(
+        name,
+        place,
+        folder,
+        MOST_OF_LINES,
+        "an a priori file",
+        "name a CSV file, or one of tau-ARGUS, beside the recipe",
+    )
 
 
 def _read_section_files(steps: Any, section: str, folder: Path | None) -> Any:
