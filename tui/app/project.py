@@ -44,6 +44,7 @@ from sfumato.workspace.views.studies import has_study_answers
 from ..data.data import DataTab
 from ..findings.behind import OpensRecords
 from ..findings.diagnostics import DiagnosticsPane
+from ..findings.dial import DialPane
 from ..findings.map import MapPane
 from ..findings.people_at_risk import PeopleAtRisk
 from ..findings.records import RecordsPane
@@ -495,6 +496,11 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         """Show the chosen person among the records of the run."""
         if self._shown_line is not None:
             await self.open_run(self._shown_line.run.id, "records", 0, event.row)
+
+    @on(DialPane.StudiesRequested)
+    async def _show_studies_tab(self) -> None:
+        """Show the studies of the run."""
+        await self.action_show_tab("sweep")
 
     @on(VerdictsPane.LeverChosen)
     async def _apply_lever(self, event: VerdictsPane.LeverChosen) -> None:

@@ -35,6 +35,7 @@ from sfumato.workspace.views.results import read_verdicts, row_of_verdict
 
 from ..parts.page import CallInProcess, RunPane
 from ..parts.split import FRAME, DetailQuery, LaidOut, SplitView
+from .dial import DialPane
 from .people_at_risk import PeopleAtRisk, PeopleMostAtRisk, read_people_at_risk
 from .trial import LimitTrial
 
@@ -105,7 +106,12 @@ class VerdictsPane(RunPane, SplitView):
 
     command_name = "results"
     full_list = 108
-    BINDINGS: ClassVar[list[BindingType]] = [bind_act("try", "try", show=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind_act("try", "try", show=True),
+        bind_act("mark", "dial('turn')", "What the intruder knows", show=True),
+        bind_act("zoom_in", "dial('reach(1)')", "Intruder less sure"),
+        bind_act("zoom_out", "dial('reach(-1)')", "Intruder surer"),
+    ]
 
     class GateAnswerChanged(Message):
         """Message that the gate's answer for the run has changed."""
@@ -132,7 +138,7 @@ class VerdictsPane(RunPane, SplitView):
 
     def compose(self) -> ComposeResult:
         yield AnswerPanel()
-        yield Place(id="dial-place")
+        yield Place(DialPane(), id="dial-place")
         yield FrameRule(name="list-rule")
         yield from self.compose_split(VerdictBoard(), below_detail=[PeopleAtRisk(), Place(id="levers-place")])
 
@@ -175,6 +181,7 @@ class VerdictsPane(RunPane, SplitView):
         if self.line is None or line is None or line.run.id != self.line.run.id:
             self._examined, self._why_unexamined, self._people = None, "", None
         super().show_run(line)
+        self.query_one(DialPane).show_run(line)
         self._ask_gate()
 
     def _ask_gate(self) -> None:
@@ -210,8 +217,30 @@ class VerdictsPane(RunPane, SplitView):
         else:
             changed, self._examined, self._why_unexamined = found is not self._examined, found, ""
         self._show_board()
+        self._show_gate_on_dial()
         if changed:
             self.post_message(self.GateAnswerChanged())
+
+    def _show_gate_on_dial(self) -> None:
+        """Tell the dial what the gate answers: nothing on it is green before."""
+        known = self._examined
+        self.query_one(DialPane).show_gate("" if known is None else known.release_answer.may_leave)
+
+    @on(DialPane.DialLeft)
+    def _leave_dial(self) -> None:
+        """Return from the dial to the board."""
+        self.take_focus()
+
+    async def action_dial(self, action: str) -> None:
+        """Go to the dial and do there what a key does."""
+        dial = self.query_one(DialPane)
+        if dial.dial is None:
+            self.sfumato.say(
+                "The dial has no numbers for this run" if not dial.is_counting else "The dial is being counted"
+            )
+            return
+        dial.focus()
+        await dial.run_action(action)
 
     @property
     def _gate_lines(self) -> GateLines:

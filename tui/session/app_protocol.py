@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from textual.message import Message
 
     from ..terminal.painting import SinglePaintScreen
+    from .dial_memory import DialMemory
     from .gate_answers import GateMemory
     from .reading_notice import ReadingNotice
     from .state import AppState
@@ -36,6 +37,10 @@ class AppProtocol(Protocol):
     @property
     def gate_memory(self) -> GateMemory:
         """Return the gate's answers of this session."""
+
+    @property
+    def dial_memory(self) -> DialMemory:
+        """Return the numbers of the intruder's dial of this session."""
 
     @property
     def own_keys(self) -> Mapping[str, str]:

@@ -81,6 +81,9 @@ MAPS = {f"DistributionsDialog.{name}": ("right_curly_bracket",) for name in ("sh
 SCROLL = {f"Scroll.{name}": ("G",) for name in ("up", "page_up", "first")} | {
     f"Scroll.{name}": ("g",) for name in ("down", "page_down", "last")
 }
+DIAL = {f"DialPane.{name}": ("end",) for name in ("left", "first")} | {
+    f"DialPane.{name}": ("home",) for name in ("right", "last")
+}
 STEPS = {"PlanTab.undo": ("j", "X"), "PlanTab.redo": ("j", "X", "u"), "PlanTab.delete": ("g", "j")} | {
     f"PlanTab.{name}": ("G", "k") for name in ("earlier", "later")
 }
@@ -100,6 +103,7 @@ PLACES = {
     "results": Place(("ResultsPane", "ResultGrid", "Grid"), "results", before=GRID | {"Grid.left": ("l",)}),
     "filter": Place(("FilterField",), "results", ("slash",)),
     "verdicts": Place(("VerdictsPane", "VerdictBoard"), "verdicts"),
+    "dial": Place(("DialPane",), "verdicts", ("space",), DIAL),
     "trial": Place(
         ("LimitTrial",),
         "verdicts",

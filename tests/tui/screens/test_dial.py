@@ -1,0 +1,120 @@
+"""The intruder's dial on the first page of Findings: keys turn it, its numbers follow, and it is no greener than the gate."""
+
+import re
+
+import pytest
+
+from sfumato.tui.findings.dial import DialPane
+from sfumato.tui.keys.acts import BY_NAME
+from sfumato.workspace.service.intruder_dial import count_for_dial
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.results import read_result_rows
+
+DIAL_LINES = re.compile(r"^ *(found|in groups|in small|Coarsen|What the intruder)", re.MULTILINE)
+
+
+def dial_of(seat):
+    return seat.app.screen.query_one(DialPane)
+
+
+def measured(directory, measure):
+    """The average over the released datasets of an output of identification."""
+    with Workspace.open(directory, read_only=True) as workspace:
+        (found,) = {
+            row.value
+            for row in read_result_rows(workspace, 1)
+            if row.measure == measure and row.draw is None and row.dataset != "confidential" and row.level is None
+        }
+    return found
+
+
+@pytest.mark.slow
+async def test_a_what_if_from_a_finished_run_takes_two_keys(sit, built, size):
+    async with sit(built, tab="verdicts", size=size) as seat:
+        await seat.until(lambda: dial_of(seat).dial is not None)
+        before = dial_of(seat).dial
+        keys = ["space", "space"]
+        await seat.press(keys[0])
+        turned = dial_of(seat).dial
+        assert turned.known == before.known - {before.numbers.variables[0].name}, "one key turns, two turn it back"
+        assert f"[ ] {before.numbers.variables[0].name}" in seat.text
+        await seat.press(keys[1])
+        assert dial_of(seat).dial.known == before.known
+
+
+@pytest.mark.slow
+async def test_the_dial_begins_with_what_the_measure_says_of_the_stated_knowledge(sit, built):
+    async with sit(built, tab="verdicts") as seat:
+        await seat.until(lambda: dial_of(seat).dial is not None)
+        dial = dial_of(seat).dial
+        found = {line.name: line.value for line in dial.lines()}
+        assert found["expected"] == pytest.approx(measured(built, "largest_expected_match_risk"))
+        assert found["certain"] == pytest.approx(measured(built, "largest_true_match_rate") * dial.numbers.number)
+        assert dial.people_text(found["certain"]) in seat.text
+        assert dial.coarsen_text() in seat.text
+
+
+@pytest.mark.slow
+async def test_less_certainty_is_a_key_and_finds_no_more(sit, built):
+    async with sit(built, tab="verdicts") as seat:
+        await seat.until(lambda: dial_of(seat).dial is not None)
+        at = [one.name for one in dial_of(seat).dial.numbers.variables].index("visits")
+        await seat.press("space", "space", "home", *["right"] * at)
+        last = [line.value for line in dial_of(seat).dial.lines()]
+        for reach in dial_of(seat).dial.numbers.variables[at].reaches[1:]:
+            await seat.press("plus")
+            assert f"visits ± {reach:g}" in seat.text
+            await seat.until(lambda: dial_of(seat).dial.counts is not None)
+            values = [line.value for line in dial_of(seat).dial.lines()]
+            assert all(now <= before + 1e-9 for now, before in zip(values, last, strict=True))
+            last = values
+        await seat.press("plus")
+        assert "widest" in seat.app.notices[-1]
+        await seat.press(*["minus"] * 4)
+        assert "visits ± 0" in seat.text
+
+
+@pytest.mark.slow
+async def test_enter_opens_the_studies_and_down_goes_back_to_the_findings(sit, built):
+    async with sit(built, "space", tab="verdicts") as seat:
+        await seat.until(lambda: seat.app.focused is dial_of(seat) or dial_of(seat).dial is not None)
+        dial_of(seat).focus()
+        await seat.press("down")
+        assert seat.app.focused is not dial_of(seat)
+        await seat.press("space", "enter")
+        assert "[Studies]" in seat.text
+
+
+@pytest.mark.slow
+async def test_nothing_on_the_dial_is_green_unless_the_gate_lets_the_release_leave(sit, built):
+    async with sit(built, tab="verdicts") as seat:
+        await seat.until(lambda: dial_of(seat).dial is not None)
+        pane = dial_of(seat)
+        for answer in ("", "no", "to be judged"):
+            pane.show_gate(answer)
+            assert "$success" not in str([pane._ink_of(line) for line in pane.dial.lines()])
+        pane.show_gate("yes")
+        inks = {line.name: pane._ink_of(line) for line in pane.dial.lines()}
+        assert all(
+            "success" not in inks[line.name] for line in pane.dial.lines() if line.is_above or line.limit is None
+        )
+
+
+@pytest.mark.slow
+async def test_a_low_terminal_has_three_lines_and_a_tiny_one_none(sit, built):
+    async with sit(built, tab="verdicts", size=(80, 24)) as seat:
+        await seat.until(lambda: dial_of(seat).dial is not None)
+        assert len(DIAL_LINES.findall(seat.text)) == 3
+    async with sit(built, tab="verdicts", size=(80, 15)) as seat:
+        assert "What the intruder knows" not in "\n".join(seat.text.splitlines()[:-1])
+
+
+def test_the_keys_of_the_dial_mean_the_same_everywhere():
+    assert BY_NAME["zoom_in"].keys[0] == "plus"
+    assert BY_NAME["zoom_in"].description.startswith("Larger")
+
+
+@pytest.mark.slow
+def test_a_dial_that_cannot_be_counted_says_why(towns_once, built):
+    assert count_for_dial(built, 1).reason == ""
+    assert count_for_dial(towns_once, 1).counts is not None

@@ -1,0 +1,298 @@
+"""The intruder's dial: variables that he knows or not, how surely, and whom he then finds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.cells import cell_len
+from textual import events
+from textual.binding import BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from sfumato.tui.keys.acts import bind_act
+from sfumato.tui.keys.own_keys import current_key
+from sfumato.tui.parts.gauges import GAUGE, draw_range
+from sfumato.tui.terminal.text import cut_text, fit_text
+from sfumato.workspace.store.runs import RunState, RunSummary
+from sfumato.workspace.visible_text import replace_unprintable
+
+from ..parts.page import CallInProcess, WorkspaceReader
+
+if TYPE_CHECKING:
+    from sfumato.engine.studies.knowledge_counts import KnowledgeCounts
+    from sfumato.workspace.reporting.intruder_dial import DialLine, DialNumbers, DialVariable, IntruderDial, Reaches
+
+HEAD = "What the intruder knows"
+GAP = "  "
+COUNTING = "Counting whom he can find …"
+LOW, LEAST = 30, 18
+"""Lines of a terminal below which the dial has three lines, and below which it has none."""
+MOST_CHIP_LINES = 3
+TITLE = 20
+"""Cells of the titles of the numbers."""
+TURN = "dial-unsure"
+
+
+class DialPane(Static, WorkspaceReader, can_focus=True):
+    """Dial of one run. ``space`` turns the variable at the cursor, ``+`` and ``-`` change how surely it is known.
+
+    It says so while numbers are counted. It is green only where the gate lets the release leave.
+    """
+
+    DEFAULT_CSS = "DialPane { height: auto; padding: 0 1; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind_act("mark", "turn", "Known or not", show=True),
+        bind_act("zoom_in", "reach(1)", "Less sure", show=True),
+        bind_act("zoom_out", "reach(-1)", "Surer", show=True),
+        bind_act("left", "move(-1)", "Variable to the left"),
+        bind_act("right", "move(1)", "Variable to the right"),
+        bind_act("first", "move(-99)", "First variable"),
+        bind_act("last", "move(99)", "Last variable"),
+        bind_act("open", "studies", "Studies", show=True),
+        bind_act("down", "leave", "To the findings"),
+        bind_act("back", "leave", "To the findings"),
+    ]
+
+    class StudiesRequested(Message):
+        """Message that the user wants the studies behind the dial."""
+
+    class DialLeft(Message):
+        """Message that the user is done with the dial."""
+
+    def __init__(self) -> None:
+        """Create the dial, without a run."""
+        super().__init__("", markup=False, id="dial")
+        self._run_id: int | None = None
+        self._dial: IntruderDial | None = None
+        self._at = 0
+        self._why_none = ""
+        self._may_leave = ""
+        self.display = False
+
+    @property
+    def dial(self) -> IntruderDial | None:
+        """Return the dial as it is turned; None as long as it is not counted."""
+        return self._dial
+
+    @property
+    def is_counting(self) -> bool:
+        """Return whether the numbers are being counted."""
+        return self._run_id is not None and self._dial is None and not self._why_none
+
+    def show_run(self, line: RunSummary | None) -> None:
+        """Show the dial of a run; none while the run is not done."""
+        run_id = line.run.id if line is not None and line.run.state is RunState.DONE else None
+        if run_id == self._run_id:
+            return
+        self._run_id, self._dial, self._at, self._why_none, self._may_leave = run_id, None, 0, "", ""
+        self._paint()
+        if run_id is not None:
+            self.compute_in_processes(
+                partial(self._count, run_id), partial(self._show_numbers, run_id), group="dial", refuse=self._refuse
+            )
+
+    def show_gate(self, may_leave: str) -> None:
+        """Show what the gate answers: ``no``, ``to be judged`` or ``yes``; empty as long as it has not answered."""
+        if may_leave != self._may_leave:
+            self._may_leave = may_leave
+            self._paint()
+
+    def _count(self, run_id: int, call: CallInProcess) -> DialNumbers:
+        """Count the numbers of a run, or take the known ones."""
+        return self.sfumato.dial_memory.count(self.sfumato.directory, run_id, call)
+
+    def _refuse(self, text: str) -> Message:
+        """Return an error as the answer, so that it stands in the dial's place."""
+        return self.AnswerReceived(partial(self._show_problem, self._run_id), text)
+
+    def _show_problem(self, run_id: int | None, text: str) -> None:
+        """Show why there are no numbers."""
+        if run_id == self._run_id:
+            self._why_none = text.rstrip(".")
+            self._paint()
+
+    def _show_numbers(self, run_id: int, numbers: DialNumbers) -> None:
+        """Show the numbers of a run, as the plan states the knowledge."""
+        from sfumato.workspace.reporting.intruder_dial import IntruderDial
+
+        if run_id != self._run_id:
+            return
+        if numbers.counts is None:
+            self._why_none = numbers.reason
+        else:
+            self._dial = replace(IntruderDial.from_numbers(numbers), unsure=self._known_unsure())
+        self._paint()
+        self.refresh_bindings()
+        if self.has_focus:
+            self._count_ahead()
+
+    def _known_unsure(self) -> dict[Reaches, KnowledgeCounts]:
+        """Return the numbers within half widths that are counted."""
+        known = self.sfumato.dial_memory.unsure
+        return dict(known.get((self.sfumato.directory, self._run_id or 0), {}))
+
+    def on_focus(self) -> None:
+        """Show the cursor, and count ahead what the next keys may ask for."""
+        self._paint()
+        self._count_ahead()
+
+    def on_blur(self) -> None:
+        self._paint()
+
+    def on_resize(self, _: events.Resize) -> None:
+        self._paint()
+
+    def _count_ahead(self) -> None:
+        """Count what is missing: the present half widths first, then those of each known variable alone."""
+        dial, run_id, variable = self._dial, self._run_id, self._variable
+        if dial is None or run_id is None or variable is None:
+            return
+        names = [variable.name, *(one.name for one in dial.numbers.variables if one.name in dial.known)]
+        alone = (dial.missing_reaches(name) for name in dict.fromkeys(names))
+        now = [] if dial.counts is not None else [dial.wanted_reaches]
+        self._count_missing(run_id, now or next(filter(None, alone), []))
+
+    def _count_missing(self, run_id: int, wanted: Sequence[Reaches]) -> None:
+        """Count numbers within half widths in another process, and go on with the next ones."""
+        if not wanted:
+            return
+        memory, directory = self.sfumato.dial_memory, self.sfumato.directory
+
+        def count(call: CallInProcess) -> int:
+            """Count what is missing."""
+            memory.count_unsure(directory, run_id, wanted, call)
+            return run_id
+
+        self.compute_in_processes(count, self._take_unsure, group=TURN, refuse=self._refuse)
+
+    def _take_unsure(self, run_id: int) -> None:
+        """Show what was counted within half widths."""
+        if run_id == self._run_id and self._dial is not None:
+            self._dial = replace(self._dial, unsure=self._known_unsure())
+            self._paint()
+            self._count_ahead()
+
+    @property
+    def _variable(self) -> DialVariable | None:
+        """Return the variable at the cursor."""
+        return None if self._dial is None else self._dial.numbers.variables[self._at]
+
+    def action_turn(self) -> None:
+        """Turn the variable at the cursor on or off."""
+        if self._dial is not None and self._variable is not None:
+            self._change(self._dial.toggle_variable(self._variable.name))
+
+    def action_reach(self, step: int) -> None:
+        """Make the intruder less sure of the variable at the cursor, or surer."""
+        dial, variable = self._dial, self._variable
+        if dial is None or variable is None:
+            return
+        if not variable.is_numeric:
+            self.sfumato.say(f"{variable.name} is known or not: it is no number that the release keeps")
+            return
+        changed = dial.shift_reach(variable.name, step)
+        if changed.reaches == dial.reaches:
+            self.sfumato.say(f"{dial.variable_text(variable)} is the {'widest' if step > 0 else 'narrowest'} range")
+        self._change(changed)
+
+    def _change(self, dial: IntruderDial) -> None:
+        """Show a changed dial, and count what is missing for it."""
+        self._dial = dial
+        self._paint()
+        if dial.counts is None:
+            self._count_ahead()
+
+    def action_move(self, step: int) -> None:
+        """Move the cursor to another variable."""
+        if self._dial is not None:
+            self._at = max(0, min(self._at + step, len(self._dial.numbers.variables) - 1))
+            self._paint()
+
+    def action_studies(self) -> None:
+        self.post_message(self.StudiesRequested())
+
+    def action_leave(self) -> None:
+        self.post_message(self.DialLeft())
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Enable turning where there is something to turn."""
+        return action not in ("turn", "reach", "move") or self._dial is not None
+
+    def _paint(self) -> None:
+        """Show the dial in the lines that the terminal has for it."""
+        height = self.app.size.height
+        self.display = self._run_id is not None and height >= LEAST
+        width = self.size.width - 2
+        if self.display and width > 0:
+            self.update(Content("\n").join(self._text_lines(width, is_low=height < LOW)))
+
+    def _text_lines(self, width: int, *, is_low: bool) -> list[Content]:
+        """Return the lines of the dial in cells of ``width``."""
+        dial = self._dial
+        if dial is None:
+            why = f"{HEAD}: not counted, since {self._why_none}" if self._why_none else f"{HEAD}{GAP}{COUNTING}"
+            return [Content.styled(cut_text(replace_unprintable(why), width), "$text-muted")]
+        chips = self._chip_lines(dial, width, 1 if is_low else MOST_CHIP_LINES)
+        lines, main = dial.lines(), dial.main_line
+        shown = [main] if is_low and main is not None else lines
+        if main is None:
+            numbers = [Content.styled(COUNTING, "$text-muted"), *([Content("")] * (0 if is_low else 2))]
+        else:
+            numbers = [self._number_line(one, width, is_main=one == main) for one in shown]
+        return [*chips, *numbers, self._sentence_line(dial, width)]
+
+    def _chip_lines(self, dial: IntruderDial, width: int, most: int) -> list[Content]:
+        """Return the variables with their boxes in at most so many lines, those with the cursor among them."""
+        rows: list[list[tuple[str, str]]] = [[(HEAD, "bold")]]
+        used, at_row = cell_len(HEAD), 0
+        for place, one in enumerate(dial.numbers.variables):
+            box = "[x]" if one.name in dial.known else "[ ]"
+            text = cut_text(replace_unprintable(f"{box} {dial.variable_text(one)}"), max(8, width - 4))
+            ink = "" if one.name in dial.known else "$text-muted"
+            if used + len(GAP) + cell_len(text) > width:
+                rows.append([])
+                used = 0
+            here = self.has_focus and place == self._at
+            rows[-1] += [(GAP, ""), (text, "reverse" if here else ink)]
+            used += len(GAP) + cell_len(text)
+            at_row = len(rows) - 1 if place == self._at else at_row
+        if dial.numbers.others:
+            also = cut_text(replace_unprintable(f"and {', '.join(dial.numbers.others)}"), max(8, width - used - 2))
+            rows[-1] += [(GAP, ""), (also, "$text-muted")]
+        first = max(0, min(at_row, len(rows) - most))
+        return [Content.assemble(*row) for row in rows[first : first + most]]
+
+    def _number_line(self, line: DialLine, width: int, *, is_main: bool) -> Content:
+        """Return a number with its gauge and its limit."""
+        ink = self._ink_of(line)
+        parts: list[Content | str | tuple[str, str]] = [(fit_text(line.title, TITLE), "" if is_main else "$text-muted")]
+        has_gauge = bool(line.limit) and width >= TITLE + GAUGE + cell_len(line.count_text) + 4
+        if has_gauge:
+            parts += [draw_range(line.value, line.limit or 0.0, ink), GAP]
+        used = TITLE + (GAUGE + 2 if has_gauge else 0)
+        parts += [(cut_text(line.count_text, width - used), ink)]
+        used += cell_len(line.count_text) + 2
+        if line.limit_text and width - used >= 8:
+            parts += [GAP, cut_text(line.limit_text, width - used)]
+        return Content.assemble(*parts)
+
+    def _ink_of(self, line: DialLine) -> str:
+        """Return the ink of a number: red above its limit, green only where the gate lets the release leave."""
+        if line.is_above:
+            return "$error bold"
+        return "$success bold" if line.limit is not None and self._may_leave == "yes" else "bold"
+
+    def _sentence_line(self, dial: IntruderDial, width: int) -> Content:
+        """Return what to coarsen first, and the key that opens the studies."""
+        text, key = replace_unprintable(dial.coarsen_text()), current_key(self.app, "mark")
+        hint = f"{key} turns a variable" if not self.has_focus else "+ - change how sure he is"
+        room = width - cell_len(text) - len(GAP)
+        return Content.assemble(
+            cut_text(text, width),
+            *((" " * (room - cell_len(hint) + 2), (hint, "$text-muted")) if room >= cell_len(hint) else ()),
+        )
