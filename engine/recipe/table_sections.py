@@ -34,7 +34,7 @@ from ..tables.rules import TableRules, Weighting, Zeros
 from ..wording import count_noun
 
 MOST_TABLES = 500
-COST_OF_SIZE, COST_OF_CELL = "size", "cell"
+COST_OF_SIZE, COST_OF_CELL = "value", "cells"
 LEVELLED = (Kind.CATEGORICAL, Kind.ORDINAL, Kind.BINARY)
 NUMBERS = (Kind.COUNT, Kind.CONTINUOUS)
 CellStatus = Literal["unsafe", "hidden", "safe", "published"]
@@ -339,9 +339,9 @@ class TableProtection(Section):
         Weighting,
         Param("whether a record of weight w counts as w contributors, or the weighted total is compared with records"),
     ] = "expanded"
-    cost: Annotated[str, Param("what hiding a cell costs: its size, 1 for each cell, or the sum of a variable")] = (
-        COST_OF_SIZE
-    )
+    cost: Annotated[
+        str, Param("what hiding a cell costs: value, its own; cells, 1 for each; or the sum of a variable")
+    ] = COST_OF_SIZE
     fixed: Annotated[tuple[FixedCell, ...], Param("cells that are decided: a list, or an a priori file")] = ()
     changes: Annotated[
         bool, Param("whether the changes since an earlier release of a table are protected as its cells are")

@@ -223,7 +223,7 @@ def test_what_hiding_costs() -> None:
     system, by_size = decided(tables)
     a1 = system.find_cell("t0", {"region": "a1"})
     assert by_size.costs[a1] == 2
-    assert set(decided(tables, cost="cell")[1].costs) == {1.0}
+    assert set(decided(tables, cost="cells")[1].costs) == {1.0}
     assert decided(tables, cost="turnover")[1].costs[a1] == 3
 
 

@@ -137,7 +137,7 @@ def test_a_wrong_table_names_its_place_and_the_fix(table: dict[str, Any], messag
         ({"dominance": [1.5, 85]}, "tables.dominance: [1.5, 85] must be n and k"),
         ({"prior_posterior": [40, 10]}, "tables.prior_posterior: must be 0 < p < q, is (40, 10)"),
         ({"zeros": "hidden"}, 'tables.zeros: "hidden" is not one of safe, unsafe'),
-        ({"threshold": 3, "cost": "sise"}, 'tables.cost: "sise" is neither size, cell nor a variable; did you mean "size"?'),
+        ({"threshold": 3, "cost": "valeu"}, 'tables.cost: "valeu" is neither value, cells nor a variable; did you mean "value"?'),
         ({"threshold": 3, "cost": "region"}, 'tables.cost: "region" is categorical'),
         ({"threshold": 3, "fixed": [{"table": "u", "status": "safe"}]}, 'tables.fixed[0].table: there is no table "u"'),
         ({"threshold": 3, "fixed": [{"table": "t", "cell": {"coast": "x"}, "cost": 2}]}, 'tables.fixed[0].cell.coast: the table is not by "coast"'),
