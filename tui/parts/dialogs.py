@@ -31,6 +31,8 @@ from .page import Dialog
 
 DESTROYING = frozenset({"Delete", "Interrupt", "Discard"})
 """Names of acts whose button is red."""
+LASTING = frozenset({"Delete", "Discard", "Release", "Show"})
+"""Names of acts that cannot be taken back: only ``y`` or the chosen button agrees to them."""
 Answer = TypeVar("Answer")
 RECIPE = "or a recipe file, such as survey.toml; right completes the path"
 DATA = "data file, where the recipe's own is not meant; right completes the path"
@@ -39,37 +41,49 @@ DATA = "data file, where the recipe's own is not meant; right completes the path
 class ConfirmDialog(Dialog[bool]):
     """Dialog with a question, which returns True only for a deliberate yes.
 
-    The button for yes has the name of the act, such as Delete; y and n answer too.
+    The button for yes has the name of the act, such as Delete; y and n answer too. Enter agrees, as in a form; to an act
+    that cannot be taken back it is no answer, so that a key pressed too often deletes and releases nothing.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("left", "app.focus_next", "Other answer"),
         bind_act("right", "app.focus_next", "Other answer"),
     ]
-    # Enter pressed too often must not delete anything, so the focus is on No.
-    AUTO_FOCUS = "#no"
+    AUTO_FOCUS = ".agrees"
 
     def __init__(self, question: str, consequence: str, act: str = "Yes") -> None:
         """Create the dialog with a question, its consequence, and the name of the act."""
         super().__init__()
         self._question, self._consequence, self._act = question, consequence, act
-        self._destroys = act in DESTROYING
+        self._destroys, self._lasts = act in DESTROYING, act in LASTING
 
     def on_key(self, event: events.Key) -> None:
-        """Take ``y`` and ``n`` as answers."""
+        """Take ``y`` and ``n`` as answers; say that enter is none where nothing has the focus."""
         if event.key in ("y", "n"):
             event.stop()
             self.dismiss(event.key == "y")
+        elif event.key == "enter" and self.focused is None:
+            event.stop()
+            self.sfumato.say(f"Enter is no answer here; press y to {self._act.lower()}, n for no")
+
+    @property
+    def _agreeing_text(self) -> str:
+        """Return which key agrees: ``y: delete``, ``enter or y: run``."""
+        return f"y: {self._act.lower()}" if self._lasts else f"enter or y: {self._act.lower()}"
 
     def compose(self) -> ComposeResult:
         """Yield the question, its consequence and the two answers."""
-        with DialogBox(self._question, destroys=self._destroys):
+        with DialogBox(self._question, f"{self._agreeing_text}, n: no", destroys=self._destroys):
             yield Static(self._consequence, markup=False)
             yield from self.compose_extra()
             with Horizontal(classes="buttons"):
                 yield Button("No  n", id="no", compact=True)
                 yield Button(
-                    f"{self._act}  y", id="yes", variant="error" if self._destroys else "primary", compact=True
+                    f"{self._act}  y",
+                    id="yes",
+                    variant="error" if self._destroys else "primary",
+                    classes="" if self._lasts else "agrees",
+                    compact=True,
                 )
 
     def compose_extra(self) -> ComposeResult:

@@ -162,7 +162,7 @@ def write_release(session: PlainSession) -> None:
     from sfumato.workspace.release.forms import form_for_file, writable_forms
     from sfumato.workspace.service.release import past_releases, write_run_release
 
-    from ..session.release_texts import released_text
+    from ..session.release_texts import confirmation_facts, released_text
 
     looked, talk, workspace = _ask_and_examine_run(session), session.conversation, session.workspace
     talk.print_lines(list(looked.release_answer.lines))
@@ -176,6 +176,9 @@ def write_release(session: PlainSession) -> None:
         return
     folder = talk.ask("Into which folder?", "the path of a new or empty folder", _check_release_folder)
     talk.say(f"Folder: {folder}.")
+    answer = looked.release_answer
+    for name, text in confirmation_facts(looked.plan, form, answer, folder):
+        talk.say(f"{name[:1].upper()}{name[1:]}: {text.rstrip('.')}.")
     if not talk.confirm(
         f"Release {looked.confirmation_headline if not second else f'run {run_text(looked.run)}, as approved'}, to {folder}?",
         default=False,

@@ -48,8 +48,9 @@ from ..parts.split import TwoPanes
 from ..parts.tables import TableScreen
 from ..parts.verdict_board import board_text
 from ..session.messages import ErrorMessage
-from ..session.release_texts import derived_names_text
+from ..session.release_texts import confirmation_facts, variables_by_treatment_texts
 from ..widgets.entries import EntryField, FilterField, PathSuggester
+from ..widgets.facts import fact_lines
 from ..widgets.grid import LiveGrid
 from ..widgets.lines import KeyLine, Line, Scroll, TabLine
 from ..widgets.tables import GridTable, table_columns
@@ -210,6 +211,10 @@ class Explanation(Scroll):
     pane_title = "Explanation"
 
 
+class AgreedContents(Scroll):
+    """What leaves, who can be found by it, and to where."""
+
+
 class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
     """Screen on which a finished run is released, in three steps: findings with their justifications, contents, and a
     question.
@@ -235,6 +240,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
     ReleaseScreen .beside Explanation { width: 30%; min-width: 38; padding: 0 0 0 1; }
     ReleaseScreen #release-text { height: 1fr; color: $text-muted; }
     ReleaseScreen #release-headline { padding: 1; text-style: bold; }
+    ReleaseScreen AgreedContents { height: 1fr; margin: 1 0 0 0; padding: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         *(bind_act(name, f"leave_for('{name}')") for name in ("data", "plan", "runs", "findings")),
@@ -295,6 +301,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
                     yield EntryField(placeholder=STILL_EXAMINING, id=REASON)
                     yield Label("Output folder", markup=False)
                     yield EntryField(placeholder="new or empty; → completes", suggester=PathSuggester(), id=DIRECTORY)
+                    yield AgreedContents()
             yield FrameEdge(name="release-head", lower=True)
             yield KeyLine()
 
@@ -324,8 +331,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             self.go_to_step(names[at])
 
     def action_next_step(self) -> None:
-        """Go to the next step, and from the last to the first."""
-        """Go to the next step: the key of a place that is shown already."""
+        """Go to the next step, and from the last to the first: the key of a place that is shown already."""
         names = list(STEPS)
         self.go_to_step(names[(names.index(self._step) + 1) % len(names)])
 
@@ -580,6 +586,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             Content("\n").join(release_overview(self._plan, self._looked, self._past, self._form, width, self._done))
         )
         self._show_frame_text()
+        self._show_what_is_agreed()
         answer = self.query_one("#gate-answer", Static)
         if (looked := self._looked) is None:
             answer.update(Content.styled(self._state, "bold"))
@@ -598,6 +605,16 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             rows += [FoldedRow(folded_counts_text(closed)), *(closed if self._is_unfolded else [])]
         self.show_rows(_findings_table(looked.waived_checks, looked.witness_findings), rows)
         self.query_one("#release-headline", Static).update(self._question_headline(looked))
+
+    @on(Input.Changed, f"#{DIRECTORY}")
+    def _show_what_is_agreed(self) -> None:
+        """Show what leaves, who can be found by it, and to where, below the fields of the last step."""
+        if self._plan is None:
+            return
+        answer = None if self._looked is None else self._looked.release_answer
+        facts = confirmation_facts(self._plan, self._form, answer, self.query_one(f"#{DIRECTORY}", Input).value.strip())
+        lines = fact_lines(facts, max(40, self.size.width - 6))
+        self.query_one(AgreedContents).show_text(Content("\n").join(lines))
 
     @property
     def _list_width(self) -> int:
@@ -731,8 +748,11 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         elif not directory:
             self._focus_field(DIRECTORY, "Name the directory to write the release to")
         else:
+            answer = looked.release_answer
+            goes = dict(confirmation_facts(self._plan, self._form, answer, directory))
             question = ConfirmDialog(
-                f"{self._question_headline(looked)} to {directory}?",
+                f"{self._question_headline(looked)}?",
+                f"Leaves: {goes['leaves']}.\n\nWho can be found: {goes['who can be found']}\n\nGoes {goes['goes']}. "
                 "This is recorded in the audit log.",
                 "Release",
             )
@@ -867,19 +887,12 @@ def _gate_text(looked: ExaminedRun | None, width: int) -> list[Content]:
 
 def _contents_rows(plan: ReleasePlan, form: DatasetForm) -> list[tuple[str, str]]:
     """Return the contents of a release as (name, text), without empty ones."""
-    parts = [
+    return [
         ("datasets", f"{plan.datasets} of {plan.records:,} records, {plan.row_order_text}"),
-        ("replaced", ", ".join(plan.replaced)),
-        ("unchanged from the confidential data", ", ".join(plan.unchanged_variables)),
-        ("coarser by a public rule", ", ".join(plan.recoded_variables)),
-        ("identifiers as surrogate keys", ", ".join(plan.surrogate_keys)),
-        ("units with new numbers", ", ".join(plan.renumbered_units)),
-        ("left out, identifiers", ", ".join(plan.identifiers_without_key)),
-        (f"other names, as {form} needs them", derived_names_text(plan, form)),
+        *variables_by_treatment_texts(plan, form),
         ("public/", f"datasets as {form}, codebook, manifest: this leaves the building"),
         ("internal/", "report, recipe, results, examination, manifest: as confidential as the data"),
     ]
-    return [(name, text) for name, text in parts if text]
 
 
 def _past_release_text(past: PastRelease) -> str:

@@ -8,9 +8,20 @@ from sfumato.engine.wording import count_noun, count_records
 from sfumato.workspace.visible_text import replace_unprintable
 
 if TYPE_CHECKING:
+    from sfumato.workspace.gate.answer import ReleaseAnswer
     from sfumato.workspace.gate.contents import ReleasePlan
     from sfumato.workspace.release.forms import DatasetForm
     from sfumato.workspace.service.release import WrittenRelease
+
+
+SHORT_TREATMENTS = {
+    "unchanged from the confidential data": "unchanged",
+    "coarser by a public rule": "coarser",
+    "identifiers as surrogate keys": "surrogate keys",
+    "units with new numbers": "new numbers",
+    "left out, identifiers": "left out",
+}
+"""Treatments of variables where a column of names stands before them."""
 
 
 def released_text(done: WrittenRelease) -> str:
@@ -27,9 +38,8 @@ def derived_names_text(plan: ReleasePlan, form: DatasetForm) -> str:
     return ", ".join(f"{name} ({other})" for name, other in written.items() if name != other)
 
 
-def release_contents_lines(plan: ReleasePlan, form: DatasetForm) -> list[str]:
-    """Return lines on what is released as files of a form, variable by variable."""
-    tables = f"{count_noun(plan.datasets, 'dataset')} of {count_records(plan.records)}, {plan.row_order_text}"
+def variables_by_treatment_texts(plan: ReleasePlan, form: DatasetForm) -> list[tuple[str, str]]:
+    """Return how the variables are released, each treatment with its variables; none without variables."""
     parts = {
         "replaced": plan.replaced,
         "unchanged from the confidential data": plan.unchanged_variables,
@@ -39,5 +49,50 @@ def release_contents_lines(plan: ReleasePlan, form: DatasetForm) -> list[str]:
         "left out, identifiers": plan.identifiers_without_key,
         f"other names, as {form} needs them": [text] if (text := derived_names_text(plan, form)) else [],
     }
+    return [(words, replace_unprintable(", ".join(names))) for words, names in parts.items() if names]
+
+
+def confirmation_facts(
+    plan: ReleasePlan, form: DatasetForm, answer: ReleaseAnswer | None, folder: str
+) -> list[tuple[str, str]]:
+    """Return what leaves, who can be found by it, and to where, by name: what a person agrees to who releases it.
+
+    answer: the gate's; None while it examines the release
+    folder: output folder; empty before it is named
+    """
+    from sfumato.workspace.gate.answer import AUDIENCE_WORDS
+    from sfumato.workspace.release.public_files import dataset_file_names
+
+    names = dataset_file_names(plan, form)
+    datasets = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+    tables = f"{count_noun(plan.datasets, 'dataset')} of {count_records(plan.records)}, {plan.row_order_text}"
+    where = f"public/ of {folder}" if folder else "public/ of a folder that you name"
+    return [
+        ("leaves", f"{tables}: {datasets}, codebook, documents for users, manifest"),
+        *((SHORT_TREATMENTS.get(words, words), names) for words, names in variables_by_treatment_texts(plan, form)),
+        *_answer_facts(answer),
+        (
+            "goes",
+            f"{'' if answer is None else f'{AUDIENCE_WORDS[answer.audience]}, '}into {replace_unprintable(where)}",
+        ),
+        ("stays", "internal/: report, recipe, results, findings; as confidential as the data"),
+    ]
+
+
+def _answer_facts(answer: ReleaseAnswer | None) -> list[tuple[str, str]]:
+    """Return who can be found by a release, what is then learnt, and what was not examined, by name."""
+    if answer is None:
+        return [("who can be found", "the gate is still looking")]
+    texts = {
+        "who can be found": answer.sentence,
+        "what is learnt": answer.learned,
+        "not examined": answer.not_covered.removeprefix("Not examined: "),
+    }
+    return [(name, replace_unprintable(text)) for name, text in texts.items() if text]
+
+
+def release_contents_lines(plan: ReleasePlan, form: DatasetForm) -> list[str]:
+    """Return lines on what is released as files of a form, variable by variable."""
+    tables = f"{count_noun(plan.datasets, 'dataset')} of {count_records(plan.records)}, {plan.row_order_text}"
     # Names come after the words, so that no name can be read as words of ours.
-    return [tables, *(replace_unprintable(f"{words}: {', '.join(names)}") for words, names in parts.items() if names)]
+    return [tables, *(f"{words}: {names}" for words, names in variables_by_treatment_texts(plan, form))]

@@ -236,6 +236,9 @@ def test_a_file_becomes_a_release_by_lines_alone() -> None:
         f"with {len(blocks)} block{'s' * (len(blocks) != 1)} waived by {user()}" if blocks else "which no finding"
     )
     question = next(line for line in lines if line.startswith("Release run 1, people, "))
+    agreed = lines[: lines.index(question)]
+    for begins in ("Leaves: ", "Replaced: ", "Who can be found: ", "Goes: to the public, into public/ of ", "Stays: "):
+        assert any(line.startswith(begins) for line in agreed), begins
     assert headline in question
     assert "default: no." in question
     assert f"{Path('out').absolute()}?" in question

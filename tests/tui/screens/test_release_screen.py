@@ -8,7 +8,7 @@ from textual.widgets import Input
 import sfumato.workspace.release.approval as approving
 from sfumato.tui.app.project import ProjectScreen
 from sfumato.tui.parts.dialogs import ConfirmDialog
-from sfumato.tui.release.release import FindingDialog, ReleaseScreen
+from sfumato.tui.release.release import AgreedContents, FindingDialog, ReleaseScreen
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import examine_release
 from sfumato.workspace.policy.policy import read_policy_of_workspace
@@ -89,9 +89,12 @@ async def test_keys_alone_lead_to_a_release_with_its_reason(sit, tables, tmp_pat
         await type_in(seat, "directory", str(tmp_path / "out"))
         await seat.press("enter")
         assert isinstance(seat.app.screen, ConfirmDialog)
-        await seat.press("enter")
-        assert isinstance(seat.app.screen, ReleaseScreen)
+        await seat.press("enter", "enter")
+        assert isinstance(seat.app.screen, ConfirmDialog), "enter is no answer to what cannot be taken back"
+        assert "press y to release, n for no" in seat.app.notices[-1]
         assert not (tmp_path / "out").exists()
+        await seat.press("n")
+        assert isinstance(seat.app.screen, ReleaseScreen)
         await seat.press("enter", "y")
         assert "released to" in seat.app.notices[-1]
         assert "[2 What leaves]" in seat.text
@@ -100,6 +103,36 @@ async def test_keys_alone_lead_to_a_release_with_its_reason(sit, tables, tmp_pat
     assert json.loads((tmp_path / "out/public/manifest.json").read_text("utf-8"))["format"] == "parquet"
     (one,) = past(tables)
     assert (one.reason, one.form) == ("teachingstudents", "parquet")
+
+
+async def test_the_last_step_says_what_leaves_from_whom_it_can_be_found_and_to_where(sit, tables, tmp_path, size):
+    async with sit(tables, "w", tab="verdicts", size=size) as seat:
+        screen = seat.app.screen
+        await seat.until(lambda: screen._looked is not None)
+        sentence = screen._looked.release_answer.sentence
+        await seat.press("w")
+        agreed = screen.query_one(AgreedContents)
+        text = " ".join(str(agreed._text.content).split())
+        assert "3 datasets of 90 records" in text
+        assert "dataset-SYNTHETIC-01.csvtodataset-SYNTHETIC-03.csv" in text.replace(" ", "")
+        assert "replaced income" in text
+        assert "unchanged region, visits" in text
+        assert "".join(sentence.split()) in text.replace(" ", "")
+        assert "goes to the public, into public/ of a folder that you name" in text
+        await type_in(seat, "reason", "agreed with the board")
+        await type_in(seat, "directory", str(tmp_path / "out"))
+        await seat.until(lambda: "public/ of" in (t := "".join(str(agreed._text.content).split())) or "out" in t)
+        assert f"intopublic/of{tmp_path / 'out'}" in "".join(str(agreed._text.content).split())
+        await seat.app.screen.run_action("write")
+        await seat.press("shift")
+        question = seat.app.screen
+        assert isinstance(question, ConfirmDialog)
+        asked = " ".join(question._consequence.split())
+        assert "Leaves: 3 datasets of 90 records" in asked
+        assert f"Who can be found: {sentence}" in asked
+        assert f"Goes to the public, into public/ of {tmp_path / 'out'}" in asked
+        await seat.press("n")
+    assert not (tmp_path / "out").exists()
 
 
 async def test_a_reason_without_words_is_asked_for_again(sit, tables, tmp_path):

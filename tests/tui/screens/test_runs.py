@@ -156,19 +156,19 @@ async def test_keys_that_cannot_help_are_dim(sit, directory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("key", ["n", "q", "enter"])
-async def test_interrupting_asks_and_no_has_the_focus(sit, directory, key):
+@pytest.mark.parametrize("keys", [("n",), ("q",), ("right", "enter")])
+async def test_interrupting_asks_and_enter_agrees_as_in_every_question(sit, directory, keys):
     async with sit(directory, *keys_to(RUNNING), "i") as seat:
         assert "Interrupt run 4?" in seat.text
-        assert seat.app.focused.id == "no"
-        await seat.press(key)
+        assert seat.app.focused.id == "yes"
+        await seat.press(*keys)
         assert "Interrupt run 4?" not in seat.text
         with Workspace.open(directory, read_only=True) as reader:
             assert find_run(reader, RUNNING).state is RunState.RUNNING
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("keys", [("y",), ("right", "enter")])
+@pytest.mark.parametrize("keys", [("y",), ("enter",)])
 async def test_interrupting_after_a_yes(sit, directory, keys):
     async with sit(directory, *keys_to(RUNNING), "i", *keys) as seat:
         await seat.press("shift")
@@ -234,9 +234,11 @@ async def test_the_cursor_stays_on_its_run_when_another_comes(sit, directory, no
 
 
 @pytest.mark.slow
-async def test_a_run_is_deleted_after_a_question_whose_answer_is_no(sit, directory):
+async def test_a_run_is_deleted_after_a_question_that_enter_does_not_answer(sit, directory):
     async with sit(directory, *keys_to(DONE)) as seat:
-        await seat.press("X", "enter")
+        await seat.press("X", "enter", "enter")
+        assert seat.app.notices[-1] == "Enter is no answer here; press y to delete, n for no"
+        await seat.press("n")
         assert line_of(seat, DONE)
         await seat.press("X", "y")
         assert "Run 1 is deleted" in seat.app.notices[-1]
