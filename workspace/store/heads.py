@@ -19,6 +19,7 @@ import sqlite3
 import stat
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,6 +41,9 @@ ROLLBACK_ADVICE = (
     "An older copy or another history was put in its place. If you restored a backup on purpose: sfumato audit accept-rollback "
     "--reason TEXT. To work on a copy: sfumato adopt"
 )
+
+_PASSING: ContextVar[Path | None] = ContextVar("passing", default=None)
+"""The workspace that ``without_outside_heads`` is about, in this thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +94,30 @@ class HeadStore(Protocol):
         ...
 
 
+@contextlib.contextmanager
+def without_outside_heads(directory: Path) -> Iterator[None]:
+    """Keep no head of the workspace in ``directory`` outside it, in this thread and within the block.
+
+    For a workspace that is gone when the block ends: nobody can put an older copy of it in its place.
+    """
+    token = _PASSING.set(directory)
+    try:
+        yield
+    finally:
+        _PASSING.reset(token)
+
+
+def first_head_stores(directory: Path) -> list[HeadStore]:
+    """Return the places that keep the first head of a workspace that is made in ``directory``."""
+    return [] if _PASSING.get() == directory else [HeadsFolder()]
+
+
 def head_stores_of(directory: Path) -> list[HeadStore]:
     """Return the places that keep heads of the workspace in ``directory``. Raises BadInput and StrangeFile for the
     policy of the user or the office; the workspace's own cannot name one.
     """
+    if _PASSING.get() == directory:
+        return []
     named = read_trusted_policy().heads
     return [HeadsFolder(), *([HeadsFile.from_policy_path(named, directory)] if named else [])]
 

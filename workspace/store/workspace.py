@@ -55,7 +55,15 @@ from .database import (
     open_read_only,
     set_wal,
 )
-from .heads import HeadsFolder, HeadStore, head_disagreement, head_stores_of, store_head_outside, store_unknown_head
+from .heads import (
+    HeadsFolder,
+    HeadStore,
+    first_head_stores,
+    head_disagreement,
+    head_stores_of,
+    store_head_outside,
+    store_unknown_head,
+)
 from .keys import (
     KEY_FILE,
     NoKey,
@@ -572,7 +580,7 @@ def _make_database(directory: Path, key: bytes | None) -> None:
             seal_rows_after(connection, 0, own, compute_fingerprint(own))
         head = read_head(connection)
         write_head_file(directory, head)
-        store_head_outside(directory, connection, head, [HeadsFolder()], replace=True)
+        store_head_outside(directory, connection, head, first_head_stores(directory), replace=True)
     sync_to_disk(aside)
     aside.replace(directory / DATABASE)
     sync_to_disk(directory)
