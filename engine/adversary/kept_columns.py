@@ -293,19 +293,31 @@ def plan_protection(
 
 def list_column_changes(data: Microdata, names: Sequence[str], limits: KeptColumnLimits) -> list[KeptColumnChange]:
     """List the effect of single changes, best first: for each column its most protective rule, and its replacement."""
-    search = _ProtectionSearch(data, names, limits, set(names))
     found: list[KeptColumnChange] = []
-    for name in search.names:
-        is_date = data.schema[name].kind is Kind.DATE
-        rules = [
-            KeptColumnChange(name, rule, search.count_unprotected_with(name, rule), None, is_date)
-            for rule in search.rules_for(name)
-        ]
+    for ladder in list_rule_ladders(data, names, limits)[1].values():
+        *rules, replaced = ladder
         if rules:
             # Of rules that protect equally many people the finest loses least.
             found.append(min(rules, key=lambda lever: lever.n_unprotected))
-        found.append(KeptColumnChange(name, None, search.count_unprotected_with(name, None)))
+        found.append(replaced)
     return sorted(found, key=lambda lever: (lever.n_unprotected, lever.rule is None, lever.variable))
+
+
+def list_rule_ladders(
+    data: Microdata, names: Sequence[str], limits: KeptColumnLimits
+) -> tuple[int, dict[str, list[KeptColumnChange]]]:
+    """Return how many people are unprotected, and by column every single change of it: its rules from the finest to the
+    coarsest, then its replacement.
+    """
+    search = _ProtectionSearch(data, names, limits, set(names))
+    found: dict[str, list[KeptColumnChange]] = {}
+    for name in search.names:
+        is_date = data.schema[name].kind is Kind.DATE
+        forms: list[RecodeRule | None] = [*search.rules_for(name), None]
+        found[name] = [
+            KeptColumnChange(name, rule, search.count_unprotected_with(name, rule), None, is_date) for rule in forms
+        ]
+    return search.count_unprotected_unchanged(), found
 
 
 class _ProtectionSearch:
@@ -327,6 +339,10 @@ class _ProtectionSearch:
         if name not in self._ladders:
             self._ladders[name] = coarser_rules(self.data, name, self.limits.smallest_class or 3)
         return self._ladders[name]
+
+    def count_unprotected_unchanged(self) -> int:
+        """Count the unprotected people if no column changes."""
+        return self._count_unprotected(self.forms)
 
     def count_unprotected_with(self, name: str, rule: RecodeRule | None) -> int:
         """Count the unprotected people if one column follows a rule, or is removed (None)."""

@@ -24,9 +24,8 @@ from ..parts.explain import ResultExplanation
 from ..parts.page import Dialog
 
 if TYPE_CHECKING:
+    from sfumato.workspace.plan.levers import PlanLever
     from sfumato.workspace.reporting.explanation import ExplainedNumber
-
-    from .lever_changes import PlanLever
 
 TITLE = "How to fix it   (enter changes the plan, or opens it where you decide)"
 BY_HAND = "in the plan"

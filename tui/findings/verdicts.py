@@ -42,9 +42,8 @@ from .trial import LimitTrial
 if TYPE_CHECKING:
     from sfumato.workspace.gate.gate import Finding
     from sfumato.workspace.plan.drafts import PlanDraft
+    from sfumato.workspace.plan.levers import PlanLever
     from sfumato.workspace.reporting.explanation import ExplainedNumber
-
-    from .lever_changes import PlanLever
 
     ExplainedVerdict = tuple[ExplainedNumber, Sequence[PlanLever], PlanDraft | None]
     """A verdict's number, its levers, and the plan that they change; without a plan there are no levers."""
@@ -346,9 +345,9 @@ class VerdictsPane(RunPane, SplitView):
         def query(workspace: Workspace) -> ExplainedVerdict | None:
             """Read the number with its explanation and the levers; None if there is no such row."""
             from sfumato.workspace.plan.edits import draft_to_change_run
+            from sfumato.workspace.plan.levers import find_levers
 
             from ..parts.explain import read_number
-            from .lever_changes import find_levers
 
             row = row_of_verdict(workspace, run_id, verdict)
             if row is None:

@@ -10,7 +10,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import count_noun
 from sfumato.workspace.plan.drafts import PlanDraft, save_draft
 
-from ..session.command_lines import change_text, changed_lines
+from ..session.command_lines import change_text
 from .session import MenuEntry, NumberedMenu, PlainSession
 from .talk import ActNotPossible
 
@@ -202,6 +202,8 @@ def set_value(session: PlainSession) -> None:
         session.conversation.say("The plan has this value already.")
         return
     save_draft(session.workspace, draft.with_text(toml), draft.revision)
+    from sfumato.workspace.plan.edits import changed_lines
+
     session.conversation.say(f"Set: {' '.join(change_text(changed_lines(draft.toml, toml)).split())}.")
     session.conversation.print_lines([f"Warning: {one}." for one in after.warnings])
 

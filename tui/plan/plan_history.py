@@ -9,7 +9,7 @@ from typing import Any
 from textual import on, work
 
 from sfumato.tui.session import jobs
-from sfumato.tui.session.command_lines import change_text, changed_lines
+from sfumato.tui.session.command_lines import change_text
 from sfumato.tui.session.messages import PlanSaved
 from sfumato.workspace.plan.drafts import PlanDraft
 
@@ -106,6 +106,8 @@ class EditsPlan(PlanPane):
         now, before = history.now.toml, self._reported_toml
         if before is None:
             before = history.past[-1].toml if history.past else now
+        from sfumato.workspace.plan.edits import changed_lines
+
         lines = changed_lines(before, now)
         self._reported_toml = now
         if lines:

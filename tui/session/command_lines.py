@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -57,12 +56,6 @@ def computing_options() -> Words:
     """Return the options of the commands that start runs: where runs are computed and with how much memory."""
     address, memory = dask_address(), memory_setting()
     return (*(("--dask", address) if address else ()), *(("--memory", memory) if memory else ()))
-
-
-def changed_lines(before: str, after: str) -> list[str]:
-    """List the lines of a recipe that an edit removed and added: ``- minbucket = 50``, ``+ minbucket = 5``."""
-    compared = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
-    return [f"{line[0]} {line[1:].strip()}" for line in list(compared)[2:] if line[0] in "+-" and line[1:].strip()]
 
 
 def change_text(lines: Sequence[str]) -> str:

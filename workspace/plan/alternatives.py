@@ -89,7 +89,7 @@ def offered_steps(recipe: Recipe, data: Microdata, rare: int = RARE_LEVEL_PEOPLE
             # Other steps would lose what a record takes from those before it.
             return coarser
         return (
-            *_steps_for_kept_variables(recipe, seen),
+            *steps_for_kept_variables(recipe, seen),
             *_steps_by_other_methods(recipe, seen, data),
             *together,
             *coarser,
@@ -113,7 +113,7 @@ def offered_protection(recipe: Recipe, data: Microdata, policy: Policy) -> tuple
     holdout = recipe.data.holdout if isinstance(recipe.data.holdout, float) else 0.0
     limits = audience.limits.limits.limits_before_removal(holdout)
     plan = plan_protection(recipe.recode_data(data.without_controls), counting, limits)
-    steps = [step for step in _steps_for_kept_variables(recipe, profile_table(data)) if step["target"] in plan.replaced]
+    steps = [step for step in steps_for_kept_variables(recipe, profile_table(data)) if step["target"] in plan.replaced]
     if not plan.changes or len(steps) < len(plan.replaced):
         return ()
     return ({PROTECTION_LEVER: {RECODE: {name: rule.written for name, rule in plan.rules.items()}, "steps": steps}},)
@@ -202,7 +202,7 @@ def _draft_case(recipe: Recipe, profile: TableProfile, **more: Any) -> Case:
     return Case(want, profile.with_schema(recipe.schema), known, sensitive, recipe.released, m=recipe.m, **more)
 
 
-def _steps_for_kept_variables(recipe: Recipe, profile: TableProfile) -> tuple[RecipeTable, ...]:
+def steps_for_kept_variables(recipe: Recipe, profile: TableProfile) -> tuple[RecipeTable, ...]:
     """Return a step for each variable that the plan keeps, by the most suited method, most distinct values first."""
     kept = [
         v.name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -147,6 +148,14 @@ def replace_step(toml: str, place: StepPlace, step: Mapping[str, Any]) -> str:
     return plan.to_text()
 
 
+def insert_first_step(toml: str, section: str, step: Mapping[str, Any]) -> str:
+    """Return the plan's text with a step before all others of its section."""
+    plan = _parse_document(toml)
+    steps = list(plan.table.get(section, []))
+    plan.set_steps(section, [dict(step), *steps], [None, *range(len(steps))])
+    return plan.to_text()
+
+
 def remove_step(toml: str, place: StepPlace) -> str:
     """Return the plan's text without the step at ``place``, and without its section where that was the last step."""
     plan = _parse_document(toml)
@@ -219,3 +228,9 @@ def merge_limits(tables: Sequence[Mapping[str, Any]], thresholds: Sequence[Thres
 def _is_same_limit(table: Mapping[str, Any], given: Mapping[str, Any], bound: str) -> bool:
     """Return whether two threshold tables bound the same number on the same side."""
     return bound in table and all(table.get(key) == given.get(key) for key in ("value", "target", "level", "params"))
+
+
+def changed_lines(before: str, after: str) -> list[str]:
+    """List the lines of a recipe that an edit removed and added: ``- minbucket = 50``, ``+ minbucket = 5``."""
+    compared = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
+    return [f"{line[0]} {line[1:].strip()}" for line in list(compared)[2:] if line[0] in "+-" and line[1:].strip()]

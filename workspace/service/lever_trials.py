@@ -17,7 +17,7 @@ import hmac
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,8 +35,8 @@ from sfumato.engine.recipe.thresholds import Verdict
 from ..errors import NotYours, WorkspaceError
 from ..gate.contents import plan_release
 from ..gate.gate import examine_release
-from ..jobs.queue import claim_task, finish_task, register_worker
-from ..jobs.run_task import TaskFailure, TaskResult, read_task_input, run_task
+from ..jobs.queue import TaskResult, claim_task, finish_task, register_worker
+from ..jobs.run_task import TaskFailure, read_task_input, run_task
 from ..jobs.runs import RunEntry
 from ..plain_files import ensure_directory
 from ..policy.installed_packages import find_trusted_packages
@@ -59,7 +59,9 @@ FOLDER = "trials"
 KEY_LABEL = b"sfumato lever trial"
 WORKER = "trial"
 UTILITY_FAMILIES = ("utility", "quality")
-DEFAULT_UTILITY = "utility.propensity"
+DEFAULT_UTILITY = "utility.propensity.s_pmse"
+ALL_MEASURES = "*"
+"""Stands for all measures of a recipe but those that carry it out many times."""
 PAYS = "not tried: this recipe pays for each look at the data with its epsilon"
 OF_ANOTHER_RUN = "not tried: its weights come from another run, of all records"
 OF_ANOTHER_USER = "not tried: the workspace is another user's"
@@ -75,12 +77,14 @@ class TriedFinding:
     status: ``pass``, ``warn``, ``block`` or ``not checked``
     people: how many people of the sample it is about; None where it counts none
     value: the number that is compared with the limit; None where there is none
+    at_least: whether a larger number is better
     """
 
     check: str
     status: str
     people: int | None
     value: float | None
+    at_least: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,7 @@ class LeverTrial:
     """What a recipe does on the sample.
 
     reason: why it was not tried; empty where it was
-    records, people: records of the sample, and the people or other units that they describe
+    records, people, noun: records of the sample, and the people or other units that they describe, with their plural
     is_whole: whether the sample is all records of the run
     findings: findings of the gate
     limits: limits of the recipe
@@ -110,6 +114,7 @@ class LeverTrial:
     reason: str = ""
     records: int = 0
     people: int = 0
+    noun: str = "people"
     is_whole: bool = False
     findings: tuple[TriedFinding, ...] = ()
     limits: tuple[TriedLimit, ...] = ()
@@ -120,18 +125,18 @@ class LeverTrial:
         """Return the finding of a check; None where the trial has none."""
         return next((one for one in self.findings if one.check == check), None)
 
-    def find_limit(self, verdict: Verdict) -> TriedLimit | None:
-        """Return the limit of a run's verdict; None where the trial has none."""
-        series = (verdict.value, verdict.target, verdict.level, verdict.bound)
+    def find_limit(self, value: str, target: str, level: float | None, bound: str) -> TriedLimit | None:
+        """Return the limit on a number; None where the trial has none."""
+        series = (value, target, level, bound)
         return next((one for one in self.limits if (one.value, one.target, one.level, one.bound) == series), None)
 
 
-CallTrial = Callable[[Path, int, str, Path], LeverTrial]
+CallTrial = Callable[[Path, int, str, tuple[str, ...], Path], LeverTrial]
 """Function that calls ``carry_out_trial``, here or in another process."""
 
 
-def try_recipe(directory: Path, run_id: int, toml: str, call: CallTrial) -> LeverTrial:
-    """Try a recipe on a sample of a run's records.
+def try_recipe(directory: Path, run_id: int, toml: str, measures: tuple[str, ...], call: CallTrial) -> LeverTrial:
+    """Try a recipe on a sample of a run's records, with these measures of it, see ``ALL_MEASURES``.
 
     What ``call`` raises because the trial is not wanted any more is raised; all else that keeps it from being tried is its
     ``reason``. Nothing is left of a trial, however it ends.
@@ -140,7 +145,7 @@ def try_recipe(directory: Path, run_id: int, toml: str, call: CallTrial) -> Leve
         return LeverTrial(reason)
     try:
         with _trial_place(directory) as place:
-            return call(directory, run_id, toml, place)
+            return call(directory, run_id, toml, measures, place)
     except BadInput as error:
         return LeverTrial(f"not tried: {error}")
     except NotYours:
@@ -199,14 +204,14 @@ def _is_running(process: str) -> bool:
     return True
 
 
-def carry_out_trial(directory: Path, run_id: int, toml: str, place: Path) -> LeverTrial:
+def carry_out_trial(directory: Path, run_id: int, toml: str, measures: tuple[str, ...], place: Path) -> LeverTrial:
     """Carry a recipe out on the sample of a run's records, in a new workspace in ``place``, and measure what it does.
 
     Raises BadInput and WorkspaceError, without values of the data.
     """
     with Workspace.open(directory, read_only=True) as workspace:
         run = find_run(workspace, run_id)
-        recipe = _trial_recipe(toml)
+        recipe, utility_key = _trial_recipe(toml, measures)
         data, is_whole = _read_sample(workspace, run, recipe)
         dataset = workspace.find_dataset(run.dataset_id)
         key = hmac.digest(workspace.read_workspace_key(), KEY_LABEL, hashlib.sha256)
@@ -217,33 +222,50 @@ def carry_out_trial(directory: Path, run_id: int, toml: str, place: Path) -> Lev
         number = _run_to_end(trial, prepared)
         found = examine_release(trial, plan_release(trial, number), read_policy_of_workspace(directory))
         verdicts = read_verdicts(trial, number)
-        name, utility = _read_utility(trial, number, recipe, verdicts)
-    findings = tuple(TriedFinding(one.check, one.status, one.people, one.compared_value) for one in found.findings)
+        utility = _read_utility(trial, number, utility_key, verdicts)
+    findings = tuple(
+        TriedFinding(one.check, one.status, one.people, one.compared_value, one.at_least) for one in found.findings
+    )
     limits = tuple(
         TriedLimit(one.value, one.target, one.level, one.bound, one.outcome, one.observed) for one in verdicts
     )
-    people = len(data) if found.units is None else found.units
-    return LeverTrial("", len(data), people, is_whole, findings, limits, name, utility)
+    people, noun = len(data), recipe.data.rows or "people"
+    if found.units is not None:
+        people, noun = found.units, data.schema.unit_noun
+    return LeverTrial("", len(data), people, noun, is_whole, findings, limits, utility_key, utility)
 
 
-def _trial_recipe(toml: str) -> Recipe:
-    """Return the recipe of a trial: without studies, companions, a search, and measures that carry the recipe out anew.
+def _trial_recipe(toml: str, measures: tuple[str, ...]) -> tuple[Recipe, str]:
+    """Return the recipe of a trial, and the key of the utility that it measures.
 
-    A recipe that measures no utility measures one. Raises BadInput.
+    It has no studies, companions or search, and only the measures that are wanted, without those that carry the recipe out
+    anew. Raises BadInput.
     """
     table = {key: value for key, value in read_toml(toml).items() if key not in ("study", "companions", "search")}
-    steps = [step for step in table.get("measure", []) if not _is_left_out(step)]
+    utility = _utility_key(Recipe.from_table(table))
+    wanted = {utility.rpartition(".")[0], *measures}
+    steps = [step for step in table.get("measure", []) if _is_wanted(step, wanted)]
     measured = {str(step.get("method")) for step in steps}
     if not any(name.startswith(UTILITY_FAMILIES) for name in measured):
-        steps.append({"method": DEFAULT_UTILITY})
+        steps.append({"method": DEFAULT_UTILITY.rpartition(".")[0]})
     limits = [one for one in table.get("threshold", []) if str(one.get("value")).rpartition(".")[0] in measured]
-    return Recipe.from_table({**table, "measure": steps, "threshold": limits})
+    return Recipe.from_table({**table, "measure": steps, "threshold": limits}), utility
 
 
-def _is_left_out(step: Mapping[str, Any]) -> bool:
-    """Return whether a trial does without a measure, since it carries the recipe out many times."""
-    method = method_by_key(str(step.get("method")))
-    return method is not None and method.measurement.refits
+def _utility_key(recipe: Recipe) -> str:
+    """Return the key of the recipe's first limit of utility, else of the utility of a search, else a measure of its own."""
+    limited = (one.value for one in recipe.thresholds if one.value.partition(".")[0] in UTILITY_FAMILIES)
+    try:
+        return next(limited, "") or search_objective(recipe)
+    except BadInput:
+        return DEFAULT_UTILITY
+
+
+def _is_wanted(step: Mapping[str, Any], wanted: Collection[str]) -> bool:
+    """Return whether a trial has a measure: never one that carries the recipe out many times."""
+    name = str(step.get("method"))
+    method = method_by_key(name)
+    return (name in wanted or ALL_MEASURES in wanted) and not (method is not None and method.measurement.refits)
 
 
 def _read_sample(workspace: Workspace, run: StoredRun, recipe: Recipe) -> tuple[Microdata, bool]:
@@ -294,16 +316,10 @@ def _run_to_end(workspace: Workspace, prepared: RunEntry) -> int:
     return number
 
 
-def _read_utility(
-    workspace: Workspace, run_id: int, recipe: Recipe, verdicts: Sequence[Verdict]
-) -> tuple[str, float | None]:
-    """Return the key and the number of the recipe's first limit of utility, else of the utility of a search."""
+def _read_utility(workspace: Workspace, run_id: int, key: str, verdicts: Sequence[Verdict]) -> float | None:
+    """Return the number of a run's utility: of the first limit on it, else of the release as a whole."""
     for one in verdicts:
-        if one.value.partition(".")[0] in UTILITY_FAMILIES:
-            return one.value, one.observed
-    try:
-        key = search_objective(recipe)
-    except BadInput:
-        return "", None
+        if one.value == key:
+            return one.observed
     rows = (row for row in read_result_rows(workspace, run_id) if row.key == key and row.draw is None)
-    return key, next((row.value for row in rows if row.dataset != "confidential"), None)
+    return next((row.value for row in rows if row.dataset != "confidential"), None)

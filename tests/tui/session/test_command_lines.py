@@ -7,7 +7,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.tui.session.command_lines import THEN, change_text, changed_lines, command_text, reading_options
+from sfumato.tui.session.command_lines import THEN, change_text, command_text, reading_options
+from sfumato.workspace.plan.edits import changed_lines
 
 WORDS = st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1), min_size=1)
 

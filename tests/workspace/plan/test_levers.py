@@ -6,7 +6,7 @@ from sfumato.engine.data.toml import read_toml
 from sfumato.engine.methods import levers as texts
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.tui.findings.lever_changes import CHANGES, find_levers
+from sfumato.workspace.plan.levers import CHANGES, find_levers
 
 PLAN = """title = "Ten"
 [data]

@@ -1,0 +1,392 @@
+"""Levers as changes of a plan: what may help where a limit is not met or the gate finds something.
+
+An advice such as ``release fewer datasets (m)`` is applied to the plan's text. For people who can be found by columns
+that a release keeps, the changes follow from the records: the rules that make a column coarser, its synthesis, and what
+protects everybody at once. A change that would leave the plan as it is, or make it invalid, is no lever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from sfumato.engine.errors import BadInput
+from sfumato.engine.methods.labels import method_and_output
+from sfumato.engine.methods.levers import COARSER_KEYS, FEWER_DATASETS, Advice, Turn
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.wording import count_noun, join_names
+
+from .edits import (
+    StepPlace,
+    changed_lines,
+    insert_first_step,
+    parse_plan,
+    replace_sections,
+    replace_step,
+    step_targets,
+)
+from .hierarchies import QUASI_IDENTIFIER_ROLES
+
+if TYPE_CHECKING:
+    from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
+    from sfumato.engine.adversary.kept_columns import KeptColumnChange
+    from sfumato.engine.data.microdata import Microdata
+    from sfumato.engine.recipe.thresholds import Verdict
+
+    from ..policy.policy import Policy
+
+Change = Callable[[Any], Any]
+MAKERS = ("synthesis", "anonymisation")
+FIRST_WIDTHS = {"count": 5, "date": 7}
+"""First widths by kind of variable for a quasi-identifier that was not recoded: whole numbers of 5, days of a week."""
+MOST_OF_COLUMNS = 5
+"""Single changes of kept columns at most: those that protect most people."""
+MOST_NAMED = 3
+"""Changes that a text names; of more it counts the rest."""
+
+LARGER_LEAVES = Advice("larger leaves of the trees (minbucket)", minbucket="more")
+SMOOTHED = Advice("draw numbers beside those of real people (smoothing)", smoothing="on")
+LARGER_CLASSES = Advice("larger classes (k)", k="more")
+COPYING: tuple[Advice, ...] = (LARGER_LEAVES, SMOOTHED)
+FINDING_ADVICE: Mapping[str, tuple[Advice, ...]] = {
+    "worst_records": (COARSER_KEYS, *COPYING, LARGER_CLASSES),
+    "newly_certain": (*COPYING, FEWER_DATASETS),
+    "guessed_beyond_prior": (*COPYING, FEWER_DATASETS),
+    "risk_above_confidential": COPYING,
+    "singling_out_excess": (*COPYING, COARSER_KEYS, FEWER_DATASETS),
+    "linkability_excess": (*COPYING, COARSER_KEYS, FEWER_DATASETS),
+    "inference_excess": (*COPYING, FEWER_DATASETS),
+    "membership_excess": (*COPYING, FEWER_DATASETS),
+    "membership_evidence": (*COPYING, FEWER_DATASETS),
+    "own_values": COPYING,
+    "memorised": COPYING,
+    "equal_records": COPYING,
+    "extremes": (SMOOTHED,),
+    "agreed_values": (FEWER_DATASETS, *COPYING),
+    "unanimous_classes": (LARGER_CLASSES,),
+    "small_classes": (LARGER_CLASSES,),
+    "intersections": (LARGER_CLASSES,),
+    "joined_releases": (COARSER_KEYS,),
+    "public_figures": (Advice("keep the figures of utility inside (public_figures)", public_figures="less"),),
+}
+"""What helps against a finding of the gate, by its check, the strongest first."""
+COLUMN_CHECKS = ("kept_keys", "identifying_columns", "joined_releases")
+"""Checks of people who are found by columns that a release keeps."""
+
+
+def _double(value: Any) -> Any:
+    return value * 2
+
+
+def _halve(value: Any) -> Any:
+    """Return half the value, of a whole number rounded up and at least 1."""
+    # Counts of datasets, classes or draws below 1 are not valid.
+    return max(1, -(-value // 2)) if isinstance(value, int) else value / 2
+
+
+def _turn_on(_: Any) -> bool:
+    return True
+
+
+def _keep_value(value: Any) -> Any:
+    """Return the value: for settings without an order of their values, a person has to decide."""
+    return value
+
+
+CHANGES: Mapping[Turn, Change] = {"more": _double, "less": _halve, "on": _turn_on, "other": _keep_value}
+
+
+@dataclass(frozen=True)
+class PlanLever:
+    """Change of the plan that may fix what is wrong.
+
+    text: what to change, in words
+    toml: plan with the change; empty if a person has to decide how
+    lines: difference of the plans
+    """
+
+    text: str
+    toml: str = ""
+    lines: tuple[str, ...] = ()
+
+
+def find_levers(verdict: Verdict, toml: str) -> list[PlanLever]:
+    """Return the levers of a verdict that is not met, those with a setting in the plan first, the strongest first."""
+    if verdict.outcome == "met":
+        return []
+    _, output = method_and_output(verdict.value)
+    found = [_make_lever(text, verdict.target, toml) for text in output.label.levers]
+    # The sort is stable, so the order by strength stays within both groups.
+    return sorted(found, key=lambda one: not one.toml)
+
+
+def find_finding_levers(check: str, toml: str) -> list[PlanLever]:
+    """Return the levers of a finding of the gate that are settings of the plan, the strongest first."""
+    found = (_make_lever(advice, "", toml) for advice in FINDING_ADVICE.get(check, ()))
+    return [one for one in found if one.toml]
+
+
+def _make_lever(text: str, target: str, toml: str) -> PlanLever:
+    """Return the lever of an advice: with the changed plan if the change is possible and valid, otherwise in words
+    alone.
+    """
+    view = parse_plan(toml)
+    if view.lines is None:
+        return PlanLever(text)
+    changed = toml
+    for setting, turn in (text.turns if isinstance(text, Advice) else {}).items():
+        changed = _change_setting(changed, setting, CHANGES[turn], target, view.table)
+    return _changed_lever(text, toml, changed) or PlanLever(text)
+
+
+def _changed_lever(text: str, toml: str, changed: str) -> PlanLever | None:
+    """Return the lever of a changed plan; None where the change breaks the plan, or changes nothing in it."""
+    view = parse_plan(changed)
+    # A change that breaks the plan is left to the user.
+    if view.problem or view.sha256 == parse_plan(toml).sha256:
+        return None
+    return PlanLever(text, changed, tuple(changed_lines(toml, changed)))
+
+
+def _change_setting(toml: str, setting: str, change: Change, target: str, table: Mapping[str, Any]) -> str:
+    """Return the plan with one setting changed, in the release or in the steps that make the target."""
+    release = dict(table.get("release", {}))
+    if setting == "m":
+        now = release.get("m")
+        return replace_sections(toml, {"release": {**release, "m": change(now)}}) if isinstance(now, int) else toml
+    if setting == "public_figures":
+        return replace_sections(toml, {"release": {**release, "public_figures": "internal"}})
+    if setting == "recode":
+        return replace_sections(toml, {"release": _widen_recoding(table)})
+    # Steps that do not have the setting are left unchanged, as for a lever of one method among several.
+    for place, step in _matching_steps(table, target):
+        if not _uses_setting(place, step, setting, table):
+            continue
+        value = step.get(setting, _default_setting(place, step, setting))
+        if value is not None and (after := change(value)) != value:
+            toml = replace_step(toml, place, {**step, setting: after})
+    return toml
+
+
+def _widen_recoding(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the ``[release]`` table with kept quasi-identifiers recoded in intervals twice as wide, or for the first
+    time.
+
+    Which levels to join is left to a person or a search.
+    """
+    release = dict(table.get("release", {}))
+    made = {name for step in table.get("synthesis", []) for name in step_targets(step)}
+    rules = dict(release.get("recode", {}))
+    for name, said in table.get("variables", {}).items():
+        # A variable that a step synthesises is not released as it is, so recoding it lowers no risk.
+        known = said.get("role") in QUASI_IDENTIFIER_ROLES and name not in made
+        if isinstance(rules.get(name), int | float):
+            rules[name] = _double(rules[name])
+        elif known and name not in rules and said.get("kind") in FIRST_WIDTHS and table.get("synthesis"):
+            rules[name] = FIRST_WIDTHS[said["kind"]]
+    return {**release, **({"recode": rules} if rules else {})}
+
+
+def _matching_steps(table: Mapping[str, Any], target: str) -> Sequence[tuple[StepPlace, Mapping[str, Any]]]:
+    """Return the synthesis and anonymisation steps; those of the ``target`` alone if there are any."""
+    found = [(StepPlace(part, at), step) for part in MAKERS for at, step in enumerate(table.get(part, []))]
+    return [(place, step) for place, step in found if step.get("target") == target] or found
+
+
+def _uses_setting(place: StepPlace, step: Mapping[str, Any], setting: str, table: Mapping[str, Any]) -> bool:
+    """Return whether a setting changes what a step makes: some count for numbers alone."""
+    from sfumato.engine.methods.registry import method_of_step
+
+    method = method_of_step(place.section, str(step.get("method")))
+    info = next((one for one in method.spec.params() if one.name == setting), None) if method else None
+    values = None if info is None else info.param.search_values
+    if values is None or not values.for_numbers_only:
+        return True
+    kinds = (table.get("variables", {}).get(name, {}).get("kind") for name in step_targets(step))
+    return any(kind in ("count", "continuous", "date") for kind in kinds)
+
+
+def _default_setting(place: StepPlace, step: Mapping[str, Any], setting: str) -> Any:
+    """Return the default of a setting that a step leaves out; None if its method has no such setting."""
+    from sfumato.engine.methods.registry import method_by_key
+
+    # The key of a method has its family, which steps of synthesis and anonymisation leave out.
+    method = method_by_key(f"{place.section}.{step.get('method')}")
+    info = next((one for one in method.spec.params() if one.name == setting), None) if method else None
+    return None if info is None or info.is_required else info.default
+
+
+def find_column_levers(toml: str, data: Microdata, policy: Policy) -> list[PlanLever]:
+    """Return the levers for people who can be found by the columns that a synthesis keeps.
+
+    toml: the plan
+    data: the confidential records of its run, with their exact values
+    policy: policy that decides which columns the audience is taken to know
+
+    First comes what protects everybody, then the single changes that protect most people.
+    """
+    try:
+        recipe = Recipe.from_toml(toml)
+    except BadInput:
+        return []
+    return list(_KeptColumnLevers(toml, recipe, data.without_controls, policy).levers()) if recipe.synthesis else []
+
+
+@dataclass(frozen=True, eq=False)
+class _KeptColumnLevers:
+    """Changes of the columns that a synthesis keeps, as changes of its plan."""
+
+    toml: str
+    recipe: Recipe
+    data: Microdata
+    policy: Policy
+
+    def levers(self) -> Iterator[PlanLever]:
+        """Yield the levers, what protects everybody first."""
+        if not self.names:
+            return
+        whole, singles = self._protecting_lever(), self._single_levers()
+        if whole is not None and all(whole.toml != one.toml for one in singles):
+            yield whole
+        yield from singles
+
+    @cached_property
+    def shown(self) -> Microdata:
+        """Return the records as the plan's own rules show them."""
+        return self.recipe.recode_data(self.data)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Return the kept columns that the audience is taken to know."""
+        from sfumato.engine.data.schema import Role
+
+        from .protection import is_counted
+
+        known = self.recipe.schema.names_by_role(Role.QUASI_IDENTIFIER)
+        return tuple(
+            v.name
+            for v in self.recipe.schema
+            if v.name not in self.recipe.released
+            and is_counted(v.role)
+            and self._audience.counts_column(v.name, known)
+            and v.name in self.data.schema
+        )
+
+    @cached_property
+    def _audience(self) -> Any:
+        from .protection import DraftAudience
+
+        return DraftAudience.from_policy(self.policy, None, self.recipe.to_table())
+
+    @cached_property
+    def _limits(self) -> KeptColumnLimits:
+        """Return the limits of the audience; the smallest class of the policy where it has none."""
+        from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
+
+        limits: KeptColumnLimits = self._audience.limits.limits
+        return KeptColumnLimits(self.policy.smallest_cell) if limits == KeptColumnLimits() else limits
+
+    def _single_levers(self) -> list[PlanLever]:
+        """Return the changes of one column that protect most people, the best first."""
+        from sfumato.engine.adversary.kept_columns import list_rule_ladders
+
+        before, ladders = list_rule_ladders(self.shown, self.names, self._limits)
+        if not before:
+            return []
+        found: list[tuple[int, int, PlanLever]] = []
+        for changes in ladders.values():
+            for change in _useful_steps(changes, before):
+                if (lever := self._lever_of_change(change)) is not None:
+                    found.append((change.n_unprotected, len(found), lever))
+        return [lever for *_, lever in sorted(found, key=lambda one: one[:2])][:MOST_OF_COLUMNS]
+
+    def _lever_of_change(self, change: KeptColumnChange) -> PlanLever | None:
+        """Return the lever of one change; None where the plan cannot have it."""
+        if change.rule is None:
+            return self._synthesis_lever(change.variable)
+        return _changed_lever(_change_text(change), self.toml, self._recoded(self.toml, {change.variable: change.rule}))
+
+    def _recoded(self, toml: str, rules: Mapping[str, Any]) -> str:
+        """Return the plan with further rules of ``[release] recode``."""
+        release = dict(parse_plan(toml).table.get("release", {}))
+        written = {name: rule.written for name, rule in rules.items()}
+        return replace_sections(toml, {"release": {**release, "recode": {**release.get("recode", {}), **written}}})
+
+    def _synthesis_lever(self, name: str) -> PlanLever | None:
+        """Return the lever that synthesises a column; None where no method offers a step for it."""
+        changed = self._synthesised(self.toml, [name])
+        return None if changed is None else _changed_lever(f"{name} synthesised", self.toml, changed)
+
+    def _synthesised(self, toml: str, names: Sequence[str]) -> str | None:
+        """Return the plan with steps of kept columns before its own; None where a column has none."""
+        if self.recipe.form.units:
+            return None  # a record follows from those of its unit before it, and another step would not
+        for at, name in reversed(list(enumerate(names))):
+            step = self._steps.get(name)
+            if step is None:
+                return None
+            # Predictors are the columns that stay, and those synthesised before.
+            stay = [one for one in self._steps if one not in names]
+            toml = insert_first_step(toml, "synthesis", {**step, "predictors": [*stay, *names[:at]]})
+        return _with_synthesised_lists(toml, names)
+
+    @cached_property
+    def _steps(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return a step for each kept column for which a method offers one."""
+        from sfumato.engine.methods.table_profile import profile_table
+
+        from .alternatives import steps_for_kept_variables
+
+        steps = steps_for_kept_variables(self.recipe, profile_table(self.data))
+        return {str(step["target"]): step for step in steps}
+
+    def _protecting_lever(self) -> PlanLever | None:
+        """Return the lever of all changes after which everybody is protected; None where there is no such plan."""
+        from sfumato.engine.adversary.kept_columns import plan_protection
+
+        plan = plan_protection(self.shown, self.names, self._limits)
+        if len(plan.changes) < 2:
+            return None
+        changed = self._recoded(self.toml, plan.rules) if plan.rules else self.toml
+        synthesised = self._synthesised(changed, plan.replaced) if plan.replaced else changed
+        texts = [_change_text(one) for one in plan.changes]
+        more = len(texts) - MOST_NAMED
+        named = join_names([*texts[:MOST_NAMED], count_noun(more, "more change")] if more > 0 else texts)
+        return None if synthesised is None else _changed_lever(named, self.toml, synthesised)
+
+
+def _useful_steps(changes: Sequence[KeptColumnChange], before: int) -> list[KeptColumnChange]:
+    """Return of the changes of one column those worth trying: of its rules the one that protects most people and the finest
+    that protects half as many, and its synthesis.
+    """
+    rules = [one for one in changes if one.rule is not None and one.n_unprotected < before]
+    found = [one for one in changes if one.rule is None and one.n_unprotected < before]
+    if rules:
+        best = min(rules, key=lambda one: one.n_unprotected)
+        half = next(one for one in rules if before - one.n_unprotected >= (before - best.n_unprotected) / 2)
+        found = [half, *([best] if best != half else []), *found]
+    return found
+
+
+def _change_text(change: KeptColumnChange) -> str:
+    """Return a change of a column in a few words: ``age in steps of 5``."""
+    if change.rule is None:
+        return f"{change.variable} synthesised"
+    return (
+        f"{change.variable} in {change.steps_text}"
+        if change.rule.width is not None
+        else (f"rare levels of {change.variable} joined")
+    )
+
+
+def _with_synthesised_lists(toml: str, names: Sequence[str]) -> str:
+    """Return the plan with further names in the lists of synthesised variables that its measures and studies have."""
+    table = parse_plan(toml).table
+    for section in ("measure", "study"):
+        for at, step in enumerate(table.get(section, [])):
+            if isinstance(listed := step.get("synthesised"), list):
+                more = [name for name in names if name not in listed]
+                toml = replace_step(toml, StepPlace(section, at), {**step, "synthesised": [*listed, *more]})
+    return toml

@@ -1,0 +1,215 @@
+"""Levers of a finished run: for the gate's findings that block or warn, and for the limits that are not met."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sfumato.engine.methods.labels import labels_of
+from sfumato.engine.recipe.thresholds import Verdict
+from sfumato.engine.wording import count_noun, format_percent
+
+from ..gate.checks import STATUSES
+from ..plan.edits import draft_to_change_run
+from ..plan.levers import COLUMN_CHECKS, PlanLever, find_column_levers, find_finding_levers, find_levers
+from ..policy.policy import read_policy_of_workspace
+from ..reporting.words import limit_quantity, number
+from ..store.runs import find_run, read_run_records
+from ..store.workspace import Workspace
+from ..views.results import read_verdicts
+from .lever_trials import ALL_MEASURES, LeverTrial
+
+MOST_LEVERS = 8
+"""Levers of a run at most, so that all of them are tried while somebody reads."""
+LIMITS_CHECK = "unmet_thresholds"
+"""The check of limits that are not met, which have levers of their own."""
+CHECKS_OF_MEASURES = {
+    "singling_out_excess": ("risk.singling_out",),
+    "linkability_excess": ("risk.linkability",),
+    "inference_excess": ("risk.attribute_inference",),
+    "membership_excess": ("risk.membership_inference",),
+    "worst_records": (ALL_MEASURES,),
+    "newly_certain": (ALL_MEASURES,),
+    "guessed_beyond_prior": (ALL_MEASURES,),
+    "risk_above_confidential": (ALL_MEASURES,),
+}
+"""Measures that a check reads; the others read the records and the datasets alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeverAim:
+    """What a lever is for: a finding of the gate, or a limit that is not met.
+
+    title: its name in words
+    check: key of the check; empty for a limit
+    value, target, level, bound: the limit; empty for a finding
+    """
+
+    title: str
+    check: str = ""
+    value: str = ""
+    target: str = ""
+    level: float | None = None
+    bound: str = ""
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Return the methods of the measures that a trial needs for it."""
+        return CHECKS_OF_MEASURES.get(self.check, ()) if self.check else (self.value.rpartition(".")[0],)
+
+
+@dataclass(frozen=True, slots=True)
+class RunLever:
+    """Lever of a run.
+
+    aim: what it is for
+    text: the change in words
+    toml: the run's recipe with the change; empty if a person has to decide how
+    lines: what it changes in the recipe
+    """
+
+    aim: LeverAim
+    text: str
+    toml: str = ""
+    lines: tuple[str, ...] = ()
+
+    @property
+    def plan_lever(self) -> PlanLever:
+        """Return the change of the plan."""
+        return PlanLever(self.text, self.toml, self.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class RunLevers:
+    """Levers of a run, and the recipe that they change.
+
+    run_id: number of the run
+    toml: recipe of the run
+    levers: the strongest first, of what is worst first
+    """
+
+    run_id: int
+    toml: str
+    levers: tuple[RunLever, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FindingAim:
+    """Finding of the gate for which levers are wanted: its check, its status and its title."""
+
+    check: str
+    status: str
+    title: str
+
+
+def find_run_levers(directory: Path, run_id: int, findings: tuple[FindingAim, ...]) -> RunLevers:
+    """Find the levers of a run for its findings that block, then for its limits, then for its findings that warn.
+
+    Each has a change of the recipe. Raises BadInput where this version cannot read the recipe of the run, and NotFound.
+    """
+    with Workspace.open(directory, read_only=True) as workspace:
+        draft = draft_to_change_run(workspace, run_id)
+        run = find_run(workspace, run_id)
+        policy = read_policy_of_workspace(directory)
+        verdicts = [one for one in read_verdicts(workspace, run_id) if one.outcome != "met"]
+
+        def finding_levers(status: str) -> Iterator[RunLever]:
+            """Yield the levers of the findings of a status."""
+            for one in findings:
+                if one.status != status:
+                    continue
+                aim = LeverAim(one.title, one.check)
+                found = find_finding_levers(one.check, draft.toml)
+                if one.check in COLUMN_CHECKS:
+                    found = [*find_column_levers(draft.toml, read_run_records(workspace, run), policy), *found]
+                yield from (_lever_for(aim, lever) for lever in found)
+
+        every = [*finding_levers("block"), *_limit_levers(verdicts, draft.toml), *finding_levers("warn")]
+    # One change may serve several aims: it stands with the worst.
+    unique = {lever.toml: lever for lever in reversed(every) if lever.toml}
+    return RunLevers(run_id, draft.toml, tuple(reversed(unique.values()))[:MOST_LEVERS])
+
+
+def _limit_levers(verdicts: Sequence[Verdict], toml: str) -> Iterator[RunLever]:
+    """Yield the levers of limits that are not met."""
+    for verdict, name in zip(verdicts, labels_of(verdicts), strict=True):
+        aim = LeverAim(name, "", verdict.value, verdict.target, verdict.level, verdict.bound)
+        yield from (_lever_for(aim, lever) for lever in find_levers(verdict, toml))
+
+
+def _lever_for(aim: LeverAim, lever: PlanLever) -> RunLever:
+    return RunLever(aim, lever.text, lever.toml, lever.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class LeverEffect:
+    """What a lever does to what it is for, and to the utility, on a sample.
+
+    reason: why this is not known; empty where it is
+    change: what it is for before and after, such as ``11 % -> 2 % of people``
+    utility: the utility before and after, such as ``utility 1.3 -> 1.6``
+    sample: the records that it was tried on, in a sentence
+    helps: whether what it is for became better
+    before, after, utility_before, utility_after: the numbers
+    """
+
+    reason: str = ""
+    change: str = ""
+    utility: str = ""
+    sample: str = ""
+    helps: bool = False
+    before: float | None = None
+    after: float | None = None
+    utility_before: float | None = None
+    utility_after: float | None = None
+
+    @property
+    def text(self) -> str:
+        """Return the effect on one line."""
+        return self.reason or "   ".join(filter(None, (self.change, self.utility)))
+
+
+def compare_trials(aim: LeverAim, before: LeverTrial, after: LeverTrial) -> LeverEffect:
+    """Compare a trial of a run's recipe with one of the changed recipe, on the same sample."""
+    if reason := before.reason or after.reason:
+        return LeverEffect(reason)
+    found = _compare_finding(aim, before, after) if aim.check else _compare_limit(aim, before, after)
+    first, second = before.utility, after.utility
+    utility = "" if first is None or second is None else f"utility {number(first)} -> {number(second)}"
+    return replace(found, utility=utility, sample=sample_text(before), utility_before=first, utility_after=second)
+
+
+def sample_text(trial: LeverTrial) -> str:
+    """Return on what a trial was made, in a sentence."""
+    if trial.is_whole:
+        return f"Estimates from trials on all {count_noun(trial.records, 'record')}, with other random numbers."
+    return f"Estimates from trials on a sample of {count_noun(trial.records, 'record')}; whole runs differ."
+
+
+def _compare_finding(aim: LeverAim, before: LeverTrial, after: LeverTrial) -> LeverEffect:
+    """Compare what the gate finds by the check that a lever is for."""
+    one, other = before.find_finding(aim.check), after.find_finding(aim.check)
+    if one is None or other is None or "not checked" in (one.status, other.status):
+        return LeverEffect("not tried: the gate cannot check it on a sample")
+    if one.people is not None or other.people is not None:
+        first, second = float(one.people or 0), float(other.people or 0)
+        shares = (format_percent(people / max(1, before.people)) for people in (first, second))
+        text, helps = f"{' -> '.join(shares)} of {before.noun}", second < first
+    else:
+        first, second = one.value or 0.0, other.value or 0.0
+        text, helps = f"{number(first)} -> {number(second)}", second > first if one.at_least else second < first
+    # What still warns may have become milder without another number.
+    helps = helps or STATUSES.index(other.status) > STATUSES.index(one.status)
+    return LeverEffect(change=text, helps=helps, before=first, after=second)
+
+
+def _compare_limit(aim: LeverAim, before: LeverTrial, after: LeverTrial) -> LeverEffect:
+    """Compare the number of the limit that a lever is for."""
+    one, other = (trial.find_limit(aim.value, aim.target, aim.level, aim.bound) for trial in (before, after))
+    if one is None or other is None or one.observed is None or other.observed is None:
+        return LeverEffect("not tried: the number cannot be computed on a sample")
+    first, second = one.observed, other.observed
+    text = " -> ".join(limit_quantity(aim.bound, value, aim.value) for value in (first, second))
+    helps = second > first if aim.bound.startswith("min") else second < first
+    return LeverEffect(change=text, helps=helps, before=first, after=second)
