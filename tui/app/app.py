@@ -33,6 +33,7 @@ from ..session import jobs
 from ..session.command_lines import MOST_REMEMBERED, Words, command_text
 from ..session.dial_memory import DialMemory
 from ..session.gate_answers import GateMemory
+from ..session.lever_memory import LeverMemory
 from ..session.messages import (
     ColumnsAsked,
     CompanionRunsOffered,
@@ -117,7 +118,7 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         self.directory = directory
         self.state = _initial_state(directory, run_id)
         self.reading_notice = ReadingNotice(self)
-        self.gate_memory, self.dial_memory = GateMemory(), DialMemory()
+        self.gate_memory, self.dial_memory, self.lever_memory = GateMemory(), DialMemory(), LeverMemory()
         self.notices: list[str] = []
         self._commands: deque[str] = deque(maxlen=MOST_REMEMBERED)
         self._started: list[subprocess.Popen[bytes]] = []
@@ -636,7 +637,7 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         self._workspace.close()
         self.directory = event.directory
         # Numbers of runs are those of the workspace, so answers of the gate must not be kept.
-        self.gate_memory, self.dial_memory = GateMemory(), DialMemory()
+        self.gate_memory, self.dial_memory, self.lever_memory = GateMemory(), DialMemory(), LeverMemory()
         self._workspace = Workspace.open(self.directory, read_only=True)
         self._version = self._workspace.data_version
         self._watch = EndedRunWatch()

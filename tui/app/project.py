@@ -45,6 +45,7 @@ from ..data.data import DataTab
 from ..findings.behind import OpensRecords
 from ..findings.diagnostics import DiagnosticsPane
 from ..findings.dial import DialPane
+from ..findings.levers import LeverChosen
 from ..findings.map import MapPane
 from ..findings.people_at_risk import PeopleAtRisk
 from ..findings.records import RecordsPane
@@ -502,8 +503,8 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         """Show the studies of the run."""
         await self.action_show_tab("sweep")
 
-    @on(VerdictsPane.LeverChosen)
-    async def _apply_lever(self, event: VerdictsPane.LeverChosen) -> None:
+    @on(LeverChosen)
+    async def _apply_lever(self, event: LeverChosen) -> None:
         """Make the plan that of the run with the change of a lever, and show the difference; where the user must decide how,
         make it that of the run.
         """
@@ -520,7 +521,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         def run_or_undo(answer: str | None) -> None:
             """Run the changed plan or undo the change."""
             if answer is not None:
-                self.call_later(plan.action_run if answer == "run" else plan.action_undo)
+                self.call_later(plan.run_confirmed if answer == "run" else plan.action_undo)
 
         await self.sfumato.open(PlanChange(lever), run_or_undo)
 

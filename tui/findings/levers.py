@@ -5,12 +5,14 @@ plans.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
+from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -24,11 +26,23 @@ from ..parts.explain import ResultExplanation
 from ..parts.page import Dialog
 
 if TYPE_CHECKING:
+    from sfumato.workspace.plan.drafts import PlanDraft
     from sfumato.workspace.plan.levers import PlanLever
     from sfumato.workspace.reporting.explanation import ExplainedNumber
 
 TITLE = "How to fix it   (enter changes the plan, or opens it where you decide)"
 BY_HAND = "in the plan"
+MOST_SETTINGS = 3
+"""Settings that a lever names; the difference of the plans has all of them."""
+
+
+@dataclass
+class LeverChosen(Message):
+    """Message that the user wants a run changed by this lever; ``draft`` is the plan of the run without the change."""
+
+    lever: PlanLever
+    run_id: int
+    draft: PlanDraft
 
 
 class VerdictExplanation(ResultExplanation):
@@ -81,8 +95,16 @@ class VerdictExplanation(ResultExplanation):
 
 def lever_text(lever: PlanLever) -> str:
     """Return a lever as text: ``release fewer datasets (m): m = 10 -> m = 5``, or where to change it."""
-    added = [line[2:] for line in lever.lines if line.startswith("+")]
-    return replace_unprintable(f"{lever.text}: {', '.join(added)}" if added else f"{lever.text} ({BY_HAND})")
+    said = change_words(lever.text, lever.lines)
+    return replace_unprintable(said if lever.lines else f"{said} ({BY_HAND})")
+
+
+def change_words(text: str, lines: Sequence[str]) -> str:
+    """Return a lever with the settings that it adds, where these are few and no tables."""
+    added = list(dict.fromkeys(line[2:] for line in lines if line.startswith("+")))
+    if not added or len(added) > MOST_SETTINGS or any(line.startswith(("[", "recode")) for line in added):
+        return text
+    return f"{text}: {', '.join(added)}"
 
 
 class PlanChange(Dialog[Literal["run", "undo"]]):
@@ -90,7 +112,7 @@ class PlanChange(Dialog[Literal["run", "undo"]]):
 
     AUTO_FOCUS = "Scroll"
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind_act("run", "answer('run')", "Run the plan", show=True),
+        bind_act("run", "answer('run')", "Run it", show=True),
         bind_act("undo", "answer('undo')", show=True),
     ]
     DEFAULT_CSS = "PlanChange Scroll { height: auto; max-height: 12; } PlanChange KeyLine { dock: none; }"

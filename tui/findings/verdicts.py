@@ -36,6 +36,8 @@ from sfumato.workspace.views.results import read_verdicts, row_of_verdict
 from ..parts.page import CallInProcess, RunPane
 from ..parts.split import FRAME, DetailQuery, LaidOut, SplitView
 from .dial import DialPane
+from .lever_pane import LeverPane, finding_aims
+from .levers import LeverChosen
 from .people_at_risk import PeopleAtRisk, PeopleMostAtRisk, read_people_at_risk
 from .trial import LimitTrial
 
@@ -115,14 +117,6 @@ class VerdictsPane(RunPane, SplitView):
     class GateAnswerChanged(Message):
         """Message that the gate's answer for the run has changed."""
 
-    @dataclass
-    class LeverChosen(Message):
-        """Message that the user wants a run changed by this lever; ``draft`` is the plan of the run without the change."""
-
-        lever: PlanLever
-        run_id: int
-        draft: PlanDraft
-
     def __init__(self) -> None:
         """Create the tab, without a run."""
         super().__init__(id="verdicts")
@@ -139,7 +133,9 @@ class VerdictsPane(RunPane, SplitView):
         yield AnswerPanel()
         yield Place(DialPane(), id="dial-place")
         yield FrameRule(name="list-rule")
-        yield from self.compose_split(VerdictBoard(), below_detail=[PeopleAtRisk(), Place(id="levers-place")])
+        yield from self.compose_split(
+            VerdictBoard(), below_detail=[PeopleAtRisk(), Place(LeverPane(), id="levers-place")]
+        )
 
     def read_query(self) -> Callable[[Workspace], RunVerdicts] | None:
         """Return the query for the verdicts of the run and its number of records."""
@@ -181,6 +177,7 @@ class VerdictsPane(RunPane, SplitView):
             self._examined, self._why_unexamined, self._people = None, "", None
         super().show_run(line)
         self.query_one(DialPane).show_run(line)
+        self._show_levers()
         self._ask_gate()
 
     def _ask_gate(self) -> None:
@@ -217,8 +214,17 @@ class VerdictsPane(RunPane, SplitView):
             changed, self._examined, self._why_unexamined = found is not self._examined, found, ""
         self._show_board()
         self._show_gate_on_dial()
+        self._show_levers()
         if changed:
             self.post_message(self.GateAnswerChanged())
+
+    def _show_levers(self) -> None:
+        """Show what to change where the gate has answered for this run."""
+        known = self._examined
+        if self.line is None or known is None:
+            self.query_one(LeverPane).show_run_levers(None)
+            return
+        self.query_one(LeverPane).show_run_levers(self.line.run.id, finding_aims(known.lead_findings))
 
     def _show_gate_on_dial(self) -> None:
         """Tell the dial what the gate answers: nothing on it is green before."""
@@ -377,7 +383,7 @@ class VerdictsPane(RunPane, SplitView):
         def post_lever(lever: PlanLever | None) -> None:
             """Request the change of the plan by the chosen lever."""
             if lever is not None:
-                self.post_message(self.LeverChosen(lever, run_id, draft))
+                self.post_message(LeverChosen(lever, run_id, draft))
 
         await self.sfumato.open(VerdictExplanation(found, titles, levers, run_id), post_lever)
 

@@ -154,10 +154,12 @@ def unexpected_error(error: BaseException) -> str:
 class CallInProcess(Protocol):
     """Protocol of a function that calls a module-level function in another process.
 
-    ``what`` names the work in the message of an error.
+    ``what`` names the work in the message of an error; ``seconds`` is the longest time that it may take.
     """
 
-    def __call__(self, function: Callable[..., Answer], *arguments: object, what: str) -> Answer: ...
+    def __call__(
+        self, function: Callable[..., Answer], *arguments: object, what: str, seconds: float | None = None
+    ) -> Answer: ...
 
 
 class WorkspaceReader(ShowsErrors, Widget):
@@ -256,11 +258,15 @@ class WorkspaceReader(ShowsErrors, Widget):
 
         # In a process that other code uses, as in tests, nothing is started; otherwise keys stay quick and the app's
         # memory small.
-        def call_function(function: Callable[..., Part], *arguments: object, what: str) -> Part:
+        def call_function(
+            function: Callable[..., Part], *arguments: object, what: str, seconds: float | None = None
+        ) -> Part:
             """Call the function in another process, or here if the app does not own the process."""
             if not alone:
                 return function(*arguments)
-            return call_in_process(function, *arguments, what=what, is_unwanted=lambda: worker.is_cancelled)
+            return call_in_process(
+                function, *arguments, what=what, is_unwanted=lambda: worker.is_cancelled, seconds=seconds
+            )
 
         try:
             message = self.AnswerReceived(take, ask(call_function))

@@ -747,7 +747,17 @@ class PlanTab(EditQueue):
 
     async def action_run(self) -> None:
         """Ask, then run the plan with all edits of earlier keys."""
-        if self.queue_if_busy(self.action_run) or self._history is None:
+        if not self.queue_if_busy(self.action_run):
+            await self._run_plan(is_confirmed=False)
+
+    async def run_confirmed(self) -> None:
+        """Run the plan, whose changes were confirmed; ask only what it costs in privacy."""
+        if not self.queue_if_busy(self.run_confirmed):
+            await self._run_plan(is_confirmed=True)
+
+    async def _run_plan(self, *, is_confirmed: bool) -> None:
+        """Run the plan; ask before, unless it was confirmed and has no privacy cost."""
+        if self._history is None:
             return
         if self._view is None or self._view.problem or self._is_typed:
             self.sfumato.say((self._view and self._view.problem) or FIX_TOML_FIRST, severity="error")
@@ -775,6 +785,8 @@ class PlanTab(EditQueue):
         # A privacy cost is computed in a thread; without one the question is shown at once.
         if any(has_extra_cost(method_of_step(line.place, line.table), line.table) for line in makers):
             self.compute(cost, ask)
+        elif is_confirmed:
+            run_if_confirmed(True)
         else:
             await ask("")
 

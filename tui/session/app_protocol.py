@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ..terminal.painting import SinglePaintScreen
     from .dial_memory import DialMemory
     from .gate_answers import GateMemory
+    from .lever_memory import LeverMemory
     from .reading_notice import ReadingNotice
     from .state import AppState
 
@@ -41,6 +42,10 @@ class AppProtocol(Protocol):
     @property
     def dial_memory(self) -> DialMemory:
         """Return the numbers of the intruder's dial of this session."""
+
+    @property
+    def lever_memory(self) -> LeverMemory:
+        """Return the levers and their trials of this session."""
 
     @property
     def own_keys(self) -> Mapping[str, str]:

@@ -100,6 +100,15 @@ class TriedLimit:
 
 
 @dataclass(frozen=True, slots=True)
+class TriedUtility:
+    """Number of utility in a trial; None where it could not be computed."""
+
+    key: str
+    target: str
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class LeverTrial:
     """What a recipe does on the sample.
 
@@ -108,7 +117,7 @@ class LeverTrial:
     is_whole: whether the sample is all records of the run
     findings: findings of the gate
     limits: limits of the recipe
-    utility_key, utility: the recipe's first limit of utility, else the utility by which a search would choose
+    utilities: the numbers of the recipe's limits of utility, then the utility by which a search would choose
     """
 
     reason: str = ""
@@ -118,8 +127,7 @@ class LeverTrial:
     is_whole: bool = False
     findings: tuple[TriedFinding, ...] = ()
     limits: tuple[TriedLimit, ...] = ()
-    utility_key: str = ""
-    utility: float | None = None
+    utilities: tuple[TriedUtility, ...] = ()
 
     def find_finding(self, check: str) -> TriedFinding | None:
         """Return the finding of a check; None where the trial has none."""
@@ -222,7 +230,7 @@ def carry_out_trial(directory: Path, run_id: int, toml: str, measures: tuple[str
         number = _run_to_end(trial, prepared)
         found = examine_release(trial, plan_release(trial, number), read_policy_of_workspace(directory))
         verdicts = read_verdicts(trial, number)
-        utility = _read_utility(trial, number, utility_key, verdicts)
+        utilities = _read_utilities(trial, number, utility_key, verdicts)
     findings = tuple(
         TriedFinding(one.check, one.status, one.people, one.compared_value, one.at_least) for one in found.findings
     )
@@ -232,7 +240,7 @@ def carry_out_trial(directory: Path, run_id: int, toml: str, measures: tuple[str
     people, noun = len(data), recipe.data.rows or "people"
     if found.units is not None:
         people, noun = found.units, data.schema.unit_noun
-    return LeverTrial("", len(data), people, noun, is_whole, findings, limits, utility_key, utility)
+    return LeverTrial("", len(data), people, noun, is_whole, findings, limits, utilities)
 
 
 def _trial_recipe(toml: str, measures: tuple[str, ...]) -> tuple[Recipe, str]:
@@ -242,8 +250,10 @@ def _trial_recipe(toml: str, measures: tuple[str, ...]) -> tuple[Recipe, str]:
     anew. Raises BadInput.
     """
     table = {key: value for key, value in read_toml(toml).items() if key not in ("study", "companions", "search")}
-    utility = _utility_key(Recipe.from_table(table))
-    wanted = {utility.rpartition(".")[0], *measures}
+    recipe = Recipe.from_table(table)
+    limited = {one.value.rpartition(".")[0] for one in recipe.thresholds}
+    utility = _utility_key(recipe)
+    wanted = {utility.rpartition(".")[0], *measures, *(one for one in limited if one.startswith(UTILITY_FAMILIES))}
     steps = [step for step in table.get("measure", []) if _is_wanted(step, wanted)]
     measured = {str(step.get("method")) for step in steps}
     if not any(name.startswith(UTILITY_FAMILIES) for name in measured):
@@ -253,10 +263,9 @@ def _trial_recipe(toml: str, measures: tuple[str, ...]) -> tuple[Recipe, str]:
 
 
 def _utility_key(recipe: Recipe) -> str:
-    """Return the key of the recipe's first limit of utility, else of the utility of a search, else a measure of its own."""
-    limited = (one.value for one in recipe.thresholds if one.value.partition(".")[0] in UTILITY_FAMILIES)
+    """Return the key of the utility by which a search would choose, or of a measure that the trial adds."""
     try:
-        return next(limited, "") or search_objective(recipe)
+        return search_objective(recipe)
     except BadInput:
         return DEFAULT_UTILITY
 
@@ -316,10 +325,13 @@ def _run_to_end(workspace: Workspace, prepared: RunEntry) -> int:
     return number
 
 
-def _read_utility(workspace: Workspace, run_id: int, key: str, verdicts: Sequence[Verdict]) -> float | None:
-    """Return the number of a run's utility: of the first limit on it, else of the release as a whole."""
-    for one in verdicts:
-        if one.value == key:
-            return one.observed
+def _read_utilities(
+    workspace: Workspace, run_id: int, key: str, verdicts: Sequence[Verdict]
+) -> tuple[TriedUtility, ...]:
+    """Return the numbers of a run's limits of utility, and of the utility of this key over the release."""
+    limited = [one for one in verdicts if one.value.partition(".")[0] in UTILITY_FAMILIES]
     rows = (row for row in read_result_rows(workspace, run_id) if row.key == key and row.draw is None)
-    return next((row.value for row in rows if row.dataset != "confidential"), None)
+    return (
+        *(TriedUtility(one.value, one.target, one.observed) for one in limited),
+        *(TriedUtility(row.key, row.target, row.value) for row in rows if row.dataset != "confidential"),
+    )

@@ -175,9 +175,16 @@ def compare_trials(aim: LeverAim, before: LeverTrial, after: LeverTrial) -> Leve
     if reason := before.reason or after.reason:
         return LeverEffect(reason)
     found = _compare_finding(aim, before, after) if aim.check else _compare_limit(aim, before, after)
-    first, second = before.utility, after.utility
+    first, second = _common_utility(before, after)
     utility = "" if first is None or second is None else f"utility {number(first)} -> {number(second)}"
     return replace(found, utility=utility, sample=sample_text(before), utility_before=first, utility_after=second)
+
+
+def _common_utility(before: LeverTrial, after: LeverTrial) -> tuple[float | None, float | None]:
+    """Return the first utility that both trials have."""
+    later = {(one.key, one.target): one.value for one in after.utilities}
+    pairs = ((one.value, later.get((one.key, one.target))) for one in before.utilities)
+    return next(((one, other) for one, other in pairs if one is not None and other is not None), (None, None))
 
 
 def sample_text(trial: LeverTrial) -> str:
@@ -198,7 +205,10 @@ def _compare_finding(aim: LeverAim, before: LeverTrial, after: LeverTrial) -> Le
         text, helps = f"{' -> '.join(shares)} of {before.noun}", second < first
     else:
         first, second = one.value or 0.0, other.value or 0.0
-        text, helps = f"{number(first)} -> {number(second)}", second > first if one.at_least else second < first
+        text, helps = (
+            f"{aim.title}: {number(first)} -> {number(second)}",
+            second > first if one.at_least else second < first,
+        )
     # What still warns may have become milder without another number.
     helps = helps or STATUSES.index(other.status) > STATUSES.index(one.status)
     return LeverEffect(change=text, helps=helps, before=first, after=second)
@@ -210,6 +220,6 @@ def _compare_limit(aim: LeverAim, before: LeverTrial, after: LeverTrial) -> Leve
     if one is None or other is None or one.observed is None or other.observed is None:
         return LeverEffect("not tried: the number cannot be computed on a sample")
     first, second = one.observed, other.observed
-    text = " -> ".join(limit_quantity(aim.bound, value, aim.value) for value in (first, second))
+    text = f"{aim.title}: {' -> '.join(limit_quantity(aim.bound, value, aim.value) for value in (first, second))}"
     helps = second > first if aim.bound.startswith("min") else second < first
     return LeverEffect(change=text, helps=helps, before=first, after=second)

@@ -1,0 +1,72 @@
+"""Levers of a run on its page: tried beside the app while one reads, and gone with what they left when one leaves."""
+
+import os
+import subprocess
+
+import pytest
+
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.tui.app.app import SfumatoApp
+from sfumato.tui.findings.lever_pane import LeverList, LeverPane
+from sfumato.tui.findings.levers import PlanChange
+from sfumato.workspace.plan.drafts import find_draft
+from sfumato.workspace.service.lever_trials import FOLDER
+from sfumato.workspace.store.runs import find_run
+from sfumato.workspace.store.workspace import Workspace
+
+WIDE = (160, 50)
+
+
+def plan_of(directory):
+    with Workspace.open(directory, read_only=True) as workspace:
+        return find_draft(workspace, 1).toml
+
+
+@pytest.fixture
+def alone(monkeypatch):
+    """An app that has its process to itself: only such a one tries levers."""
+    monkeypatch.setattr(SfumatoApp, "owns_process", True)
+
+
+def children_of_this_process():
+    """Return the processes that this one has started and that compute something for it."""
+    listed = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(os.getpid())], capture_output=True, text=True)
+    return [line for line in listed.stdout.splitlines() if "sfumato.workspace.jobs.processes" in line]
+
+
+def lever_list(seat):
+    return seat.app.screen.query_one(LeverPane).query_one(LeverList)
+
+
+def prompts(seat):
+    return [str(option.prompt) for option in lever_list(seat).options]
+
+
+@pytest.mark.slow
+async def test_levers_are_tried_while_one_reads_and_say_what_they_do(sit, built_data, alone):
+    async with sit(built_data, tab="verdicts", size=WIDE) as seat:
+        await seat.until(lambda: lever_list(seat).sample_text, 120)
+        await seat.until(lambda: not any("tr" in text.split("\n")[-1][:6] for text in prompts(seat)), 300)
+        shown = prompts(seat)
+        print("\n".join(shown), seat.text)
+        assert all("->" in text or "not tried" in text for text in shown)
+        assert "Estimates from trials on " in seat.text
+    assert not children_of_this_process()
+    assert not (built_data / FOLDER).exists()
+
+
+@pytest.mark.slow
+async def test_three_keys_lead_from_a_finished_run_to_the_run_of_a_lever(sit, built_data, no_worker):
+    async with sit(built_data, tab="verdicts", size=WIDE) as seat:
+        await seat.until(lambda: seat.app.screen.query_one(LeverPane).has_class("found"))
+        before = plan_of(built_data)
+        lever_list(seat).focus()
+        await seat.press("enter")
+        await seat.until(lambda: isinstance(seat.app.screen, PlanChange))
+        assert "+ " in seat.text
+        await seat.press("R")
+        await seat.until(lambda: "Run 5 started" in " ".join(seat.app.notices))
+        assert plan_of(built_data) != before
+        with Workspace.open(built_data, read_only=True) as workspace:
+            assert find_run(workspace, 5).recipe.sha256 == Recipe.from_toml(plan_of(built_data)).sha256
+        assert "run 5" in seat.text
