@@ -48,7 +48,6 @@ async def test_levers_are_tried_while_one_reads_and_say_what_they_do(sit, built_
         await seat.until(lambda: lever_list(seat).sample_text, 120)
         await seat.until(lambda: not any("tr" in text.split("\n")[-1][:6] for text in prompts(seat)), 300)
         shown = prompts(seat)
-        print("\n".join(shown), seat.text)
         assert all("->" in text or "not tried" in text for text in shown)
         assert "Estimates from trials on " in seat.text
     assert not children_of_this_process()
@@ -56,11 +55,16 @@ async def test_levers_are_tried_while_one_reads_and_say_what_they_do(sit, built_
 
 
 @pytest.mark.slow
-async def test_three_keys_lead_from_a_finished_run_to_the_run_of_a_lever(sit, built_data, no_worker):
+async def test_enter_on_a_lever_and_a_key_that_runs_it_lead_to_the_new_run(sit, built_data, no_worker):
     async with sit(built_data, tab="verdicts", size=WIDE) as seat:
         await seat.until(lambda: seat.app.screen.query_one(LeverPane).has_class("found"))
         before = plan_of(built_data)
-        lever_list(seat).focus()
+        await seat.press("tab", "tab")
+        assert seat.app.focused is lever_list(seat)
+        await seat.press("j")
+        assert lever_list(seat).highlighted == 1
+        await seat.press("k")
+        assert lever_list(seat).highlighted == 0
         await seat.press("enter")
         await seat.until(lambda: isinstance(seat.app.screen, PlanChange))
         assert "+ " in seat.text
