@@ -139,7 +139,7 @@ def attack_outputs(
             short="control",
             estimated=True,
             label=Label(
-                f"{title}: success on controls",
+                f"{title}: success on other people",
                 f"The {attack} attack is right in {{value}} of its {guesses} about controls, people outside the data.",
             ),
         ),
@@ -150,7 +150,7 @@ def attack_outputs(
             detectable="detectable_excess",
             risk=RiskOutput(questions=questions),
             label=Label(
-                f"{title}: excess risk",
+                f"{title}: excess over other people",
                 f"Beyond its success on controls, the {attack} attack gains {{value}} of the remaining risk for people in the data.",
                 "Good is 0 %: members are as safe as people outside the data.",
                 "The release discloses more about its own people than about others.",
@@ -190,7 +190,7 @@ def attack_outputs(
             detectable=DETECTABLE_ADDED,
             risk=RiskOutput(gate_reference="chance", questions=questions),
             label=Label(
-                f"{title}: added risk",
+                f"{title}: added by the release",
                 f"By the release, the {attack} attack gains {{value}} of the remaining risk for people in the data beyond others.",
                 "Good is 0 %: the release adds no more for members than for people outside the data.",
                 "The release discloses more about its own people than about others.",
@@ -207,7 +207,7 @@ def attack_outputs(
             short="detectable added",
             estimated=True,
             label=Label(
-                f"{title}: smallest added risk",
+                f"{title}: smallest addition found",
                 f"With a power of 80 %, the {attack} attack finds an added risk of {{value}} or more.",
                 counts="share",
             ),

@@ -135,7 +135,7 @@ def _draft_offer(case: Case) -> Offer | None:
             range=NON_NEGATIVE,
             risk=RiskOutput(questions=("inference",)),
             label=Label(
-                "Sensitive values disclosed",
+                "People whose sensitive values are disclosed",
                 "By a sum of probabilities, an intruder learns the sensitive values of {value}.",
                 "Fewer are better; 0 means that no sensitive value is learned.",
                 "An intruder learns the sensitive values of more people than the limit allows.",

@@ -196,7 +196,7 @@ def _draft_offer(case: Case) -> Offer | None:
             public=FigureOfCounts(largest_gap, sensitivity=1),
             statbarn="StatisticalHypothesisTests",
             label=Label(
-                "Largest gap of cumulative shares",
+                "Largest gap between distributions",
                 "The cumulative shares of {variable} differ by at most {value}.",
                 "Good is no more than for a fresh sample.",
                 "The distribution of the variable differs too much.",
@@ -213,7 +213,7 @@ def _draft_offer(case: Case) -> Offer | None:
             range=SHARE,
             statbarn="StatisticalHypothesisTests",
             label=Label(
-                "Mean squared gap of cumulative shares",
+                "Mean squared gap between distributions",
                 "The squared gap of the cumulative shares of {variable} is {value} on average.",
                 "Lower is better; 0 is the same distribution.",
                 "The distribution of the variable differs too much.",

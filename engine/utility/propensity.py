@@ -425,7 +425,7 @@ def _draft_offer(case: Case) -> Offer | None:
             range=PMSE_RANGE,
             statbarn="StatisticalHypothesisTests",
             label=Label(
-                "Propensity score error (pMSE)",
+                "Difference that a model finds (pMSE)",
                 "A classifier distinguishes released from confidential records with a pMSE of {value}; 0 is not at all.",
                 "Lower is better; 0 means that no classifier can distinguish the tables.",
                 "A classifier distinguishes the release from the data too well.",
@@ -441,7 +441,7 @@ def _draft_offer(case: Case) -> Offer | None:
             estimated=True,
             statbarn="StatisticalHypothesisTests",
             label=Label(
-                "Expected propensity score error", "A release from a fitted model would have a pMSE of {value}."
+                "Difference found by chance alone (pMSE)", "A release from a fitted model would have a pMSE of {value}."
             ),
         ),
         Output(
@@ -455,7 +455,7 @@ def _draft_offer(case: Case) -> Offer | None:
             estimated=True,
             statbarn="StatisticalHypothesisTests",
             label=Label(
-                "Propensity score error, as a ratio (S-pMSE)",
+                "Difference found, times chance (S-pMSE)",
                 "The pMSE is {value} times that of a release from a fitted model.",
                 "Good is near 1; far below 1, the release repeats the data.",
                 "The release differs from the data, or repeats it, more than a fitted model does.",

@@ -146,7 +146,7 @@ class SummarySpec(Spec):
             "none",
             "share",
             range=SHARE,
-            label=Label("Records with a count of 0", "In {value} of the records, {variable} is 0."),
+            label=Label("Share of records with a count of 0", "In {value} of the records, {variable} is 0."),
         ),
         Output(
             "share",
@@ -154,7 +154,7 @@ class SummarySpec(Spec):
             "none",
             "share",
             range=SHARE,
-            label=Label("Records with a value", "Of the records, {value} have this value of {variable}."),
+            label=Label("Share of records with a value", "Of the records, {value} have this value of {variable}."),
         ),
         Output(
             "share_missing",
@@ -162,7 +162,7 @@ class SummarySpec(Spec):
             "none",
             "share",
             range=SHARE,
-            label=Label("Records without a value", "Of the records, {value} have no value of {variable}."),
+            label=Label("Share of records without a value", "Of the records, {value} have no value of {variable}."),
         ),
         Output(
             "population",

@@ -99,10 +99,10 @@ def test_a_full_name_has_variable_kind_people_and_knowledge() -> None:
     )
     assert label_of(
         row("risk.attribute_inference.excess_risk", 0.1, "income", people="vulnerable", guesses="confident")
-    ) == ("Attribute inference: excess risk (income; vulnerable people; confident guesses)")
+    ) == ("Attribute inference: excess over other people (income; vulnerable people; confident guesses)")
     assert label_of(row("utility.summary.quantile", 41.0, "age", q=0.9)) == "Quantile (age; q 0.9)"
     assert label_of(row("studies.intruder_uncertainty.true_match_rate", 0.1, level=0.2)) == (
-        "Re-identified with certainty, intruder unsure (S 0.2)"
+        "Re-identified with certainty, intruder unsure (intruder's uncertainty 0.2)"
     )
 
 
@@ -139,8 +139,8 @@ def test_short_names_say_settings_only_where_rows_differ_in_them() -> None:
         "Re-identified with certainty (knows age)",
     ]
     assert labels_of([row("utility.propensity.pmse"), row("utility.propensity.pmse", model="cart")]) == [
-        "Propensity score error (pMSE) (model logit)",
-        "Propensity score error (pMSE) (model cart)",
+        "Difference that a model finds (pMSE) (model logit)",
+        "Difference that a model finds (pMSE) (model cart)",
     ]
 
 

@@ -129,14 +129,14 @@ def stage_of_project(workspace: Workspace, project_id: int) -> ProjectStage:
 
 def next_step_text(stage: ProjectStage, line: RunSummary | None, tab: str) -> str:
     """Return what to do next in a project, for the run ``line`` and the tab ``tab``; names of acts stand in braces."""
-    if tab in ("data", "plan") and (of := stage.plan_run) is not None:
+    if tab in ("data", "rows", "plan") and (of := stage.plan_run) is not None:
         if line is None or line.run.id != of.run.id:  # keys that release or report are for the run that the tabs show
             return f"this plan is run {of.run.id}, {'done' if of.run.state.is_final else 'under way'}: {{runs}} Runs shows it"
         if not of.run.state.is_final:
             return next_step_text(stage, of, "")
         said = _step_after_run(stage, of, tab)
         return f"this plan is run {of.run.id}; {said}"
-    if line is None or tab in ("data", "plan"):
+    if line is None or tab in ("data", "rows", "plan"):
         return _step_before_run(stage, tab)
     run = line.run
     if line.is_stalled:
@@ -166,7 +166,7 @@ def _step_before_run(standing: ProjectStage, tab: str) -> str:
     if plan is None:
         return f"next: fix the text of the plan{key}"
     if not plan.has_roles:
-        where = "" if tab == "data" else "{data} Data: "
+        where = "" if tab in ("data", "rows") else "{data} Data: "
         return "next: " + where + "give each variable a role: {role} quasi-identifier or sensitive"
     if not plan.makers:
         return f"next: {{draft}} in Data{_key_hint('data', tab)} drafts the plan, or {{add}} in Plan{key} adds a step"

@@ -42,6 +42,7 @@ from sfumato.workspace.views.quality import has_quality_results
 from sfumato.workspace.views.studies import has_study_answers
 
 from ..data.data import DataTab
+from ..data.rows import RowsPane
 from ..findings.behind import OpensRecords
 from ..findings.diagnostics import DiagnosticsPane
 from ..findings.dial import DialPane
@@ -59,7 +60,7 @@ from .next_step import ProjectStage, next_step_text, stage_of_project, step_with
 from .seals import ChecksRunSeals
 
 PLACES: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "data": ("Data", {"data": "Variables"}),
+    "data": ("Data", {"data": "Variables", "rows": "Rows"}),
     "plan": ("Plan", {"plan": "Steps"}),
     "runs": ("Runs", {"runs": "List", "map": "Map"}),
     "findings": (
@@ -82,7 +83,7 @@ PLACE_BY_TAB = {name: place for place, (_, tabs) in PLACES.items() for name in t
 TITLES = {"data": "Data", "plan": "Plan", "runs": "Runs", "sweep": "Studies", "results": "Results"}
 """Names of tabs in the manual, if they differ from the titles."""
 RUN_TABS = frozenset({"results", "verdicts", "sweep", "diagnostics", "records", "map"})
-PROJECT_TABS = frozenset({"data", "plan"})
+PROJECT_TABS = frozenset({"data", "rows", "plan"})
 """Tabs whose contents do not depend on the run that the other tabs show."""
 NO_RUN = """No runs yet, so there is nothing to show here.
 
@@ -170,7 +171,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
             MapPane(),
         )
         self._panes: Mapping[str, RunPane] = {
-            str(pane.id): pane for pane in (*made, DataTab(project_id), PlanTab(project_id))
+            str(pane.id): pane for pane in (*made, DataTab(project_id), RowsPane(project_id), PlanTab(project_id))
         }
         self._bringing = asyncio.Lock()
         self._resting: Timer | None = None

@@ -406,15 +406,23 @@ def _show_released_file(
 @RUN
 @WORKSPACE
 @JSON
+@click.option("--all", "every_setting", is_flag=True, help="Show every setting of a measure, one line each.")
 @click.option("--draws", is_flag=True, help="Show every dataset's rows, not only the averages.")
 @click.option("--keys", is_flag=True, help="Show each number's key too, as recipes and --json have it.")
 @PUBLIC
 def results(
-    run_id: str, directory: Path | None, json_file: str | None, *, draws: bool, keys: bool, public: bool
+    run_id: str,
+    directory: Path | None,
+    json_file: str | None,
+    *,
+    every_setting: bool,
+    draws: bool,
+    keys: bool,
+    public: bool,
 ) -> None:
     """Show what a run found.
 
-    RUN is a number, a name, or last.
+    RUN is a number, a name, or last. One line for each measure and variable; --all shows every setting.
     """
     from sfumato.workspace.store.runs import companion_ids, find_run
 
@@ -432,7 +440,7 @@ def results(
     workspace = open_workspace(directory)
     found = find_run(workspace, run_id)
     beside = [find_run(workspace, other) for other in companion_ids(workspace, found.id)]
-    show_results(workspace, [found, *beside], json_file, keys=keys)
+    show_results(workspace, [found, *beside], json_file, keys=keys, every_setting=every_setting)
     if draws and json_file != "-":
         echo(f"\n{draws_text(workspace, found, keys=keys)}")
 

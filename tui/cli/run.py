@@ -126,7 +126,13 @@ def _notify_user(runs: Sequence[StoredRun]) -> None:
 
 
 def show_results(
-    workspace: Workspace, runs: Sequence[StoredRun], json_file: str | None, *, keys: bool = False, quiet: bool = False
+    workspace: Workspace,
+    runs: Sequence[StoredRun],
+    json_file: str | None,
+    *,
+    keys: bool = False,
+    quiet: bool = False,
+    every_setting: bool = False,
 ) -> None:
     """Print the findings of runs and, last, whether the release of the first may leave.
 
@@ -135,7 +141,7 @@ def show_results(
     shown = not quiet and json_file != "-"
     if shown:
         # What was found is printed before the gate examines the release, which can take a minute.
-        echo_parts(result_parts(workspace, runs, keys=keys))
+        echo_parts(result_parts(workspace, runs, keys=keys, every_setting=every_setting))
     if not shown and json_file is None:
         return
     # The gate loads numerical libraries, which the first question of plain mode does not wait for.
@@ -151,7 +157,9 @@ def show_results(
         raise WorkspaceError(answer.error)
 
 
-def result_parts(workspace: Workspace, runs: Sequence[StoredRun], *, keys: bool = False) -> list[str]:
+def result_parts(
+    workspace: Workspace, runs: Sequence[StoredRun], *, keys: bool = False, every_setting: bool = False
+) -> list[str]:
     """Return the findings of runs in parts: summaries, the first the main one, then quoted figures.
 
     Plots are drawn where the recipe quotes a source.
@@ -159,8 +167,8 @@ def result_parts(workspace: Workspace, runs: Sequence[StoredRun], *, keys: bool 
     check_seal(workspace, *(run.id for run in runs))
     main, *beside = [find_run(workspace, run.id) for run in runs]
     done = [run for run in beside if run.state is RunState.DONE]
-    others = [f"Beside it: {run_summary_text(workspace, run, keys=keys)}" for run in done]
-    parts = [run_summary_text(workspace, main, keys=keys), *others]
+    others = [f"Beside it: {run_summary_text(workspace, run, keys=keys, every_setting=every_setting)}" for run in done]
+    parts = [run_summary_text(workspace, main, keys=keys, every_setting=every_setting), *others]
     if main.recipe.published and main.recipe.synthesis and main.state is RunState.DONE:
         from .charts import draw_figures
 

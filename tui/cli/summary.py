@@ -31,6 +31,7 @@ from sfumato.workspace.reporting.comparison import (
 from sfumato.workspace.reporting.constraints import redraws_sentence
 from sfumato.workspace.reporting.diagnostics import broken_rule_lines
 from sfumato.workspace.reporting.measured import result_tables
+from sfumato.workspace.reporting.numbers import fold_number_lines, number_lines
 from sfumato.workspace.reporting.recipe_difference import NO_DIFFERENCE, difference_table
 from sfumato.workspace.reporting.records import (
     column_legend,
@@ -40,9 +41,11 @@ from sfumato.workspace.reporting.records import (
     unit_objects,
 )
 from sfumato.workspace.reporting.results import (
+    TableContext,
     dataset_rows_table,
     group_sweeps,
     is_of_answering_study,
+    is_variance_share,
     method_title,
     published_source_table,
     result_table,
@@ -77,23 +80,30 @@ if TYPE_CHECKING:
     from sfumato.workspace.views.most_at_risk import RecordsAtRisk
 
 
+FOLD_NOTE = "A line with more stands for several settings: that with the worst verdict, else that of most people, else the worst. --all shows each."
+
+
 def exit_code(verdicts: Sequence[Verdict]) -> int:
     """Return 0 when every threshold is met; 1 when one is not met, undecided or not computed."""
     # A number that could not be computed meets no threshold.
     return 0 if all(verdict.outcome == "met" for verdict in verdicts) else 1
 
 
-def run_summary_text(workspace: Workspace, run: StoredRun, *, keys: bool = False) -> str:
-    """Return the summary of a run for a reader; with ``keys`` the keys of numbers stand beside their names."""
+def run_summary_text(workspace: Workspace, run: StoredRun, *, keys: bool = False, every_setting: bool = False) -> str:
+    """Return the summary of a run for a reader; with ``keys`` the keys of numbers stand beside their names.
+
+    ``every_setting`` gives every setting of a measure a line of its own.
+    """
     dataset, records = workspace.find_dataset(run.dataset_id), count_confidential_records(workspace, run)
     head = (
         f"{run.title}: run {run.id}, {run_name_text(run)}{count_records(records)} of {dataset.name}, "
         f"m = {run.recipe.m}, seed {run.seed}, {f'{PUBLIC_KEY}, ' if run.key_public else ''}{duration_text(run.seconds)}"
     )
-    rows, apart = (
-        [row for row in read_result_rows(workspace, run.id) if row.draw is None],
-        varying_settings_of_recipe(run.recipe_toml),
-    )
+    rows = [row for row in read_result_rows(workspace, run.id) if row.draw is None]
+    apart, verdicts = varying_settings_of_recipe(run.recipe_toml), read_verdicts(workspace, run.id)
+    # published figures stand beside every setting that they are quoted for
+    folded = not every_setting and not run.recipe.published
+    context = TableContext(apart, run.recipe.published, verdicts, records, keys, folded)
     weighing = [] if run.recipe.weights is None else [replace_unprintable(f"Weights: {run.recipe.weights}")]
     held_out = [f"Controls: {holdout_text(controls)}"] if (controls := count_control_records(workspace, run.id)) else []
     coverage = read_file_coverage(workspace, run)
@@ -101,28 +111,33 @@ def run_summary_text(workspace: Workspace, run: StoredRun, *, keys: bool = False
     redrawn = [f"Constraints: {said}"] if (said := redraws_sentence(read_redraws(workspace, run.id))) else []
     parts = [
         "\n".join([replace_unprintable(head), *left_out, *held_out, *redrawn, *weighing]),
-        *result_tables_text(rows, run.recipe, apart, keys=keys),
+        *result_tables_text(rows, run.recipe, context),
     ]
     if doubts := broken_rule_lines(read_diagnostics(workspace, run.id)):
         parts.append("\n".join(["Rules that models break", *doubts]))
-    if verdicts := read_verdicts(workspace, run.id):
+    if verdicts:
         parts.append(f"Verdicts\n{table_text(verdict_table(verdicts, apart, records, keys=keys))}")
     return "\n\n".join(parts)
 
 
-def result_tables_text(
-    rows: Sequence[Row], recipe: Recipe, apart: SettingsByMethod, *, keys: bool = False
-) -> list[str]:
-    """Return the averages of a run as texts: measures by family, sweeps, then the studies that summarise their points."""
-    measured = [row for row in rows if row.family != "studies"]
-    parts = [table_text(table) for table, _ in result_tables(measured, recipe.published, apart, keys=keys)]
+def result_tables_text(rows: Sequence[Row], recipe: Recipe, context: TableContext) -> list[str]:
+    """Return the averages of a run as texts: measures by family, sweeps, then the studies that summarise their points.
+
+    Where settings are folded, the measures of sweeps are lines of a table too.
+    """
     swept = [row for row in rows if row.family == "studies" and not is_of_answering_study(row)]
-    for key in dict.fromkeys(row.method_key for row in swept):
+    curves = [row for row in swept if not is_variance_share(row)] if context.folded else []
+    measured = [row for row in rows if row.family != "studies"] + curves
+    parts = [table_text(table) for table, _ in result_tables(measured, context)]
+    if any(line.members for line in fold_number_lines(number_lines(measured))) and context.folded:
+        parts.append(FOLD_NOTE)
+    for key in dict.fromkeys(row.method_key for row in swept if not context.folded):
         own = [row for row in swept if row.method_key == key]
-        parts.append(f"{method_title(key)}\n{sweeps_text(own, apart, recipe.schema.unit_noun)}")
+        parts.append(f"{method_title(key)}\n{sweeps_text(own, context.apart, recipe.schema.unit_noun)}")
         quoted = {row.series for row in own if published_value_for(row, recipe.published) is not None}
         if beside := [row for row in own if row.series in quoted]:
-            parts.append(table_text(result_table(beside, recipe.published, apart, "Beside the published figures")))
+            parts.append(table_text(result_table(beside, context, "Beside the published figures")))
+    apart = context.apart
     for step in recipe.studies:
         key = step.method.key
         summed = [row for row in rows if row.method_key == key and is_of_answering_study(row)]

@@ -63,6 +63,7 @@ ACTS: tuple[KeyAct, ...] = (
         ("limits", "", "Findings: studies with limits"),
         ("beliefs", "", "Findings: strongest intruder"),
         ("pairs", "", "Findings: pairs that are kept"),
+        ("rows", "", "Data: rows"),
         ("distributions", "", "Data: distributions"),
     ),
     *_acts_of_group(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sfumato.engine.data.schema import Kind, Role, Variable
+from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import count_noun, format_percent
 from sfumato.workspace.plan.drafts import save_draft
 from sfumato.workspace.plan.variables import change_kind, change_variables
@@ -15,6 +16,9 @@ from sfumato.workspace.views.data_view import DataView, VariableLine, read_data_
 from .session import MenuEntry, NumberedMenu, PlainSession
 from .talk import ActNotPossible
 
+ROWS_AT_ONCE = 10
+"""Number of records that are printed at once."""
+MISSING = "no value"
 ISO_DATES = "2019-07-31"
 """Answer for dates that are written as ISO 8601 has them."""
 
@@ -131,6 +135,39 @@ def include_or_exclude_variable(session: PlainSession) -> None:
         session.conversation.say(f"{name} is {done}.")
 
 
+def show_rows(session: PlainSession) -> None:
+    """Print some rows of the data; their values only after a question."""
+    from sfumato.workspace.views.rows import find_stored_rows
+
+    stored = find_stored_rows(session.workspace, session.plan_draft().dataset_id)
+    talk = session.conversation
+    talk.say(
+        f"{count_noun(stored.records, 'record')} of {stored.name}, {count_noun(len(stored.variables), 'variable')}."
+    )
+
+    def check(answer: str) -> int:
+        """Return the number of a record. Raises BadInput."""
+        if not answer.isdecimal() or not 1 <= int(answer) <= stored.records:
+            raise BadInput("", f"there are records 1 to {stored.records}")
+        return int(answer)
+
+    first = talk.ask("From which record?", f"a number from 1 to {stored.records}", check, "1")
+    # An empty line takes the default, which must not show confidential values.
+    if not talk.confirm(f"Show the values of {ROWS_AT_ONCE} records? They are confidential.", default=False):
+        return
+    for number, values in enumerate(stored.read_page(first - 1, ROWS_AT_ONCE), first):
+        said = (
+            f"{variable.name} {MISSING if value is None else plain_number(value)}"
+            for variable, value in zip(stored.variables, values, strict=True)
+        )
+        talk.say(f"Record {number}, confidential: {', '.join(said)}.")
+
+
+def plain_number(value: object) -> str:
+    """Return a value as text, a float in the digits that tell it from others of its column."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
 MENU = NumberedMenu(
     "Data",
     "variables with role, kind and missing values",
@@ -139,5 +176,6 @@ MENU = NumberedMenu(
         MenuEntry("Set a role", "quasi-identifier, sensitive, identifier, survey weight or other", set_role),
         MenuEntry("Set a kind", "categorical, ordinal, binary, count, continuous or date", set_kind),
         MenuEntry("Include or exclude", "a variable, in the plan", include_or_exclude_variable),
+        MenuEntry("Rows", "ten records of the data, with their values after a question", show_rows),
     ),
 )

@@ -13,7 +13,10 @@ from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.reporting.words import FAMILY_HEADINGS, number, thresholds_text
 from sfumato.workspace.store.runs import StoredRun, count_confidential_records
 from sfumato.workspace.views.results import (
+    FAILURES,
+    ResultSelection,
     read_result_rows,
+    read_selected_rows,
     read_series_rows,
     read_verdicts,
     row_of_verdict,
@@ -94,6 +97,33 @@ def _say_verdicts(session: PlainSession, run: StoredRun) -> None:
             family = own
             session.conversation.say(f"{family}.")
         session.conversation.say(f"{at}. {verdict_line(verdict, name, records)}.")
+
+
+def show_numbers(session: PlainSession) -> None:
+    """Print a line for each measure and variable of one family, with the confidential value, the release and the limit."""
+    from collections import Counter
+
+    from sfumato.workspace.reporting.numbers import FAMILIES, fold_number_lines, line_sentence, number_lines
+    from sfumato.workspace.reporting.words import varying_settings_of_recipe
+
+    run = _ask_finished_run(session)
+    rows = read_selected_rows(session.workspace, ResultSelection(run.id, sort=FAILURES), 0, -1)
+    every = number_lines(rows, read_verdicts(session.workspace, run.id))
+    folded = fold_number_lines(every)
+    counts = Counter(line.row.family for line in folded)
+    families = [one for one in FAMILIES if counts[one]]
+    if not families:
+        raise ActNotPossible(f"run {run.id} has no numbers.")
+    names = [f"{FAMILY_HEADINGS[one]}, {count_noun(counts[one], 'number')}" for one in families]
+    family = families[session.conversation.choose("Numbers of which family?", names, "1")]
+    records = count_confidential_records(session.workspace, run)
+    apart = varying_settings_of_recipe(run.recipe_toml)
+    own = [line for line in folded if line.row.family == family]
+    if any(line.members for line in own) and session.conversation.confirm(
+        "Give every setting of a measure a line of its own?", default=False
+    ):
+        own = [line for line in every if line.row.family == family]
+    session.conversation.print_numbered([text_for_speech(line_sentence(line, records, apart)) for line in own])
 
 
 def explain_number(session: PlainSession) -> None:
@@ -234,5 +264,6 @@ MENU = NumberedMenu(
         MenuEntry("Explain a number", "what it says, compared with what, how sure, what to change", explain_number),
         MenuEntry("Records at risk", "the three most at risk, with why", show_records),
         MenuEntry("What to change", "for thresholds that are not met, undecided or not computed", show_levers),
+        MenuEntry("Numbers", "all numbers of one family: confidential, release, interval, limit", show_numbers),
     ),
 )

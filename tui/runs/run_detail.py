@@ -16,7 +16,7 @@ from sfumato.tui.terminal.text import cut_text, fit_text
 from sfumato.tui.widgets.facts import ONE_COLUMN, run_in_lines, wrap_text
 from sfumato.workspace.reporting.plan_steps import Facts
 from sfumato.workspace.reporting.recipe_difference import difference_sentence
-from sfumato.workspace.reporting.results import result_table
+from sfumato.workspace.reporting.results import TableContext, result_table
 from sfumato.workspace.reporting.tables import format_table
 from sfumato.workspace.reporting.words import (
     PUBLIC_KEY,
@@ -110,7 +110,7 @@ class FullRunDetail:
             for name, text, style in said
             for place, line in enumerate(wrap_text(text, max(20, width - NAME)))
         ]
-        table = result_table(self.rows, (), self.apart)
+        table = result_table(self.rows, TableContext(self.apart, records=self.detail.records))
         numbers = format_table(
             table.select_columns([i for i, one in enumerate(table.columns) if one.title in NUMBERS]), width
         )

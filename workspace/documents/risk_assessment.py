@@ -169,7 +169,7 @@ def _summary_chapter(dossier: ReleaseDossier) -> Chapter:
             [
                 _next_step_text(dossier),
                 release_overview(plan.run.recipe, plan.datasets, plan.records),
-                thresholds_sentence(plan.verdicts),
+                thresholds_sentence(plan.verdicts, dossier.original.records),
                 *reason,
             ]
         ),

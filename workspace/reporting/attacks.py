@@ -13,11 +13,11 @@ from .tables import DisplayCell, DisplayColumn, DisplayRow, DisplayTable
 from .words import (
     NO_SETTINGS,
     SettingsByMethod,
-    interval_text,
     method_use_text,
-    number,
     params_text,
+    row_interval_text,
     row_settings,
+    row_value_text,
     settings_text,
 )
 
@@ -101,7 +101,7 @@ def _value_and_interval_cells(row: Row | None) -> list[DisplayCell | str]:
 
 def _part_number(parts: Mapping[str, Row], name: str) -> str:
     """Return the value of a part as text; empty where the attack does not have the part."""
-    return number(parts[name].value) if name in parts else ""
+    return _value_or_status(parts[name]) if name in parts else ""
 
 
 def _attack_title(row: Row) -> str:
@@ -121,12 +121,12 @@ def _attack_subject(row: Row, uses: Mapping[str, Any]) -> str:
 
 def _value_or_status(row: Row) -> str:
     """Return the value as text, or the status in place of a missing one."""
-    return number(row.value) if row.value is not None else row.status
+    return row_value_text(row)
 
 
 def _row_interval(row: Row) -> str:
     """Return the interval of a row as text."""
-    return interval_text(row.lower, row.upper)
+    return row_interval_text(row)
 
 
 def attack_objects(rows: Sequence[Row]) -> list[dict[str, Any]]:

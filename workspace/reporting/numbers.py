@@ -19,7 +19,6 @@ from .words import (
     brief_value_text,
     limit_text,
     method_use_text,
-    outcome_text,
     row_interval_text,
     row_value_text,
     sign_for,
@@ -208,6 +207,25 @@ def line_cells(line: NumberLine, records: int | None = None, apart: SettingsByMe
     }
 
 
+def line_sentence(line: NumberLine, records: int | None = None, apart: SettingsByMethod = NO_SETTINGS) -> str:
+    """Return a line in words, for a list that is read aloud: ``Mean, income: confidential 31.2, release 30.9 (30 .. 32)``."""
+    cells = line_cells(line, records, apart)
+    name = ", ".join(part for part in (measure_name(line.row.key), cells["of"]) if part)
+    others = f"; {line.number_of_others} more settings" if line.number_of_others > 1 else ""
+    others = "; 1 more setting" if line.number_of_others == 1 else others
+    return f"{name}: {_values_text(line, cells)}{others}."
+
+
+def _values_text(line: NumberLine, cells: Mapping[str, str]) -> str:
+    """Return the values of a line with its verdict: ``release 1.2 % (1 .. 1.4 %), confidential 5 %, met, at most 2 %``."""
+    released = f"release {cells['release']}" if cells["release"] else ""
+    if released and cells["interval"]:
+        released += f" ({cells['interval']})"
+    judged = "" if line.verdict is None else f"{line.verdict.outcome}, {cells['limit']}"
+    said = [released, cells["confidential"] and f"confidential {cells['confidential']}", judged]
+    return ", ".join(part for part in said if part)
+
+
 def member_facts(
     line: NumberLine, records: int | None = None, apart: SettingsByMethod = NO_SETTINGS
 ) -> list[tuple[str, str]]:
@@ -218,14 +236,7 @@ def member_facts(
         if one.row.measure != line.row.measure:
             named.insert(0, measure_name(one.row.key))
         cells = line_cells(one, records, apart)
-        released = f"release {cells['release']}" if cells["release"] else ""
-        if released and cells["interval"]:
-            released += f" ({cells['interval']})"
-        judged = "" if one.verdict is None else f"{outcome_text(one.verdict.outcome)}, {cells['limit']}"
-        said = [released, cells["confidential"] and f"confidential {cells['confidential']}", judged]
-        text = (
-            f"{'; '.join(part for part in named if part) or 'all records'}: {', '.join(part for part in said if part)}"
-        )
+        text = f"{'; '.join(part for part in named if part) or 'all records'}: {_values_text(one, cells)}"
         found.append(("" if place else "all of them", text))
     return found
 

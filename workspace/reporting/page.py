@@ -51,6 +51,7 @@ from .document import (
 from .measured import result_tables
 from .release_summary import ReleaseDecision, release_overview, summary_lines, utc_time_text, variables_by_fate
 from .results import (
+    TableContext,
     group_sweeps,
     is_of_answering_study,
     published_source_table,
@@ -178,9 +179,8 @@ def _summary_section(run: ReportedRun, decision: ReleaseDecision | None, answer:
     made = _released_count(run)
     # an anonymised table may have fewer records, since some can be suppressed
     records = None if run.recipe.anonymisation else made
-    lines = summary_lines(
-        release_overview(run.recipe, run.recipe.m, records), run.verdicts, run.rows, run.recipe, decision
-    )
+    going = release_overview(run.recipe, run.recipe.m, records)
+    lines = summary_lines(going, run.verdicts, run.rows, run.recipe, decision, records=run.records)
     first = [Paragraph(line, is_strong=at == 0) for at, line in enumerate(answer)]
     return Chapter("Summary", [*first, BulletList(lines), Paragraph(f"{OPEN_QUESTIONS_REMARK} {READING_HELP}")])
 
@@ -212,7 +212,7 @@ def _measure_chapters(run: ReportedRun, of: str) -> list[Chapter]:
     sections = [
         # the chapter's heading has the title
         Chapter(f"{one.title}{of}", [replace(one, title=""), _measure_terms(own)])
-        for one, own in result_tables(plain, run.recipe.published, apart)
+        for one, own in result_tables(plain, TableContext(apart, run.recipe.published, run.verdicts, run.records))
     ]
     swept = [row for row in run.rows if row.level is not None and not is_of_answering_study(row)]
     for key in dict.fromkeys(row.method_key for row in swept):

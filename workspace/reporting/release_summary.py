@@ -95,18 +95,18 @@ def release_overview(recipe: Recipe, datasets: int, records: int | None = None) 
     return " ".join([*lines, *([RECODING_REMARK] if recipe.form.recode else [])])
 
 
-def thresholds_sentence(verdicts: Sequence[Verdict]) -> str:
-    """Return whether the thresholds are met, and which are not."""
+def thresholds_sentence(verdicts: Sequence[Verdict], records: int | None = None) -> str:
+    """Return whether the thresholds are met, and which are not; ``records`` is the number of confidential records."""
     if not verdicts:
         return "The recipe sets no threshold: nothing was compared with a limit."
     said = thresholds_text(verdicts)
-    unmet = [_unmet_text(one) for one in verdicts if one.outcome != "met"]
+    unmet = [_unmet_text(one, records) for one in verdicts if one.outcome != "met"]
     return f"{said[:1].upper()}{said[1:]}{': ' if unmet else ''}{'; '.join(unmet)}."
 
 
-def _unmet_text(verdict: Verdict) -> str:
-    """Return a threshold that is not met: ``Re-identified with certainty: 3 % of the people, limit at most 1 %``."""
-    found = "not computed" if verdict.observed is None else observed_text(verdict)
+def _unmet_text(verdict: Verdict, records: int | None) -> str:
+    """Return a threshold that is not met: ``Re-identified with certainty: 30 of 1,000 (3 %), limit at most 1 %``."""
+    found = "not computed" if verdict.observed is None else observed_text(verdict, records)
     why = f" (undecided: {verdict.reason})" if verdict.outcome == "undecided" else ""
     return f"{label_of(verdict)}: {found}, limit {limit_text(verdict.bound, verdict.limit, verdict.value)}{why}"
 
@@ -118,17 +118,18 @@ def summary_lines(
     recipe: Recipe,
     decision: ReleaseDecision | None = None,
     limits: Mapping[Question, float | None] = NO_LIMITS,
+    records: int | None = None,
 ) -> list[str]:
     """Return the summary of a release, a sentence in each line.
 
     It has what is released, whether thresholds are met, what answers the questions about risk, epsilon with the
     evidence, and the reason for the release. ``going`` is the sentence about what is released; ``limits`` are the
-    gate's, where a policy has its own.
+    gate's, where a policy has its own; ``records`` is the number of confidential records.
     """
     found = list(rows)
     lines = [
         going,
-        thresholds_sentence(verdicts),
+        thresholds_sentence(verdicts, records),
         *coverage_lines(found, recipe, limits),
         *strongest_intruder_lines(found),
         *audit_sentences(found),

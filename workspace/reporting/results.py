@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -18,6 +18,7 @@ from sfumato.engine.recipe.thresholds import Verdict
 
 from ..plots.planes import BASELINE, DrawnPlane, curve_name, draw_planes, has_joint_curves
 from .knowledge_lattice import lattice_parts
+from .numbers import NumberLine, fold_number_lines, line_cells, number_lines
 from .tables import DisplayCell, DisplayColumn, DisplayRow, DisplayTable, outcome_cell, table_from_titles
 from .words import (
     NO_SETTINGS,
@@ -176,63 +177,72 @@ def dataset_rows_table(
     return DisplayTable([*shown, DisplayColumn("reason", "", drop_order=1), DisplayColumn("key", "key")], cells)
 
 
-def result_table(
-    rows: Sequence[Row],
-    published: Sequence[PublishedFigure] = (),
-    apart: SettingsByMethod = NO_SETTINGS,
-    title: str = "",
-    *,
-    keys: bool = False,
-) -> DisplayTable:
-    """Return a line for each number: the confidential data's value, and the release's with interval and baseline."""
-    pairs: dict[tuple[object, ...], dict[bool, Row]] = {}
-    for row in rows:
-        pairs.setdefault(row.series, {})[row.dataset == "confidential"] = row
-    quoted = ("published", "ratio")
-    titles = (
-        "measure",
-        "variable",
-        "level",
-        "confidential",
-        *quoted,
-        "release",
-        *quoted,
-        "interval",
-        "baseline",
-        "with",
-        "key",
-    )
-    lines = [
-        [
-            *_result_line(pair.get(True), pair.get(False), published, apart),
-            next(iter(pair.values())).key if keys else "",
-        ]
-        for pair in pairs.values()
+@dataclass(frozen=True)
+class TableContext:
+    """What a table of numbers needs of its run beside the rows.
+
+    apart: settings in which uses of a method differ
+    published: figures that the recipe quotes
+    verdicts: verdicts of the run
+    records: number of confidential records
+    keys: whether lines end with the key of the measure
+    folded: whether the settings of a measure are folded into one line
+    """
+
+    apart: SettingsByMethod = field(default_factory=lambda: NO_SETTINGS)
+    published: Sequence[PublishedFigure] = ()
+    verdicts: Sequence[Verdict] = ()
+    records: int | None = None
+    keys: bool = False
+    folded: bool = False
+
+
+NO_CONTEXT = TableContext()
+QUOTED = ("published", "ratio")
+
+
+def result_table(rows: Sequence[Row], context: TableContext = NO_CONTEXT, title: str = "") -> DisplayTable:
+    """Return a line for each number: the confidential data's value, that of the release, its interval and its limit."""
+    found = number_lines(rows, context.verdicts)
+    lines = [_result_line(one, context) for one in (fold_number_lines(found) if context.folded else found)]
+    columns = [
+        DisplayColumn("measure", "measure"),
+        DisplayColumn("of", "variable"),
+        DisplayColumn("confidential", "confidential", align="right"),
+        *(DisplayColumn(f"confidential {name}", name, align="right") for name in QUOTED),
+        DisplayColumn("release", "release", align="right"),
+        *(DisplayColumn(f"release {name}", name, align="right") for name in QUOTED),
+        DisplayColumn("interval", "interval", align="right", drop_order=3),
+        DisplayColumn("limit", "limit"),
+        DisplayColumn("baseline", "baseline", align="right", drop_order=2),
+        DisplayColumn("others", "more"),
+        DisplayColumn("with", "with", drop_order=1),
+        DisplayColumn("key", "key"),
     ]
-    return table_from_titles(titles, lines, right=range(2, 11), spare=(11, 10, 9), title=title)
+    return DisplayTable(columns, lines, title)
 
 
-def _result_line(
-    own: Row | None, released: Row | None, published: Sequence[PublishedFigure], apart: SettingsByMethod
-) -> list[DisplayCell | str]:
+def _result_line(line: NumberLine, context: TableContext) -> list[DisplayCell | str]:
     """Return the cells of a number of the confidential data and of the release, either of which may be missing."""
-    row = released or own
-    assert row is not None
-    uses = apart.get(row.method_key, {})
-    method = method_by_key(row.method_key)
-    naming = row_settings(row.method_key, row.params) if method and method.measurement.beliefs else ("q",)
-    named = params_text({name: row.params[name] for name in naming if name in row.params})
-    short = params_text({name: value for name, value in row.params.items() if name not in (*naming, *uses)})
+    row, cells = line.row, line_cells(line, context.records, context.apart)
+    uses = context.apart.get(row.method_key, {})
+    hidden = {*row_settings(row.method_key, row.params), *uses}
+    short = params_text({name: value for name, value in row.params.items() if name not in hidden})
     whole = "; ".join(part for part in (settings_text(row.params, uses), row.reason) if part)
+    outcome = line.worst_outcome
     return [
         measure_name(row.key),
-        ", ".join(part for part in (row.target, named, method_use_text(row.params, uses)) if part),
-        _level_text(row.level),
-        *_value_and_published(own, published),
-        *_value_and_published(released, published),
-        interval_text(released.lower, released.upper) if released else "",
-        number(row.baseline) if own is None and row.baseline is not None else "",
-        DisplayCell("; ".join(part for part in (short, row.reason) if part), full_text=whole),
+        cells["of"],
+        cells["confidential"],
+        *_published_and_ratio(line.confidential, context.published),
+        cells["release"],
+        *_published_and_ratio(line.release, context.published),
+        cells["interval"],
+        DisplayCell(cells["limit"], outcome) if outcome else "",
+        cells["baseline"],
+        cells["others"],
+        "" if context.folded else DisplayCell("; ".join(part for part in (short, row.reason) if part), full_text=whole),
+        row.key if context.keys else "",
     ]
 
 
@@ -241,13 +251,12 @@ def _level_text(level: float | None) -> str:
     return "" if level is None else number(level)
 
 
-def _value_and_published(row: Row | None, published: Sequence[PublishedFigure]) -> tuple[str, str, str]:
-    """Return the value of a row, the published figure for it, and the ratio of the two, as texts."""
-    if row is None:
-        return "", "", ""
-    value = row.status if row.value is None else number(row.value)
-    figure = published_value_for(row, published)
-    return (value, "", "") if figure is None else (value, number(figure), number(ratio_to_published(row.value, figure)))
+def _published_and_ratio(row: Row | None, published: Sequence[PublishedFigure]) -> tuple[str, str]:
+    """Return the published figure for a row, and the ratio of the row's value to it, as texts; empty without one."""
+    figure = None if row is None else published_value_for(row, published)
+    return (
+        ("", "") if row is None or figure is None else (number(figure), number(ratio_to_published(row.value, figure)))
+    )
 
 
 def row_output(row: Row) -> Output | None:
@@ -496,7 +505,7 @@ def _answer_sentence(row: Row, published: Sequence[PublishedFigure]) -> str:
     """Return an answer of a study as a sentence, with its interval and its published figure."""
     if row.value is None:
         return sentence_of(row)
-    _, figure, share = _value_and_published(row, published)
+    figure, share = _published_and_ratio(row, published)
     said = [interval_text(row.lower, row.upper), figure and f"published {figure}, ratio {share}"]
     beside = ", ".join(filter(None, said))
     return sentence_of(row).removesuffix(".") + (f"; {beside}." if beside else ".")

@@ -15,7 +15,7 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.cli.summary import result_tables_text, study_text, sweeps_text
 from sfumato.tui.findings.study_views import CurveView, group_by_study
 from sfumato.workspace.plots.curves import RunRows, sweep_figures
-from sfumato.workspace.reporting.results import sweep_table
+from sfumato.workspace.reporting.results import TableContext, sweep_table
 from sfumato.workspace.reporting.tables import table_html
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import read_result_rows
@@ -93,7 +93,7 @@ def test_a_stored_sweep_of_households_is_drawn_and_summarised_beside_that_of_peo
     assert [curve.dataset for curve in largest] == ["confidential", "synthetic"]
     assert all(curve.variance_shares or curve.dataset == "confidential" for curve in largest)
     rows = [row for row in read_result_rows(workspace, run_id) if row.draw is None]
-    text = "\n".join(result_tables_text(rows, recipe, {}))
+    text = "\n".join(result_tables_text(rows, recipe, TableContext()))
     assert "age, relative, by household: the confidential data" in text
     titles = [figure.title for figure in sweep_figures([RunRows("r", rows)])]
     assert titles == ["Risk by uncertainty: relative of age", "Risk by uncertainty: relative of age, by unit"]

@@ -51,7 +51,7 @@ async def test_an_attack_is_one_line_and_enter_lists_its_parts(sit, attacked):
         assert "▸ Singling-out: excess" in lines[0]
         await seat.press("enter")
         await seat.until(lambda: "Singling-out: number of guesses" in seat.text)
-        for part in ("success of the attack", "success on controls", "without the release", "added risk"):
+        for part in ("success of the attack", "success on other people", "without the release", "added by the release"):
             assert f"Singling-out: {part}" in seat.text
         assert "kind univariate" in seat.text
         assert "confidential" in seat.text

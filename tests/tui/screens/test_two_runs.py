@@ -123,7 +123,7 @@ async def test_space_marks_two_runs_and_c_compares_them(sit, directory, size):
         if size[0] > 100:
             assert "run 1 better" in row or "not distinguishable" in row
         else:  # the name is whole, who is better is said by a sign, and the line below has the words
-            assert row.strip().startswith("Largest gap of cumulative shares (income) ")
+            assert row.strip().startswith("Largest gap between distributions (income) ")
             words = re.search(r"(< run 1) better|(> run 2) better|(~) not distinguishable", text.splitlines()[-2])
             assert words
             assert row.endswith(f"  {words[words.lastindex or 0]}")
@@ -350,7 +350,7 @@ async def test_a_number_of_two_runs_is_explained(sit, directory):
         await seat.app.open(ComparisonDialog(ONE, TWO))
         await seat.press("shift")
         text = await seat.press("enter")
-        assert "╭─ Largest gap of cumulative shares ─" in text
+        assert "╭─ Largest gap between distributions ─" in text
         for name in ("run 1", "run 2", "run 2 - run 1", "better", "definition", "direction", "source", "key"):
             assert f" {name} " in text, name
         assert "Keys of this place" in await seat.press("q", "question_mark")

@@ -79,7 +79,7 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
         "study +Uncertainty of the intruder"
     )
     add(at, "threshold", "What the limit is for").press("enter").see("Enter a limit").type("0.9").press("enter")
-    at.see(r"threshold +Largest gap of cumul.* +at most 90 %")
+    at.see(r"threshold +Largest gap between.* +at most 90 %")
     add(at, "threshold", "What the limit is for").type("expmatch").press("enter").see(r"\[max\]", "lower is better")
     at.type("0.1").press("enter").see(r"threshold +Expected re-ident.* +at most 0\.1")
     at.press("R").see("Run this plan", f"{DATASETS} datasets, 2 measures, 1 study, 2 thresholds").press("y")
@@ -94,7 +94,7 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.press("q").see(r"\[Verdicts\]").press("4").see(r"\[Records\]", "probability").press("enter").see(
         "must be", "Driver"
     ).press("q")
-    at.press("4").see(r"\[Numbers\]", "Largest gap")
+    at.press("4").see(r"\[Numbers\]", "Expected re-ident")
     at.press("/").type("true_match").press("enter").see("filter: true_match", "24 rows").press("enter")
     at.see("risk.identification.true_match_rate", "lower is better").press("q")
     at.press("4").see("study 1/1: age", "expected_match_risk").press("right", "right").see(r"S = 0\.")

@@ -111,7 +111,9 @@ def test_what_a_useful_release_has_too_only_warns_and_hides_nothing_that_blocks(
     sure = row("risk.attribute_inference.added_risk", 0.3, 0.0, 0.2, target="visits")
     small = replace(sure, value=0.1, lower=0.05)
     assert look(margin, sure)["inference_excess"].status == "block"
-    assert look(margin, sure)["inference_excess"].message.startswith("Attribute inference: added risk (visits)")
+    assert look(margin, sure)["inference_excess"].message.startswith(
+        "Attribute inference: added by the release (visits)"
+    )
     assert look(margin, small)["inference_excess"].message.startswith("Disclosed beyond what is obvious (income)")
     lax = Policy(findings={"inference_excess": FindingLimit(warn=0.05, block=0.5)})
     assert look(margin, sure, policy=lax)["inference_excess"].status == "warn"

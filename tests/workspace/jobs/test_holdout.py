@@ -119,7 +119,7 @@ def test_a_run_is_made_without_its_controls_and_attacked_with_them(own: Workspac
         if one["params"]["kind"] == "multivariate" and one["dataset"] == "synthetic" and "people" not in one["params"]
     ]
     assert attack["excess"]["lower"] <= attack["excess"]["value"] <= attack["excess"]["upper"]
-    for shown in (run_summary_text(own, find_run(own, run_id)), report_page(own, run_id)):
+    for shown in (run_summary_text(own, find_run(own, run_id), every_setting=True), report_page(own, run_id)):
         assert "40 hold-out records, kept from synthesis to calibrate attacks" in shown
         assert "Attacks beside control records" in shown
 

@@ -57,9 +57,9 @@ def test_rows_that_need_no_more_have_their_human_names_alone():
     rows = [row(radius={"income": "5%"}), row("utility.ecdf.max_abs_difference", "income")]
     assert shortened_row_names(60, rows, {}) == [
         "Re-identified with certainty",
-        "Largest gap of cumulative shares (income)",
+        "Largest gap between distributions (income)",
     ]
-    assert shortened_row_names(25, rows, {}) == ["Re-identified with certa…", "Largest gap of… (income)"]
+    assert shortened_row_names(25, rows, {}) == ["Re-identified with certa…", "Largest gap bet… (income)"]
 
 
 def test_a_shortened_name_says_what_another_that_begins_alike_does_not():

@@ -15,7 +15,7 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import RecordCount, count_noun
 from sfumato.workspace.reporting.comparison import comparison_table
-from sfumato.workspace.reporting.results import dataset_rows_table, result_table, verdict_table
+from sfumato.workspace.reporting.results import TableContext, dataset_rows_table, result_table, verdict_table
 from sfumato.workspace.reporting.tables import format_table, table_html
 from sfumato.workspace.reporting.words import (
     all_parameters,
@@ -83,7 +83,7 @@ def test_a_list_is_spelled_out_where_uses_differ_in_it_and_else_not() -> None:
 def test_every_table_has_a_line_of_its_own_for_each_use(both: Recipe, small_data: Microdata) -> None:
     outcome, apart = execute_run(both, small_data, key=PUBLIC), varying_settings_of_recipe(both.to_toml())
     averages = [row for row in outcome.rows if row.draw is None]
-    results, verdicts = result_table(averages, (), apart), verdict_table(outcome.verdicts, apart)
+    results, verdicts = result_table(averages, TableContext(apart)), verdict_table(outcome.verdicts, apart)
     for made in (results, dataset_rows_table(outcome.rows, apart)):
         lines = [line for line in format_table(made).splitlines() if "(pMSE)" in line or "with certainty" in line]
         assert len({" ".join(line.split())[:80] for line in lines}) >= 4

@@ -224,7 +224,7 @@ def test_a_threshold_that_is_not_met_needs_a_reason_which_is_kept(
     for reason in ("", "  \n"):
         with pytest.raises(
             NotReleased,
-            match=r"1 of 2 thresholds is not met \(Largest gap of cumulative shares \(income\): not met\).*--reason",
+            match=r"1 of 2 thresholds is not met \(Largest gap between distributions \(income\): not met\).*--reason",
         ):
             write_run_release(workspace, unmet, tmp_path / "out", reason=reason)
     assert not (tmp_path / "out").exists()

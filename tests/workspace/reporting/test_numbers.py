@@ -1,0 +1,192 @@
+"""Numbers as lines of one table: which series are folded, which of them stands in front, and how values read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sfumato.engine.methods.labels import measure_name
+from sfumato.engine.methods.outputs import ATTACK_PARTS
+from sfumato.engine.methods.registry import registry
+from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.thresholds import Verdict
+from sfumato.workspace.reporting.measured import result_tables
+from sfumato.workspace.reporting.numbers import (
+    brief_line_cells,
+    families_text,
+    fold_number_lines,
+    leading_measure,
+    line_cells,
+    line_sentence,
+    line_subject,
+    member_facts,
+    number_lines,
+)
+from sfumato.workspace.reporting.results import TableContext
+from sfumato.workspace.reporting.tables import format_table
+
+
+def row(key: str, value: float | None, dataset: str = "synthetic", target: str = "", **params: Any) -> Row:
+    family, method, measure = key.split(".")
+    output = registry()[f"{family}.{method}"].output(measure)
+    status = "computed" if value is not None else "not computed"
+    level = params.pop("level_", None)
+    return Row(
+        family, method, measure, target, dataset, None, level, value, unit=output.unit, status=status, params=params
+    )  # type: ignore[arg-type]
+
+
+def verdict(of: Row, outcome: str, limit: float = 0.05) -> Verdict:
+    return Verdict(of.key, of.target, of.level, "max", limit, of.value, None, outcome, "", dict(of.params))  # type: ignore[arg-type]
+
+
+RATE = "risk.identification.true_match_rate"
+QUANTILE = "utility.summary.quantile"
+
+
+def test_a_series_is_one_line_of_both_data() -> None:
+    (line,) = number_lines([row(RATE, 0.4, "confidential"), row(RATE, 0.1)])
+    assert line.confidential is not None
+    assert line.release is not None
+    cells = line_cells(line, 3411)
+    assert cells["measure"] == "Re-identified with certainty"
+    assert cells["confidential"] == "1,364 of 3,411 (40 %)"
+    assert cells["release"] == "341.1 of 3,411 (10 %)"
+
+
+def test_settings_of_a_measure_and_variable_are_folded_and_listed() -> None:
+    rows = [
+        row(QUANTILE, value, target=target, q=q)
+        for target in ("age", "pay")
+        for q, value in ((0.25, 30.0), (0.5, 41.0))
+    ]
+    folded = fold_number_lines(number_lines(rows))
+    assert [line.row.target for line in folded] == ["age", "pay"]
+    assert [line.number_of_others for line in folded] == [1, 1]
+    assert [text for _, text in member_facts(folded[0])] == ["age; q 0.25: release 30", "age; q 0.5: release 41"]
+    assert line_cells(folded[0])["others"] == "1 more"
+
+
+def test_the_parts_of_an_attack_are_one_line_with_the_excess_in_front() -> None:
+    rows = [row(f"risk.linkability.{part}", 0.1) for part in ATTACK_PARTS if part != "excess_p_value"]
+    (line,) = fold_number_lines(number_lines(rows))
+    assert line.row.measure == "excess_risk"
+    assert len(member_facts(line)) == len(rows)
+    assert any(text.startswith("Linkage: number of guesses") for _, text in member_facts(line))
+    assert leading_measure("utility", "attack_success") == "attack_success"
+
+
+def test_the_worst_verdict_stands_in_front_and_gives_its_sign() -> None:
+    """Nothing is greener folded than unfolded."""
+    rows = [row(RATE, 0.01), row(RATE, 0.02, by="unit"), row(RATE, 0.4, by="unit", unit_size="1")]
+    found = [verdict(rows[0], "met"), verdict(rows[1], "not met", 0.015)]
+    (line,) = fold_number_lines(number_lines(rows, found))
+    assert line.row.params == {"by": "unit"}
+    assert line.worst_outcome == "not met"
+    assert line_cells(line)["sign"] == "✗"
+    assert line_cells(line)["limit"] == "at most 1.5 %"
+
+
+def test_without_a_verdict_the_number_of_most_people_stands_in_front_else_the_worst() -> None:
+    rows = [row(RATE, 0.4, by="unit"), row(RATE, 0.01)]
+    (line,) = fold_number_lines(number_lines(rows))
+    assert line.row.params == {}
+    kinds = [
+        row("risk.singling_out.excess_risk", value, kind=kind)
+        for kind, value in (("univariate", 0.1), ("multivariate", 0.3))
+    ]
+    (worst,) = fold_number_lines(number_lines(kinds))
+    assert worst.row.params["kind"] == "multivariate"
+    far = [
+        row(QUANTILE, value, dataset, "pay", q=q)
+        for q, own, made in ((0.25, 10.0, 10.0), (0.9, 20.0, 30.0))
+        for dataset, value in (("confidential", own), ("synthetic", made))
+    ]
+    (furthest,) = fold_number_lines(number_lines(far))
+    assert furthest.row.params == {"q": 0.9}
+
+
+def test_a_number_without_a_value_is_not_in_front_of_one_with_a_value() -> None:
+    (line,) = fold_number_lines(number_lines([row(RATE, None), row(RATE, 0.1, by="unit")]))
+    assert line.row.value == 0.1
+
+
+def test_a_verdict_without_settings_is_about_the_first_row_alone() -> None:
+    rows = [row(QUANTILE, 1.0, target="pay", q=0.25), row(QUANTILE, 2.0, target="pay", q=0.5)]
+    first, second = number_lines(rows, [replace(verdict(rows[0], "not met"), params=None)])
+    assert first.verdict is not None
+    assert second.verdict is None
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "whole", "brief"),
+    [
+        (RATE, 0.1111, "379 of 3,411 (11.11 %)", "11.11 %"),
+        ("risk.identification.expected_match_risk", 5.333, "5.333 of 3,411 (0.16 %)", "5.333"),
+        ("utility.summary.share", 0.5, "50 %", "50 %"),
+        ("utility.propensity.pmse", 0.0123, "0.0123", "0.0123"),
+        (RATE, None, "not computed", "not computed"),
+    ],
+)
+def test_a_value_has_the_same_digits_in_few_cells(key: str, value: float | None, whole: str, brief: str) -> None:
+    exact = 379 / 3411 if value == 0.1111 else value
+    (line,) = number_lines([row(key, exact)])
+    assert line_cells(line, 3411)["release"] == whole
+    assert brief_line_cells(line, 3411)["release"] == brief
+
+
+def test_an_interval_has_the_unit_of_its_value() -> None:
+    (line,) = number_lines([replace(row(RATE, 0.1), lower=0.08, upper=0.125)])
+    assert line_cells(line, 1000)["interval"] == "8 .. 12.5 %"
+    (exact,) = number_lines([replace(row(RATE, 0.1), lower=0.1, upper=0.1)])
+    assert line_cells(exact, 1000)["interval"] == ""
+
+
+def test_the_families_are_counted_and_the_shown_one_is_marked() -> None:
+    counts = {"utility": 31, "risk": 33}
+    assert families_text(counts, "") == "[all 64] · risk 33 · utility 31"
+    assert families_text(counts, "risk") == "all 64 · [risk 33] · utility 31"
+
+
+def test_a_line_that_is_read_aloud_names_its_values_and_its_limit() -> None:
+    rows = [row(RATE, 0.4, "confidential"), row(RATE, 0.1), row(RATE, 0.1, by="unit")]
+    (line,) = fold_number_lines(number_lines(rows, [verdict(rows[1], "not met")]))
+    assert line_sentence(line, 1000) == (
+        "Re-identified with certainty: release 100 of 1,000 (10 %), confidential 400 of 1,000 (40 %), not met, "
+        "at most 5 %; 1 more setting."
+    )
+
+
+def test_the_printed_table_has_the_same_cells_folded_or_not() -> None:
+    rows = [row(QUANTILE, value, target="pay", q=q) for q, value in ((0.25, 30.0), (0.5, 41.0))]
+    ((folded, _),) = result_tables(rows, TableContext(folded=True))
+    ((whole, _),) = result_tables(rows)
+    assert len(folded.rows) == 1
+    assert len(whole.rows) == 2
+    assert "1 more" in format_table(folded)
+    assert "pay; q 0.5" in format_table(whole)
+
+
+def test_no_name_of_a_number_says_pmse_or_excess_without_words() -> None:
+    """Names are understood without the literature: what is in brackets only helps those who know it."""
+    for method in registry().values():
+        for output in method.outputs:
+            name = measure_name(f"{method.key}.{output.name}").partition(" (")[0]
+            assert "propensity" not in name.lower()
+            assert "cumulative" not in name.lower()
+            assert not name.endswith(": excess risk")
+
+
+def test_lines_of_a_measure_can_be_told_apart() -> None:
+    rows = [
+        row(RATE, 0.1),
+        row(RATE, 0.1, by="unit"),
+        row(RATE, 0.1, by="unit", unit_size="2"),
+        row("studies.intruder_uncertainty.true_match_rate", 0.1, level_=0.01),
+        row("studies.intruder_uncertainty.true_match_rate", 0.1, level_=0.02),
+    ]
+    names = [(measure_name(line.row.key), line_subject(line)) for line in number_lines(rows)]
+    assert len(set(names)) == len(names)
+    assert "intruder's uncertainty 0.01" in names[3][1]
