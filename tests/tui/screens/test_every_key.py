@@ -122,6 +122,7 @@ PLACES = {
     "records": Place(("RecordsPane", "RecordGrid"), "records"),
     "record": Place(("RecordDialog",), "records", ("enter",)),
     "data": Place(("DataTab", "VariableGrid", "MarkedGrid", "FilteredList"), "data", before=SHEET),
+    "rows": Place(("RowsPane",), "rows"),
     "kinds": Place(("LetterDialog",), "data", ("act:kind",), {"LetterDialog.up": ("j",)}),
     "form": Place(("Form", "ChoiceField"), "data", ("enter",), {"Form.up": ("down",)}),
     "plan": Place(("PlanTab", "StepGrid"), "plan", before=STEPS),
