@@ -32,8 +32,8 @@ USED: tuple[Use, ...] = (
 FIELD_OF_USE: Mapping[Use, str] = {
     "response": "value", "shadow": "shadow", "cost": "cost", "lower level": "lower", "upper level": "upper",
 }  # fmt: skip
-SUM_TOLERANCE = 1e-6
-"""Share of a total by which rounded cells may miss it, for each of them."""
+SLACK = 1e-6
+"""Share by which rounding may be larger, for the last digits of floating point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def declare_argus_table(
     of such tables, so that no rule of dominance can be checked.
     """
     columns = [metadata.variables[at] for at in metadata.explanatory]
-    above = [_codes_above(cells, at, trees.get(one.name), place) for at, one in enumerate(columns)]
+    above = [_codes_above(cells, at, trees.get(one.name), one.missing, place) for at, one in enumerate(columns)]
     parts = [one for one in cells if all(code in above[at] for at, code in enumerate(one.codes)) and not one.is_empty]
     if not parts:
         raise BadInput(place, "has no cell below its totals")
@@ -185,20 +185,25 @@ def declare_argus_table(
     counts = np.array([1 if one.frequency is None else one.frequency for one in parts], dtype=np.int64)
     has_value = any(one.value is not None and one.value != one.frequency for one in parts)
     values = np.array([one.value or 0.0 for one in parts]) / np.maximum(counts, 1) if has_value else None
-    _check_sums(cells, parts, above, place, has_value=has_value)
-    response = next((metadata.variables[at].name for at in metadata.columns_of("response")), COUNT)
-    return DeclaredTable(name, tuple(variables), values, response if has_value else COUNT, records=counts)
+    response = next((metadata.variables[at] for at in metadata.columns_of("response")), None)
+    _check_sums(cells, parts, above, place, response.decimals if response is not None and has_value else None)
+    measure = response.name if response is not None and has_value else COUNT
+    return DeclaredTable(name, tuple(variables), values, measure, records=counts)
 
 
-def _codes_above(cells: Sequence[ArgusCell], at: int, tree: Hierarchy | None, place: str) -> dict[str, tuple[str, ...]]:
+def _codes_above(
+    cells: Sequence[ArgusCell], at: int, tree: Hierarchy | None, missing: Sequence[str], place: str
+) -> dict[str, tuple[str, ...]]:
     """Return the codes above each code that no other is below, the nearest first, without the total."""
     codes = {one.codes[at] for one in cells} - {TOTAL}
     if tree is None:
         return dict.fromkeys(codes, ())
     known = {label for row in tree.rows for label in row[:-1]}
-    if lacking := codes - known:
+    if lacking := codes - known - set(missing):
         raise BadInput(place, f'"{min(lacking)}" is in no line of its hierarchy; add it there')
-    return {row[0]: row[1:-1] for row in tree.rows}
+    # Codes of missing values are in no hierarchy: they stand directly below the total.
+    outside = {code: (code,) * (tree.height - 1) for code in missing if code not in known}
+    return {row[0]: row[1:-1] for row in tree.rows} | outside
 
 
 def _variable_of_codes(name: str, codes: Sequence[str], above: Mapping[str, tuple[str, ...]]) -> TableVariable:
@@ -213,10 +218,13 @@ def _check_sums(
     parts: Sequence[ArgusCell],
     above: Sequence[Mapping[str, tuple[str, ...]]],
     place: str,
-    *,
-    has_value: bool,
+    decimals: int | None,
 ) -> None:
-    """Raise BadInput where a cell is not the sum of its parts: rows are missing, or are of another table."""
+    """Raise BadInput where a cell is not the sum of its parts: rows are missing, or are of another table.
+
+    ``decimals`` are those of the values; None for numbers of records.
+    """
+    has_value = decimals is not None
     sums = dict[tuple[str, ...], list[float]]()
     for part in parts:
         options = [(code, *dict.fromkeys(above[at][code]), TOTAL) for at, code in enumerate(part.codes)]
@@ -226,7 +234,8 @@ def _check_sums(
     for one in cells:
         number = (one.value if has_value else one.frequency) or 0.0
         found = sums.get(one.codes, [])
-        slack = SUM_TOLERANCE * max(1.0, abs(number)) + 0.01 * len(found) * has_value
+        # Each number may have been rounded.
+        slack = 0.0 if decimals is None else 0.5 * 10.0**-decimals * (len(found) + 1) * (1 + SLACK)
         if abs(math.fsum(found) - number) > slack:
             names = ", ".join(code or "total" for code in one.codes)
             raise BadInput(

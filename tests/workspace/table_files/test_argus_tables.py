@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -154,3 +155,24 @@ def test_a_table_that_does_not_add_up_is_refused(text: str, message: str) -> Non
     with pytest.raises(BadInput) as caught:
         declare_argus_table(read_table(text, COUNTS, "a.tab"), COUNTS, {"Region": HIERARCHY}, "people", "a.tab")
     assert str(caught.value).startswith(message)
+
+
+def test_a_code_of_a_missing_value_is_in_no_hierarchy() -> None:
+    region, *others = COUNTS.variables
+    metadata = ArgusMetadata((replace(region, missing=("9",)), *others), True, ";")
+    text = TABLE.replace("T;T;12", "T;T;14").replace("T;m;5", "T;m;7") + "9;T;2;U\n9;m;2;U\n"
+    table = declare_argus_table(read_table(text, metadata, "a.tab"), metadata, {"Region": HIERARCHY}, "people", "a.tab")
+    system = build_system([table])
+    assert system.values[system.find_cell("people", {"Region": ":9"})] == 2
+    assert system.values[system.find_cell("people", {})] == 14
+
+
+def test_rounded_values_need_not_add_up_to_the_last_digit() -> None:
+    sex, number = COUNTS.variables[1], ArgusVariable("Turnover", use="response", decimals=1)
+    metadata = ArgusMetadata((sex, number, COUNTS.variables[2]), True, ";")
+    table = declare_argus_table(
+        read_table("T;2.5;7\nm;1.2;3\nf;1.2;4\n", metadata, "a.tab"), metadata, {}, "t", "a.tab"
+    )
+    assert build_system([table]).values.max() == pytest.approx(2.4)
+    with pytest.raises(BadInput, match="the cell total is not the sum of the cells below it"):
+        declare_argus_table(read_table("T;2.6;7\nm;1.2;3\nf;1.2;4\n", metadata, "a.tab"), metadata, {}, "t", "a.tab")
