@@ -409,15 +409,17 @@ class NullSpace:
         upper = np.asarray(high.astype(np.int64) @ vectors) % self.prime
         return np.asarray((upper * (1 << 16) + np.asarray(low @ vectors)) % self.prime)
 
-    def add_columns(self, columns: Any) -> None:
-        """Add columns of small whole numbers, (atoms, k), sparse; those that follow from the others add nothing."""
+    def add_columns(self, columns: Any) -> Integers:
+        """Add columns of small whole numbers, (atoms, k), sparse, and return places of those that say something new.
+
+        The others follow from these and from what was there.
+        """
         fresh = self._reduce(columns)
-        fresh = fresh[fresh.any(axis=1)]
-        if not len(fresh):
-            return
+        filled = np.flatnonzero(fresh.any(axis=1))
+        if not len(filled):
+            return filled
+        fresh = fresh[filled]
         pivots, rows = self._find_pivots(fresh)
-        if not len(pivots):
-            return
         fresh = fresh[rows]
         inverse = _invert_matrix(np.mod(fresh[:, pivots], self.prime).astype(np.int64), self.prime)
         rows_of_pivots = multiply_modulo(centre_modulo(inverse.astype(np.float64), self.prime), fresh, self.prime)
@@ -427,6 +429,7 @@ class NullSpace:
         self.free[pivots] = -1
         if (self.free < 0).mean() > MAX_DEAD_SHARE:
             self._compact()
+        return np.sort(filled[rows])
 
     def _reduce(self, columns: Any) -> Floats:
         """Return columns in terms of the free atoms, (k, free)."""

@@ -208,7 +208,7 @@ class TableSystem:
     @cached_property
     def atom_counts(self) -> Integers:
         """Return the number of atoms of each cell, (cells,)."""
-        return np.diff(self.columns.indptr).astype(np.int64)
+        return np.asarray(np.diff(self.columns.indptr), dtype=np.int64)
 
     @cached_property
     def cell_is_whole(self) -> Booleans:
@@ -230,12 +230,11 @@ class TableSystem:
         own = self.contributions
         if self._units_of_one_atom:
             of_atoms = np.bincount(own.atoms, own.records, self.columns.shape[0])
-            return np.rint(self.columns.T @ of_atoms).astype(np.int64)
+            return np.asarray(np.rint(self.columns.T @ of_atoms), dtype=np.int64)
         ones = self.unit_matrix.copy()
         ones.data = np.ones(len(ones.data))
-        return np.concatenate(
-            [np.diff(part.indptr) for part in self._products(ones)] or [np.zeros(0, dtype=np.int64)]
-        ).astype(np.int64)
+        parts = [np.diff(part.indptr) for part in self._products(ones)]
+        return np.asarray(np.concatenate(parts) if parts else np.zeros(0), dtype=np.int64)
 
     @cached_property
     def _units_of_one_atom(self) -> bool:

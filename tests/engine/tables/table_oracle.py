@@ -59,33 +59,59 @@ def greedy_by_fractions(matrix: Any, order: Sequence[int], protected: Sequence[i
     return set(printed)
 
 
-def all_tables(matrix: Any, printed: Sequence[int], values: Sequence[int], low: Sequence[int]) -> Iterator[list[int]]:
-    """Every table of whole numbers from ``low`` up that has the printed values, atom by atom."""
-    atoms = len(matrix)
-    cells = {cell: int(values[cell]) for cell in printed}
-    of_atom = [[cell for cell in printed if matrix[atom, cell]] for atom in range(atoms)]
-    last = {cell: max(atom for atom in range(atoms) if matrix[atom, cell]) for cell in printed}
-    later = {
-        (cell, atom): sum(int(low[at]) for at in range(atom + 1, atoms) if matrix[at, cell])
-        for cell in printed
-        for atom in range(atoms)
-    }
+def all_tables(
+    matrix: Any, values: Sequence[int], low: Sequence[int], high: Sequence[int | None]
+) -> Iterator[list[int]]:
+    """Every table of whole numbers whose cells lie within bounds, atom by atom.
 
-    def extend(atom: int, table: list[int], left: dict[int, int]) -> Iterator[list[int]]:
+    An atom that no bound holds goes up to 2 above the sum of all.
+    """
+    atoms, cells = matrix.shape
+    ceiling = int(max(values)) + 2
+    top = [
+        ceiling * int(matrix[:, cell].sum()) if high[cell] is None else int(high[cell] or 0) for cell in range(cells)
+    ]
+    of_atom = [[cell for cell in range(cells) if matrix[atom, cell]] for atom in range(atoms)]
+    last = [max(atom for atom in range(atoms) if matrix[atom, cell]) for cell in range(cells)]
+
+    def extend(atom: int, table: list[int], sums: list[int]) -> Iterator[list[int]]:
         if atom == atoms:
             yield table
             return
         own = of_atom[atom]
-        assert own, "every atom must be in a printed cell"
-        most = min(left[cell] - later[cell, atom] for cell in own)
-        for value in range(int(low[atom]), most + 1):
-            if any(last[cell] == atom and left[cell] != value for cell in own):
-                continue
-            yield from extend(
-                atom + 1, [*table, value], {cell: rest - value * int(matrix[atom, cell]) for cell, rest in left.items()}
-            )
+        most = min([ceiling, *(top[cell] - sums[cell] for cell in own)])
+        least = max([0, *(int(low[cell]) - sums[cell] for cell in own if last[cell] == atom)])
+        for value in range(least, most + 1):
+            following = sums.copy()
+            for cell in own:
+                following[cell] += value
+            yield from extend(atom + 1, [*table, value], following)
 
-    yield from extend(0, [], cells)
+    yield from extend(0, [], [0] * cells)
+
+
+def cells_that_follow(
+    matrix: Any,
+    values: Sequence[int],
+    published: Sequence[bool],
+    targets: Sequence[int],
+    zeros_shown: bool,
+    known: Sequence[int] = (),
+    limit: int = 2_000,
+) -> set[int] | None:
+    """The target cells with one value in all tables that fit, by writing all of them down; None where they are too many."""
+    known_cells = [bool(shown) or cell in known for cell, shown in enumerate(published)]
+    low = [int(v) if k else int(zeros_shown and v > 0) for v, k in zip(values, known_cells, strict=True)]
+    high = [int(v) if k else None for v, k in zip(values, known_cells, strict=True)]
+    left = set(targets) - set(known)
+    for number, table in enumerate(all_tables(matrix, values, low, high)):
+        sums = np.asarray(table) @ matrix
+        left -= {cell for cell in left if sums[cell] != values[cell]}
+        if not left:
+            return left
+        if number > limit:
+            return None
+    return left
 
 
 def peer_cases() -> list[dict[str, Any]]:

@@ -1,0 +1,489 @@
+"""What three readers work out of printed tables: somebody outside, one who sees which cells are 0, a contributor.
+
+    outside       values are at least 0
+    zeros_shown   a hidden number of records is at least 1, since zeros are printed
+    contributor   knows, in addition, the cells that nobody else is in
+
+The strictest of them decides. What follows by equations alone is found for all cells at once, by random vectors; what
+follows because values are at least 0, or whole, by programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..data.arrays import Booleans, Floats, Integers
+from .elimination import PRIME, find_following, find_known_pairs, find_known_to_unit
+from .polytope import SINGLE_PROGRAMS, CellBounds, CellSearch, TablePolytope, search_cells
+from .rules import TableRules, UnsafeCells, find_unsafe_cells
+from .system import EMPTY, TableSystem
+
+EXTRA_TABLES = 16
+"""Random tables that are looked for such that contributors find no pair of cells that always move together."""
+PAIR_PROGRAMS = 200
+"""Contributors for whom programs of their own are solved, at most."""
+NOT_EXAMINED = (
+    "Groups all of whose people lie in one cell are disclosed by large counts too. That is not examined: look at rows "
+    "that have one number only."
+)
+PAIR_BULK_PROGRAMS = 3
+PAIR_SINGLE_PROGRAMS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class KnownPair:
+    """A cell that follows for whoever is alone in other ones.
+
+    known: cells that the contributor is alone in
+    cell: the cell that follows, or of which it was not found out
+    undecided: whether it was not found out
+    """
+
+    known: tuple[int, ...]
+    cell: int
+    undecided: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class TableAudit:
+    """What printed tables give away; arrays are (cells,).
+
+    published: cells that are printed
+    primary: cells that are unsafe in themselves or hidden by hand
+    by_rule: for each rule in force the cells that it finds
+    levels: how far above its value each primary cell must stay possible
+    exact_outside, exact_zeros_shown, exact_contributor: primary cells that follow for each reader
+    short_of_level: primary cells that cannot be as large as they must stay possible
+    undecided: primary cells of which it was not found out
+    rise, fall: how far above and below its value a table was found, NaN for cells that were not looked at
+    certificate: row of ``tables`` that has another value of the cell, -1 without one
+    tables: changes of the atoms to other tables that fit all printed cells, (w, atoms)
+    pairs: what follows for contributors
+    people_affected: units in cells that follow, are short or undecided
+    warnings: what was not looked at
+    """
+
+    published: Booleans
+    primary: Booleans
+    by_rule: Mapping[str, Booleans]
+    levels: Floats
+    exact_outside: Booleans
+    exact_zeros_shown: Booleans
+    exact_contributor: Booleans
+    short_of_level: Booleans
+    undecided: Booleans
+    rise: Floats
+    fall: Floats
+    certificate: Integers
+    tables: Floats = field(repr=False)
+    pairs: tuple[KnownPair, ...]
+    people_affected: int
+    warnings: tuple[str, ...]
+
+    @property
+    def failing(self) -> Booleans:
+        """Return the primary cells that are not shown to be safe for every reader, (cells,)."""
+        return np.asarray(
+            self.exact_outside | self.exact_zeros_shown | self.exact_contributor | self.short_of_level | self.undecided
+        )
+
+    @property
+    def counts(self) -> dict[str, float]:
+        """Return the numbers that a run reports."""
+        hidden = ~self.published
+        width = (self.rise + self.fall)[self.primary & hidden]
+        width = width[np.isfinite(width)]
+        return {
+            "cells": len(self.published),
+            **{f"primary_{rule}": int(cells.sum()) for rule, cells in self.by_rule.items()},
+            "primary": int(self.primary.sum()),
+            "secondary": int((hidden & ~self.primary).sum()),
+            "exact_outside": int(self.exact_outside.sum()),
+            "exact_zeros_shown": int(self.exact_zeros_shown.sum()),
+            "exact_contributor": int(self.exact_contributor.sum()),
+            "short_of_level": int(self.short_of_level.sum()),
+            "undecided": int(self.undecided.sum()),
+            "hidden_share": float(hidden.mean()) if len(hidden) else 0.0,
+            "smallest_interval": float(width.min()) if len(width) else float("nan"),
+            "people_affected": self.people_affected,
+        }
+
+
+def audit_tables(
+    system: TableSystem,
+    published: Booleans,
+    rules: TableRules,
+    *,
+    bounds: CellBounds | None = None,
+    hidden_by_hand: Sequence[int] = (),
+    contributors: bool = True,
+    unsafe: UnsafeCells | None = None,
+    witnesses: Sequence[Floats] = (),
+    single_programs: int = SINGLE_PROGRAMS,
+    prime: int = PRIME,
+) -> TableAudit:
+    """Audit which unsafe cells follow from the printed ones, for three readers.
+
+    Args:
+        system: all tables, those of earlier releases of the same people among them.
+        published: cells that are printed, (cells,).
+        rules: which cells are unsafe.
+        bounds: what is printed of each cell where it is rounded or noisy, (cells,) each; the exact value of
+            ``published`` cells by default.
+        hidden_by_hand: cells that count as unsafe whatever the rules say.
+        contributors: whether to look at contributors too.
+        unsafe: what the rules find, where it is known.
+        witnesses: changes of the atoms to tables that may fit, (atoms,) each; those that do not are left out.
+        single_programs: cells of each reader that get programs of their own, at most.
+        prime: modulus of the elimination.
+    """
+    unsafe = find_unsafe_cells(system, rules) if unsafe is None else unsafe
+    primary = unsafe.unsafe.copy()
+    primary[list(hidden_by_hand)] = True
+    reader = _Reader(system, published, rules, bounds)
+    number = system.cell_count
+    exact = {name: np.zeros(number, dtype=np.bool_) for name in ("outside", "zeros_shown", "contributor")}
+    short, undecided = np.zeros(number, dtype=np.bool_), np.zeros(number, dtype=np.bool_)
+    rise, fall = np.full(number, np.nan), np.full(number, np.nan)
+    certificate = np.full(number, -1, dtype=np.int64)
+    exact["outside"][primary & published] = True
+    rise[primary & published] = fall[primary & published] = 0.0
+    cells = np.flatnonzero(primary & ~published)
+    levels = np.where(primary, unsafe.levels, 0.0)
+    follows = find_following(system.columns[:, cells], system.columns[:, reader.printed_exactly], prime)
+    strict = reader.strictest()
+    fitting = reader.fitting(witnesses)
+    found = search_cells(strict, cells, levels[cells], follows, fitting, single_programs=single_programs)
+    tables = list(found.witnesses)
+    rise[cells], fall[cells], certificate[cells] = found.rise, found.fall, found.witness
+    short[cells], undecided[cells] = found.short, found.undecided
+    if reader.shows_zeros:
+        exact["zeros_shown"][cells] = found.exact
+        _audit_outside(reader, cells, levels, follows, found, exact["outside"], single_programs)
+    else:
+        exact["outside"][cells] |= found.exact
+    pairs = list[KnownPair]()
+    if contributors:
+        every = [*tables, *fitting]
+        pairs = find_contributor_pairs(system, published, cells[~found.failing], strict, every, reader, prime)
+        for pair in pairs:
+            (undecided if pair.undecided else exact["contributor"])[pair.cell] = True
+    audit = TableAudit(
+        published.copy(),
+        primary,
+        unsafe.by_rule,
+        levels,
+        exact["outside"],
+        exact["zeros_shown"],
+        exact["contributor"],
+        short,
+        undecided,
+        rise,
+        fall,
+        certificate,
+        np.array(tables).reshape(-1, system.columns.shape[0]),
+        tuple(pairs),
+        0,
+        (*unsafe.warnings, NOT_EXAMINED),
+    )
+    people = count_people(system, np.flatnonzero(audit.failing))
+    return TableAudit(
+        **{name: getattr(audit, name) for name in audit.__dataclass_fields__ if name != "people_affected"},
+        people_affected=people,
+    )
+
+
+class _Reader:
+    """What is printed, and what readers know."""
+
+    def __init__(self, system: TableSystem, published: Booleans, rules: TableRules, bounds: CellBounds | None) -> None:
+        self.system = system
+        self.outside_bounds = CellBounds.of_printed(system.values, published) if bounds is None else bounds
+        known = self.outside_bounds.low == self.outside_bounds.high
+        self.printed_exactly = np.flatnonzero(known)
+        self.whole_atoms = np.array(system.whole, dtype=np.bool_)[system.atom_measures]
+        self.shows_zeros = rules.zeros == "safe" and bool(self.whole_atoms.any())
+        self.bounds = (
+            self.outside_bounds.with_zeros_shown(system.values, system.cell_is_whole)
+            if self.shows_zeros
+            else self.outside_bounds
+        )
+
+    def strictest(self) -> TablePolytope:
+        """Return the tables that are left for one who sees which cells are 0, if they are shown."""
+        return TablePolytope(self.system.columns, self.system.atom_values, self.bounds, self.whole_atoms)
+
+    def outside(self) -> TablePolytope:
+        """Return the tables that are left for one who knows that values are at least 0."""
+        return TablePolytope(self.system.columns, self.system.atom_values, self.outside_bounds, self.whole_atoms)
+
+    def fitting(self, witnesses: Sequence[Floats]) -> list[Floats]:
+        """Return those changes of the atoms that keep to what the strictest reader knows."""
+        if not len(witnesses):
+            return []
+        changes = np.array(witnesses)
+        slack = np.where(self.whole_atoms, 0.0, 1e-6 * self.system.atom_values.max(initial=1.0))
+        moved = np.asarray(self.system.columns.T @ changes.T)
+        own = np.where(self.system.cell_is_whole, 0.0, 1e-6 * np.maximum(self.system.values, slack.max(initial=0.0)))
+        values = self.system.values[:, None] + moved
+        fits = (values >= self.bounds.low[:, None] - own[:, None]).all(axis=0)
+        fits &= (values <= self.bounds.high[:, None] + own[:, None]).all(axis=0)
+        fits &= (self.system.atom_values + changes >= -slack).all(axis=1)
+        return [change for change, fit in zip(witnesses, fits, strict=True) if fit]
+
+
+def _audit_outside(
+    reader: _Reader,
+    cells: Integers,
+    levels: Floats,
+    follows: Booleans,
+    found: CellSearch,
+    exact: Booleans,
+    single_programs: int,
+) -> None:
+    """Mark the cells that follow for readers who do not use zeros."""
+    left = np.flatnonzero(found.exact | found.undecided)
+    if not len(left):
+        return
+    own = search_cells(
+        reader.outside(),
+        cells[left],
+        np.zeros(len(left)),
+        follows[left],
+        list(found.witnesses),
+        single_programs=single_programs,
+    )
+    exact[cells[left]] |= own.exact
+
+
+def count_people(system: TableSystem, cells: Integers) -> int:
+    """Return the number of different units in some cells."""
+    inside = np.zeros(system.columns.shape[0], dtype=np.bool_)
+    for cell in cells.tolist():
+        inside[system.columns.indices[system.columns.indptr[cell] : system.columns.indptr[cell + 1]]] = True
+    own = system.contributions
+    chosen = inside[own.atoms]
+    units, first = np.unique(own.units[chosen], return_index=True)
+    # A row may stand for several people, each of whom is a unit.
+    return int(np.maximum(own.records[chosen][first], 0).sum()) if len(units) else 0
+
+
+def list_sole_readers(system: TableSystem, published: Booleans) -> list[Integers]:
+    """Return the hidden cells that each contributor is alone in, a contributor after the other."""
+    units = system.list_sole_units()
+    cells = np.flatnonzero((units >= 0) & ~published)
+    order = cells[np.lexsort((cells, units[cells]))]
+    _, start = np.unique(units[order], return_index=True)
+    readers = [np.sort(part) for part in np.split(order, start[1:])] if len(order) else []
+    return sorted(readers, key=lambda part: tuple(part.tolist()))
+
+
+def find_contributor_pairs(
+    system: TableSystem,
+    published: Booleans,
+    targets: Integers,
+    polytope: TablePolytope,
+    tables: list[Floats],
+    reader: _Reader,
+    prime: int = PRIME,
+) -> list[KnownPair]:
+    """Return which of the target cells follow for contributors that are alone in other hidden cells.
+
+    ``tables`` are changes to tables that fit; more are added where pairs of cells move together in all of them.
+    """
+    readers = list_sole_readers(system, published)
+    if not readers or not len(targets):
+        return []
+    printed = system.columns[:, reader.printed_exactly]
+    found = dict[tuple[tuple[int, ...], int], KnownPair]()
+    single = np.array([own[0] for own in readers if len(own) == 1], dtype=np.int64)
+    for sole, cell, _ in find_known_pairs(system.columns, printed, single, targets, prime):
+        found[(sole,), cell] = KnownPair((sole,), cell)
+    several = [own for own in readers if len(own) > 1]
+    for own, cells in zip(several, find_known_to_unit(system.columns, printed, several, targets, prime), strict=True):
+        key = tuple(own.tolist())
+        found.update({(key, int(cell)): KnownPair(key, int(cell)) for cell in cells})
+    pairs = _PairSearch(polytope, targets, tables)
+    programs = PAIR_PROGRAMS
+    pairs.add_random_tables(readers)
+    for own in readers:
+        key = tuple(own.tolist())
+        left = [cell for cell in pairs.cells_left(own) if (key, cell) not in found]
+        if not left:
+            continue
+        if programs <= 0:
+            found.update({(key, cell): KnownPair(key, cell, undecided=True) for cell in left})
+            continue
+        programs -= 1
+        for cell, is_exact in pairs.decide(own, np.array(left, dtype=np.int64)):
+            found[key, cell] = KnownPair(key, cell, undecided=not is_exact)
+    return [found[key] for key in sorted(found)]
+
+
+class _PairSearch:
+    """Search for tables in which a contributor's cells stay and other cells change.
+
+    polytope: tables that are left for the strictest reader who contributes nothing
+    targets: cells that must be able to change, (k,)
+    tables: changes to tables that fit
+    """
+
+    def __init__(self, polytope: TablePolytope, targets: Integers, tables: list[Floats]) -> None:
+        self.polytope, self.targets, self.tables = polytope, targets, tables
+        self.columns = polytope.columns[:, targets]
+        self.blocks_of_cells = [
+            np.asarray(self.columns[block.atoms].T @ np.ones(len(block.atoms))) > 0 for block in polytope.blocks
+        ]
+        self.moves = [self._moves_by_block(change) for change in tables]
+
+    def _moves_by_block(self, change: Floats) -> list[Floats]:
+        """Return by how much each target moves by the change of each block alone: parts of tables are tables too."""
+        return [
+            np.asarray(self.columns[block.atoms].T @ change[block.atoms]) if change[block.atoms].any() else np.zeros(0)
+            for block in self.polytope.blocks
+        ]
+
+    def add_random_tables(self, readers: list[Integers]) -> None:
+        """Look for tables in which some cells stay and others change."""
+        rng = np.random.default_rng(1)
+        for _ in range(EXTRA_TABLES):
+            if not any(self.cells_left(own) for own in readers):
+                return
+            signs = rng.choice([-1.0, 1.0], len(self.targets)) * (rng.random(len(self.targets)) + 0.1)
+            signs[rng.random(len(self.targets)) < 0.7] = 0.0
+            change, _ = self.polytope.maximise(np.asarray(self.columns @ signs))
+            if change.any():
+                self._add_table(change)
+
+    def _add_table(self, change: Floats) -> None:
+        self.tables.append(change)
+        self.moves.append(self._moves_by_block(change))
+
+    def cells_left(self, own: Integers) -> list[int]:
+        """Return the targets that are not shown to be open for one who knows the cells ``own``."""
+        left = ~np.isin(self.targets, own)
+        own_columns = self.polytope.columns[:, own]
+        for at, block in enumerate(self.polytope.blocks):
+            inside = left & self.blocks_of_cells[at]
+            if not inside.any():
+                continue
+            part = own_columns[block.atoms]
+            least = 1 - 1e-6 if block.whole else 1e-6 * block.scale
+            steady, rising, falling = list[Floats](), list[tuple[Floats, Floats]](), list[tuple[Floats, Floats]]()
+            for change, moves in zip(self.tables, self.moves, strict=True):
+                if not len(moves[at]):
+                    continue
+                shift = np.asarray(part.T @ change[block.atoms])
+                if (np.abs(shift) < least * 1e-3 if not block.whole else shift == 0).all():
+                    steady.append(moves[at])
+                elif len(own) == 1 and not block.whole:
+                    # Part of one table and part of another keep the cell where it is: the tables are a convex set.
+                    (rising if shift[0] > 0 else falling).append((shift, moves[at]))
+            for up, down in zip(rising, falling, strict=False):
+                weight = -down[0][0] / (up[0][0] - down[0][0])
+                steady.append(weight * up[1] + (1 - weight) * down[1])
+            for move in steady:
+                left &= ~(np.abs(move) >= least)
+        return [int(cell) for cell in self.targets[left]]
+
+    def decide(self, own: Integers, cells: Integers) -> list[tuple[int, bool]]:
+        """Return the cells that are not open for one who knows the cells ``own``, and whether they surely follow."""
+        restricted = self.polytope.with_known_cells(own)
+        search = search_cells(
+            restricted,
+            cells,
+            np.zeros(len(cells)),
+            np.zeros(len(cells), dtype=np.bool_),
+            single_programs=PAIR_SINGLE_PROGRAMS,
+            bulk_programs=PAIR_BULK_PROGRAMS,
+        )
+        for change in search.witnesses:
+            self._add_table(change)
+        return [(int(cells[at]), bool(search.exact[at])) for at in np.flatnonzero(search.witness < 0)]
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """A difference between two releases that few people make.
+
+    first, second: cells of the two releases, ``EMPTY`` where it has none
+    name: name of the cell
+    units: people who are in one of them and not in the other
+    difference: value of the second less that of the first
+    follows: whether the difference follows from what both print
+    """
+
+    first: int
+    second: int
+    name: str
+    units: int
+    difference: float
+    follows: bool
+
+
+def list_table_changes(
+    system: TableSystem,
+    first: str,
+    second: str,
+    published: Booleans,
+    threshold: int,
+    prime: int = PRIME,
+) -> list[TableChange]:
+    """Return the differences between two releases that fewer than ``threshold`` people make, and which of them follow."""
+    pairs, columns, units = small_changes(system, first, second, threshold)
+    if not pairs:
+        return []
+    follows = find_following(columns, system.columns[:, np.flatnonzero(published)], prime)
+    signed = np.where(columns.data > prime // 2, columns.data - prime, columns.data)
+    plain = columns.copy()
+    plain.data = signed
+    differences = np.asarray(plain.T @ system.atom_values)
+    return [
+        TableChange(a, b, system.cell_names[b if b != EMPTY else a], int(n), float(d), bool(f))
+        for (a, b), n, d, f in zip(pairs, units, differences, follows, strict=True)
+    ]
+
+
+def small_changes(
+    system: TableSystem, first: str, second: str, threshold: int, prime: int = PRIME
+) -> tuple[list[tuple[int, int]], Any, Integers]:
+    """Return pairs of cells of two releases between which few people changed, their differences, and how many did.
+
+    The differences are columns modulo a prime, (atoms, pairs), sparse; people are more than 0 and fewer than
+    ``threshold``.
+    """
+    from scipy import sparse
+
+    pairs = system.list_changes(first, second)
+    none = sparse.csc_matrix((system.columns.shape[0], 1), dtype=np.int64)
+    every = sparse.hstack([system.columns, none], format="csc")  # the last column stands for an empty cell
+    a = np.array([one for one, _ in pairs], dtype=np.int64)
+    b = np.array([other for _, other in pairs], dtype=np.int64)
+    difference = (every[:, b] - every[:, a]).tocsc()
+    difference.eliminate_zeros()
+    units = count_units(system, difference)
+    kept = np.flatnonzero((units > 0) & (units < threshold))
+    columns = difference[:, kept].astype(np.int64)
+    columns.data %= prime
+    return [pairs[at] for at in kept], columns, units[kept]
+
+
+def count_units(system: TableSystem, columns: Any) -> Integers:
+    """Return the number of units in the atoms of each column, (k,)."""
+    own = system.contributions
+    rows = np.argsort(own.atoms, kind="stable")
+    start = np.searchsorted(own.atoms[rows], np.arange(system.columns.shape[0] + 1))
+    found = np.zeros(columns.shape[1], dtype=np.int64)
+    for at in range(columns.shape[1]):
+        atoms = columns.indices[columns.indptr[at] : columns.indptr[at + 1]]
+        chosen = np.concatenate(
+            [rows[start[atom] : start[atom + 1]] for atom in atoms] or [np.zeros(0, dtype=np.int64)]
+        )
+        chosen = chosen[own.records[chosen] > 0]
+        _, where = np.unique(own.units[chosen], return_index=True)
+        found[at] = own.records[chosen][where].sum()
+    return found
