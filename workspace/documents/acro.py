@@ -16,10 +16,13 @@ from datetime import UTC, datetime
 from io import StringIO
 from typing import Any, Literal
 
+import numpy as np
+
 from sfumato.engine.methods.labels import label_of
 from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.statbarns import CONTEXT, RISKS, STATBARNS, Statbarn, statbarn_by_unit
+from sfumato.engine.tables.system import COUNT, EMPTY, PrintedTable
 from sfumato.engine.wording import count_noun
 
 from ..gate.gate import Finding
@@ -31,6 +34,7 @@ from ..release.dossier import ReleaseDossier
 from ..reporting.findings import compared_text, finding_counts_text
 from ..reporting.findings import finding_limit_text as found_limit_text
 from ..reporting.words import FAMILY_HEADINGS, limit_text, settings_text
+from ..table_files.printed_tables import CellStatuses, public_table_csv
 from ..visible_text import plain_cell
 from .kept_tables import table_csv
 from .written import WrittenFile, json_document
@@ -145,6 +149,35 @@ def _kept_table_outputs(dossier: ReleaseDossier) -> list[AcroOutput]:
         )
         for at, one in enumerate(dossier.read_approved_tables(), start=1)
     ]
+
+
+def printed_table_output(
+    name: str, printed: PrintedTable, statuses: CellStatuses, command: str, value_name: str = COUNT
+) -> AcroOutput:
+    """Return a protected table as an entry of the queue: its public file, its statbarn and what is hidden.
+
+    A table of which something is not shown to be safe fails. Others are for a person to review, as ACRO has linked
+    tables: what other tables say of the same people is more than one table shows.
+    """
+    cells = np.unique(printed.cells[printed.cells != EMPTY])
+    hidden = int((~statuses.published[cells]).sum())
+    failing = np.zeros(len(statuses.published), dtype=np.bool_) if statuses.failing is None else statuses.failing
+    open_cells = int((failing | (statuses.primary & statuses.published))[cells].sum())
+    by_rule = [(rule, int(found[cells].sum())) for rule, found in statuses.by_rule.items()]
+    why = ", ".join(f"{number:,} by {rule.replace('_', ' ')}" for rule, number in by_rule if number)
+    words = f"{hidden:,} of {count_noun(len(cells), 'cell')} hidden" + (f" ({why})" if why else "")
+    if statuses.failing is None:
+        words += "; not audited"
+    elif open_cells:
+        words += f"; {count_noun(open_cells, 'cell')} not shown to be safe"
+    return AcroOutput(
+        name,
+        public_table_csv(printed, statuses, value_name),
+        "Frequencies" if statuses.whole[cells].all() else "LinearAggregations",
+        "fail" if open_cells else "review",
+        words,
+        command,
+    )
 
 
 def statbarn_of(row: Row) -> Statbarn:
