@@ -7,9 +7,9 @@ record without the value that a table adds up is not in it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
@@ -27,6 +27,14 @@ from ..tables.system import EMPTY, TOTAL, DeclaredTable, Grouping, TableSystem, 
 from ..wording import agreeing_word, count_noun
 from .table_sections import COST_OF_CELL, COST_OF_SIZE, CellStatus, FixedCell, PlannedTable, TableProtection
 
+if TYPE_CHECKING:
+    from ..tables.protection import ProtectedTables
+
+NOT_YET = {
+    "safe": 'no cell can be declared safe yet; write status = "published" where it is to be printed whatever follows',
+    "level": "the rules alone say how far a cell must stay possible; leave it out",
+}
+"""What a recipe can decide of a cell, and protection does not know."""
 MISSING = "missing"
 """Label of records without a value, where no level is called so."""
 
@@ -307,3 +315,62 @@ def _cell_costs(
         costs[cells[cells >= 0]] = 0.0
         costs[cells[inside]] = np.abs(sums.values[printed.cells[inside]])
     return costs
+
+
+@dataclass(frozen=True, eq=False)
+class RecipeTables:
+    """Tables of a recipe as one system, with the cells that are hidden.
+
+    system: atoms and cells
+    decided: what the recipe decides of single cells
+    protected: which cells are hidden, and what a reader finds out
+    """
+
+    system: TableSystem
+    decided: DecidedCells
+    protected: ProtectedTables
+
+
+def protect_recipe_tables(
+    data: Microdata,
+    tables: Sequence[PlannedTable],
+    protection: TableProtection,
+    release: str = "",
+    earlier: Sequence[DeclaredTable] = (),
+    frozen: Callable[[TableSystem], Integers] | None = None,
+) -> RecipeTables:
+    """Return the tables of a recipe protected by its rules.
+
+    Args:
+        data: the records
+        tables: the tables
+        protection: the rules
+        release: name of this release
+        earlier: tables of earlier releases over the same records
+        frozen: from the system, the cells that these printed; by default all of their cells
+
+    Raises BadInput, also for what the recipe decides and protection does not know yet.
+    """
+    from ..tables.protection import protect_tables
+
+    for i, fixed in enumerate(protection.fixed):
+        for key, words in NOT_YET.items():
+            if fixed.status == key or (key == "level" and fixed.level is not None):
+                raise BadInput(f"tables.fixed[{i}].{'level' if key == 'level' else 'status'}", words)
+    declared = declare_tables(data, tables, release)
+    system = build_system([*declared, *earlier], complete=protection.zeros == "unsafe")
+    decided = decide_cells(system, data, tables, protection, release)
+    releases = sorted({one.release for one in earlier} - {release})
+    if frozen is not None:
+        printed = frozen(system)
+    else:
+        printed = np.concatenate([system.cells_of_release(name) for name in releases] or [np.zeros(0, dtype=np.int64)])
+    protected = protect_tables(
+        system,
+        protection.rules,
+        cost=decided.costs,
+        frozen=np.union1d(printed, np.flatnonzero(decided.published)).astype(np.int64),
+        hidden_by_hand=np.flatnonzero(decided.unsafe | decided.hidden),
+        releases=[(name, release) for name in releases] if protection.changes else (),
+    )
+    return RecipeTables(system, decided, protected)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from sfumato.engine.tables.system import EMPTY, TOTAL, PrintedTable
 
 from ..visible_text import plain_cell
 from .delimited_lines import join_cells
+
+if TYPE_CHECKING:
+    from sfumato.engine.recipe.declared_tables import RecipeTables
 
 HIDDEN_MARK = "x"
 TOTAL_LABEL = "total"
@@ -51,6 +55,24 @@ class CellStatuses:
     fall: Floats | None = None
     failing: Booleans | None = None
     are_zeros_hidden: bool = False
+
+    @classmethod
+    def from_protected(cls, tables: RecipeTables, *, are_zeros_hidden: bool = False) -> Self:
+        """Build from the protected tables of a recipe."""
+        system, protected, audit = tables.system, tables.protected, tables.protected.audit
+        return cls(
+            system.values,
+            system.cell_is_whole,
+            protected.published,
+            protected.primary,
+            system.unit_counts,
+            audit.by_rule,
+            audit.levels,
+            audit.rise,
+            audit.fall,
+            audit.failing | protected.unprotected,
+            are_zeros_hidden,
+        )
 
     def status_of(self, cell: int) -> str:
         """Return why a cell is printed or hidden."""

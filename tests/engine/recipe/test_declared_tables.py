@@ -11,7 +11,13 @@ import pytest
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import MissingPolicy
 from sfumato.engine.errors import BadInput
-from sfumato.engine.recipe.declared_tables import DecidedCells, decide_cells, declare_tables
+from sfumato.engine.recipe.declared_tables import (
+    DecidedCells,
+    RecipeTables,
+    decide_cells,
+    declare_tables,
+    protect_recipe_tables,
+)
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.tables.rules import find_unsafe_cells
 from sfumato.engine.tables.system import EMPTY, TableSystem, build_system
@@ -236,3 +242,68 @@ def test_the_order_of_records_changes_no_cell() -> None:
     assert recipe.table_protection is not None
     rules = recipe.table_protection.rules
     assert (find_unsafe_cells(system, rules).unsafe == find_unsafe_cells(other, rules).unsafe).all()
+
+
+def people(number: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    regions = np.array(["a1", "a2", "b1", "b2", "c1"])
+    return pd.DataFrame(
+        {
+            "region": regions[rng.choice(5, number, p=[0.4, 0.3, 0.15, 0.1, 0.05])],
+            "coast": np.array(["n", "s"])[rng.integers(0, 2, number)],
+            "age": rng.integers(0, 90, number),
+            "born": "2001-01-05",
+            "turnover": np.round(rng.lognormal(3, 1.5, number), 2),
+            "weight": 1.0,
+            "firm": rng.permutation(number).astype(str),
+            "group": rng.integers(0, number // 2, number).astype(str),
+        }
+    )
+
+
+ALL = [[name, name[0], "*"] for name in ("a1", "a2", "b1", "b2", "c1")]
+
+
+def protected(frame: pd.DataFrame, **rules: Any) -> RecipeTables:
+    recipe, _ = made(
+        {
+            "by": ["region", "age"],
+            "hierarchies": {"region": ALL},
+            "widths": {"age": [10, 30]},
+            "also": {"region": "coast"},
+        },
+        {"by": ["coast", "region"], "value": "turnover", "unit": "group"},
+        **{"threshold": 3, "p_percent": 15, **rules},
+    )
+    data = conform_to_schema(frame, recipe.schema, MissingPolicy.KEEP)
+    assert recipe.table_protection is not None
+    return protect_recipe_tables(data, recipe.tables, recipe.table_protection)
+
+
+@pytest.mark.slow
+def test_the_tables_of_a_recipe_are_protected_together() -> None:
+    found = protected(people(300, 1))
+    primary, hidden = found.protected.primary, found.protected.hidden
+    assert 0 < primary.sum() < hidden.sum()
+    assert (hidden[primary]).all()
+    assert not found.protected.audit.failing.any()
+    again = protected(people(300, 1).sample(frac=1.0, random_state=5))
+    assert (again.protected.published == found.protected.published).all()
+
+
+@pytest.mark.slow
+def test_decided_cells_are_kept() -> None:
+    fixed = [
+        {"table": "t0", "cell": {"region": "c1"}, "status": "published"},
+        {"table": "t0", "cell": {"region": "a1", "age": "level 2:[30, 60)"}, "status": "unsafe"},
+    ]
+    found = protected(people(300, 1), fixed=fixed)
+    assert found.protected.published[found.decided.published].all()
+    assert found.protected.primary[found.decided.unsafe].all()
+    assert found.decided.unsafe.sum() == 1
+
+
+@pytest.mark.parametrize("decision", [{"status": "safe"}, {"status": "unsafe", "level": 2.0}])
+def test_what_protection_does_not_know_is_refused(decision: dict[str, Any]) -> None:
+    with pytest.raises(BadInput, match=r"^tables.fixed\[0\]."):
+        protected(people(60, 1), fixed=[{"table": "t0", "cell": {"region": "c1"}, **decision}])

@@ -7,8 +7,12 @@ import io
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from sfumato.engine.data.microdata import conform_to_schema
+from sfumato.engine.recipe.declared_tables import protect_recipe_tables
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.tables.rules import TableRules, find_unsafe_cells
 from sfumato.engine.tables.system import DeclaredTable, TableSystem, TableVariable, build_system
 from sfumato.workspace.table_files.printed_tables import (
@@ -109,3 +113,34 @@ def test_labels_are_no_formulas_and_a_label_called_total_is_no_total() -> None:
     statuses = CellStatuses(system.values, system.cell_is_whole, every, ~every, system.unit_counts)
     text = public_table_csv(system.tables[0], statuses).decode()
     assert text == "'=x,count,status\ntotal*,3,published\n'=1+1,1,published\ntotal,2,published\n"
+
+
+@pytest.mark.slow
+def test_a_protected_table_of_a_recipe_is_printed() -> None:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {"region": rng.choice(list("abcd"), 60, p=[0.5, 0.3, 0.15, 0.05]), "sex": rng.choice(list("fm"), 60)}
+    )
+    recipe = Recipe.from_table(
+        {
+            "variables": {"region": {"kind": "categorical"}, "sex": {"kind": "categorical"}},
+            "table": [{"name": "people", "by": ["region", "sex"]}],
+            "tables": {"threshold": 5},
+        }
+    )
+    assert recipe.table_protection is not None
+    data = conform_to_schema(frame, recipe.schema)
+    made = protect_recipe_tables(data, recipe.tables, recipe.table_protection)
+    statuses = CellStatuses.from_protected(made)
+    public = read(public_table_csv(made.system.tables[0], statuses))
+    internal = read(status_table_csv(made.system.tables[0], statuses))
+    assert {line["status"] for line in internal} == {"published", "primary", "secondary"}
+    for shown, own in zip(public, internal, strict=True):
+        hidden = own["status"] != "published"
+        assert shown["count"] == (HIDDEN_MARK if hidden else own["count"])
+        count = int(own["count"])
+        assert own["rules"] == ("threshold" if 0 < count < 5 else "")
+        if own["status"] == "primary":
+            assert float(own["lowest"]) <= count <= float(own["highest"])
+            assert own["lowest"] != own["highest"]
+            assert own["safe"] == "yes"
