@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..errors import BadInput, EngineError, NotComputable, near_miss_hint
 from ..wording import agreeing_word, count_noun
+from .affected_group import AffectedGroup
 from .date_texts import read_dates
 from .distinct_values import count_codes, decode_text_categorical, factorize_column
 from .missing_codes import mask_missing_codes, missing_value_codes
@@ -63,6 +64,7 @@ class Microdata:
         method reads them
     withheld: variables that were removed before a synthesis step draws, with the step's place (``without_variables``)
     recoding: public rules by which confidential records were made coarser (``sfumato.engine.data.recoding``)
+    affected_group: group of which most records were dropped beyond chance; None where there is none, or none was looked for
     """
 
     schema: Schema
@@ -79,6 +81,7 @@ class Microdata:
     kinds: pd.DataFrame | None = None
     withheld: Mapping[str, str] = field(default_factory=dict)
     recoding: Mapping[str, RecodeRule] = field(default_factory=dict)
+    affected_group: AffectedGroup | None = None
 
     def __len__(self) -> int:
         return len(self.frame)

@@ -7,11 +7,11 @@ with Bonferroni's correction for the number of groups.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from ..data.affected_group import AffectedGroup
 from ..data.arrays import Booleans
 from ..data.microdata import Microdata
 
@@ -23,33 +23,19 @@ LEVEL = 0.01
 """Level of the test over all groups."""
 
 
-@dataclass(frozen=True, slots=True)
-class AffectedGroup:
-    """Records with one level of a variable, of which more lack a value than of the others.
-
-    variable, level: the variable, and the label of its level
-    records, lacking: records of the group, and how many of them lack a value
-    other_records, other_lacking: the same of all records with another level
-    p: probability that as many lack a value by chance, for this group alone
-    """
-
-    variable: str
-    level: str
-    records: int
-    lacking: int
-    other_records: int
-    other_lacking: int
-    p: float
-
-
 def find_affected_group(data: Microdata, lacking: Booleans) -> AffectedGroup | None:
     """Return the group with the least probable excess of ``lacking`` records (n,); None where none is beyond chance."""
-    groups = list(_iterate_groups(data, lacking))
+    return most_affected_group(iterate_groups(data, lacking))
+
+
+def most_affected_group(compared: Iterable[AffectedGroup]) -> AffectedGroup | None:
+    """Return the group with the least probable excess of all that were compared; None where none is beyond chance."""
+    groups = list(compared)
     found = min(groups, key=lambda one: one.p, default=None)
     return found if found is not None and found.p * len(groups) < LEVEL else None
 
 
-def _iterate_groups(data: Microdata, lacking: Booleans) -> Iterator[AffectedGroup]:
+def iterate_groups(data: Microdata, lacking: Booleans) -> Iterator[AffectedGroup]:
     """Yield each level of each variable that has few, with its records; a missing value is no level."""
     from scipy.stats import hypergeom
 

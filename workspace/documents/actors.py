@@ -23,7 +23,7 @@ from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.outputs import Question
 from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.rows import Row
-from sfumato.engine.wording import record_noun
+from sfumato.engine.wording import join_names, record_noun
 
 from ..gate.checks import KEPT_KEYS, STATUSES, CheckResult, Intruder, Status
 from ..gate.gate import CHECKS, Finding, make_finding
@@ -33,7 +33,7 @@ from ..release.dossier import ReleaseDossier
 from ..reporting.questions import risk_averages
 from ..reporting.tables import DisplayCell, DisplayColumn, DisplayRow, DisplayTable
 from ..reporting.words import number
-from .one_leak import MentionedFindings
+from .first_page import finding_reference
 
 FEW = 3
 """Quasi-identifiers of a person that the public knows at most: what neighbours, colleagues or the press can see."""
@@ -43,7 +43,8 @@ VERDICTS: dict[Status, str] = {
     "block": "above the limits",
     "not checked": "not measured",
 }
-
+PARTLY_MEASURED = "not all measured"
+"""Verdict on an actor of whom something passes and something was not measured."""
 
 AMONG_THEM = "; a motivated intruder may be among them"
 _BLOCKING = frozenset(one.key for one in CHECKS if one.block is not None)
@@ -67,6 +68,20 @@ class RiskActor:
         """Return the worst status of the findings that were made; "not checked" where there are none."""
         made = {one.status for one in self.findings if one.status != "not checked"}
         return next((one for one in STATUSES if one in made), "not checked")
+
+    @property
+    def titles_not_measured(self) -> tuple[str, ...]:
+        """Return the titles of the checks that apply to the actor and could not be made."""
+        titles = (one.title for one in self.findings if one.status == "not checked" and one.applies)
+        return tuple(dict.fromkeys(titles))
+
+    @property
+    def verdict_cell(self) -> DisplayCell:
+        """Return the verdict in words with its sign."""
+        # "Within the limits" would cover what nobody has looked at.
+        if self.status == "pass" and self.titles_not_measured:
+            return DisplayCell(PARTLY_MEASURED, "not checked")
+        return DisplayCell(VERDICTS[self.status], self.status)
 
     @property
     def worst_finding(self) -> Finding | None:
@@ -101,41 +116,35 @@ def risk_actors(dossier: ReleaseDossier) -> tuple[RiskActor, ...]:
     return (_data_holder(dossier), intruder, recipient, public)
 
 
-def actor_table(dossier: ReleaseDossier, mentioned: MentionedFindings) -> DisplayTable:
+def actor_table(dossier: ReleaseDossier) -> DisplayTable:
     """Return a table with a line for each actor: knowledge, worst finding and verdict."""
     columns = (
         DisplayColumn("actor", "actor"),
         DisplayColumn("knows", "knows of a person"),
         DisplayColumn("found", "worst finding"),
-        DisplayColumn("open", "not measured"),
         DisplayColumn("verdict", "verdict"),
     )
     lines: list[DisplayRow] = [
-        [
-            one.title,
-            one.knowledge,
-            _worst_finding_cell(one, mentioned),
-            _titles_not_measured(one),
-            DisplayCell(VERDICTS[one.status], one.status),
-        ]
-        for one in risk_actors(dossier)
+        [one.title, one.knowledge, _worst_finding_text(dossier, one), one.verdict_cell] for one in risk_actors(dossier)
     ]
     return DisplayTable(columns, lines, "Risk by actor")
 
 
-def _worst_finding_cell(actor: RiskActor, mentioned: MentionedFindings) -> str:
-    """Return the text of an actor's worst finding, or that no check could be made."""
-    return (
-        "no check of such an intruder could be made"
-        if actor.worst_finding is None or actor.status == "not checked"
-        else mentioned.finding_text(actor.worst_finding)
-    )
-
-
-def _titles_not_measured(actor: RiskActor) -> str:
-    """Return the titles of the checks that apply to an actor and could not be made."""
-    titles = dict.fromkeys(one.title for one in actor.findings if one.status == "not checked" and one.applies)
-    return "; ".join(titles)
+def _worst_finding_text(dossier: ReleaseDossier, actor: RiskActor) -> str:
+    """Return an actor's worst finding in one line, and what was not measured."""
+    finding = actor.worst_finding
+    missing = f"not measured: {'; '.join(actor.titles_not_measured)}" if actor.titles_not_measured else ""
+    if finding is None or actor.status == "not checked":
+        return missing or "no check of such an intruder could be made"
+    if actor.status == "pass":
+        # A measure that finds nobody beyond its limit is no finding: the annex has its number.
+        return "; ".join(
+            filter(
+                None,
+                ("nothing beyond the limits that were measured" if missing else "nothing beyond the limits", missing),
+            )
+        )
+    return "; ".join(filter(None, (finding_reference(dossier, finding), missing)))
 
 
 def _findings_of_intruder(dossier: ReleaseDossier, intruder: Intruder) -> tuple[Finding, ...]:
@@ -153,7 +162,7 @@ def _data_holder(dossier: ReleaseDossier) -> RiskActor:
 def _motivated_intruder(dossier: ReleaseDossier) -> RiskActor:
     """Return the actor who knows all quasi-identifiers of the people who are easiest to find."""
     found = _findings_of_intruder(dossier, "motivated")
-    known = f"all quasi-identifiers ({_quasi_identifiers_text(dossier)}) of the people who are easiest to find, and the released tables"
+    known = f"{_quasi_identifiers_text(dossier)} of the people who are easiest to find"
     return RiskActor("Motivated intruder", known, found)
 
 
@@ -161,9 +170,7 @@ def _named_recipient(dossier: ReleaseDossier) -> RiskActor:
     """Return the actor who knows the quasi-identifiers of random people."""
     rows = [row for row in risk_averages(dossier.rows) if not is_about_vulnerable(row)]
     found = tuple(_finding_for_question(dossier, question, rows) for question in ("linkability", "inference"))
-    return RiskActor(
-        "Named recipient", "the quasi-identifiers of people met by chance; is bound by an agreement", found
-    )
+    return RiskActor("Named recipient", "as much of people met by chance; is bound by an agreement", found)
 
 
 def _public_actor(dossier: ReleaseDossier) -> RiskActor:
@@ -179,7 +186,7 @@ def is_about_vulnerable(row: Row) -> bool:
 
 
 def _quasi_identifiers_text(dossier: ReleaseDossier) -> str:
-    return ", ".join(dossier.plan.run.recipe.schema.names_by_role(Role.QUASI_IDENTIFIER)) or "none"
+    return join_names(dossier.plan.run.recipe.schema.names_by_role(Role.QUASI_IDENTIFIER)) or "no quasi-identifier"
 
 
 def _finding_for_question(dossier: ReleaseDossier, question: Question, rows: Sequence[Row]) -> Finding:

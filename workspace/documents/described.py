@@ -181,7 +181,9 @@ def _treatment_text(dossier: ReleaseDossier, name: str) -> str:
         return f"SYNTHETIC values, drawn from a model: {models[-1].title} ({models[-1].source})"
     if name in dossier.plan.kept:
         rule = recipe.public_rules.get(name)
+        if not recipe.makes_release:
+            return f"values of the confidential records, says their keeper{f', made coarser: {rule}' if rule else ''}"
         return f"values of the confidential records, {f'made coarser: {rule}' if rule else 'unchanged'}"
     if recipe.anonymisation:
         return "ANONYMISED values: " + ", ".join(step.method.title for step in recipe.anonymisation)
-    return f"{recipe.origin.upper()} values, made by another program"
+    return "values made by another program, how is not known"

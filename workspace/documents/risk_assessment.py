@@ -16,7 +16,6 @@ from sfumato.engine.recipe.outcomes import worst_outcome
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import count_noun
 
-from ..gate.gate import WHOLE_RELEASE
 from ..gate.questions import block_limits_by_question
 from ..gate.run_checks import check_of_question
 from ..policy.disclosure import MARKING
@@ -49,8 +48,6 @@ from ..reporting.findings import (
     compared_text,
     finding_counts_text,
     finding_limit_text,
-    is_open,
-    lead_findings,
     people_text,
     sort_by_status,
 )
@@ -63,7 +60,7 @@ from ..reporting.questions import (
     rows_for_question,
     strongest_intruder_lines,
 )
-from ..reporting.release_summary import APPROVED, release_overview, thresholds_sentence, utc_time_text
+from ..reporting.release_summary import APPROVED, RECODING_REMARK, release_overview, thresholds_sentence, utc_time_text
 from ..reporting.results import row_output
 from ..reporting.tables import DisplayCell, DisplayRow, outcome_cell, table_from_titles
 from ..reporting.words import (
@@ -79,7 +76,15 @@ from ..reporting.words import (
     limit_text as threshold_text,
 )
 from .actors import VERDICTS, actor_table
-from .one_leak import MentionedFindings, group_by_advice
+from .first_page import (
+    changes_text,
+    dropped_people_text,
+    missing_values_text,
+    next_step_text,
+    open_findings_table,
+    strongest_match_text,
+    waiver_lines,
+)
 from .written import WrittenFile
 
 READING = (
@@ -94,8 +99,7 @@ READING = (
 ANNEX = "Annex"
 TO_COMPLETE = f"What is to be completed only a person can say: in {ASSESSMENT_FILE}, under the key in brackets."
 BY_ACTOR = (
-    "Limits are those of the gate, which every release passes before it leaves. A verdict covers what was measured of an actor alone. "
-    "Not measured is not safe: the risk may be large."
+    "Limits are those of the gate. A verdict covers what was measured of an actor alone: not measured is not safe."
 )
 NOT_MEASURED = (
     "NOT MEASURED. No measure of this recipe answers the question. That says nothing about the risk: it may be large. "
@@ -111,7 +115,7 @@ def risk_assessment(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> 
 
 
 def assessment_document(dossier: ReleaseDossier) -> Document:
-    """Return the risk assessment: two pages for whoever signs, and an annex with all numbers and findings."""
+    """Return the risk assessment: at most four pages for whoever signs, and an annex with all numbers and findings."""
     pages = (
         _summary_chapter(dossier),
         _context_chapter(dossier),
@@ -124,6 +128,7 @@ def assessment_document(dossier: ReleaseDossier) -> Document:
         _findings_chapter(dossier),
         _mitigation_chapter(dossier),
         _variables_chapter(dossier),
+        _about_chapter(dossier),
     )
     return Document(f"Risk assessment: {dossier.plan.run.title}", MARKING, (*pages, Chapter(ANNEX, annex)))
 
@@ -141,73 +146,31 @@ def _judgement_terms(dossier: ReleaseDossier, questions: Sequence[JudgementQuest
 
 
 def _summary_chapter(dossier: ReleaseDossier) -> Chapter:
-    """Return the chapter with the gate's answer, the findings that block or are to be judged, and the risk by actor."""
-    plan, decision, examination = dossier.plan, decision_from_dossier(dossier), dossier.examination
-    leads = [one for one in lead_findings(examination.findings) if is_open(one)]
-    blocking = sorted((one for one in leads if one.status == "block"), key=lambda one: -(one.people or 0))
-    waivers = [_waiver_text(dossier, one.check) for one in blocking]
-    each = len(set(waivers)) > 1
-    # The line on thresholds says what is not met: the finding about it need not repeat this.
-    said = MentionedFindings([one for one in examination.findings if one.check == "unmet_thresholds"])
-    lines = []
-    for some in group_by_advice([[one, *examination.witnesses_of(one)] for one in blocking]):
-        why = dict.fromkeys(
-            _waiver_text(dossier, one.check) for group in some for one in group if one.status == "block"
-        )
-        lines.append([*said.table_cells(some), *(["; ".join(filter(None, why))] if each else [])])
-    by_actor = actor_table(dossier, said)
-    to_judge = [[one, *examination.witnesses_of(one)] for one in leads if one.status == "warn"]
-    judging = [said.table_cells(some) for some in group_by_advice(to_judge)]
-    reason = [f"Reason given: {decision.reason}"] if decision.reason else []
-    if not reason and waivers and waivers[0] and not each:
-        reason = [f"Waived because: {waivers[0]}"]
+    """Return the first page: the gate's answer, whom it is about, what decides it, and the risk by actor."""
+    plan = dossier.plan
     title, *answer = dossier.answer.lines
+    people = strongest_match_text(dossier)
+    findings = open_findings_table(dossier)
     parts: list[DocumentPart] = [
         Paragraph(title, is_strong=True),
         *(Paragraph(line) for line in answer),
+        *([Paragraph(people)] if people else []),
         BulletList(
             [
-                _next_step_text(dossier),
-                release_overview(plan.run.recipe, plan.datasets, plan.records),
+                next_step_text(dossier),
+                *waiver_lines(dossier),
+                release_overview(plan.run.recipe, plan.datasets, plan.records).removesuffix(f" {RECODING_REMARK}"),
                 thresholds_sentence(plan.verdicts, dossier.original.records),
-                *reason,
+                missing_values_text(dossier),
+                dropped_people_text(dossier),
+                changes_text(dossier),
             ]
         ),
+        *([findings] if findings is not None else []),
+        actor_table(dossier),
+        Paragraph(BY_ACTOR),
     ]
-    if lines:
-        heads = ("finding that blocks", "found", "how to fix it", *(["waived because"] if each else []))
-        parts.append(table_from_titles(heads, lines))
-    parts += [by_actor, Paragraph(BY_ACTOR)]
-    if judging:
-        parts.append(table_from_titles(("finding to be judged", "found", "how to fix it"), judging))
-    parts.append(
-        DefinitionList(
-            [
-                ("Findings of the gate", finding_counts_text(examination.findings)),
-                ("Run", f"{plan.run.id}, finished {utc_time_text(plan.run.finished)}"),
-                ("Policy", f"{dossier.policy.name or 'the default one'}, SHA-256 {dossier.policy.sha256}"),
-            ]
-        )
-    )
     return Chapter("Summary", parts)
-
-
-def _next_step_text(dossier: ReleaseDossier) -> str:
-    """Return the sentence that tells the reader what to do next."""
-    answer = dossier.answer.may_leave
-    if answer == "no":
-        return "What to do: keep the release back. Fix each finding that blocks and run again."
-    if dossier.examination.blocking_findings:
-        return "What to do: check that the reasons for waiving outweigh what is found below. Without them the gate keeps the release back."
-    if answer == "to be judged":
-        return "What to do: judge the findings and the actors below, complete the open answers, and sign."
-    return "What to do: judge the actors below, complete the open answers, and sign."
-
-
-def _waiver_text(dossier: ReleaseDossier, check: str) -> str:
-    """Return why and by whom a finding was waived; empty if it was not waived."""
-    waivers = {one.check: f"{one.reason} ({one.user})" for one in dossier.examination.waivers}
-    return waivers.get(check) or waivers.get(WHOLE_RELEASE, "")
 
 
 def _context_chapter(dossier: ReleaseDossier) -> Chapter:
@@ -449,7 +412,7 @@ def _meaning_terms(rows: Sequence[Row]) -> DefinitionList:
     outputs = {row.key: row_output(row) for row in rows}
     return DefinitionList(
         [
-            (measure_name(key), f"{output.meaning}; {DIRECTION_TEXTS[output.goal]} ({key})")
+            (measure_name(key), f"{output.meaning}; {DIRECTION_TEXTS[output.goal]}")
             for key, output in outputs.items()
             if output
         ]
@@ -521,12 +484,30 @@ def _mitigation_chapter(dossier: ReleaseDossier) -> Chapter:
     )
 
 
+def _about_chapter(dossier: ReleaseDossier) -> Chapter:
+    """Return the chapter with the run, the policy and the counts of findings, and what is published about the release."""
+    plan = dossier.plan
+    return Chapter(
+        "Run and publication",
+        (
+            DefinitionList(
+                [
+                    ("Findings of the gate", finding_counts_text(dossier.examination.findings)),
+                    ("Run", f"{plan.run.id}, finished {utc_time_text(plan.run.finished)}"),
+                    ("Policy", f"{dossier.policy.name or 'the default one'}, SHA-256 {dossier.policy.sha256}"),
+                ]
+            ),
+            _judgement_terms(dossier, PUBLICATION),
+        ),
+    )
+
+
 def _governance_chapter(dossier: ReleaseDossier) -> Chapter:
     """Return the chapter on responsibility, the request and its approval, with the lines to sign on."""
     return Chapter(
         "9 Governance",
         (
-            _judgement_terms(dossier, (*GOVERNANCE, *PUBLICATION)),
+            _judgement_terms(dossier, GOVERNANCE),
             *decision_from_dossier(dossier).request_tables,
             SignatureLines(
                 [

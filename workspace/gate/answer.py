@@ -215,7 +215,8 @@ def _change_text(findings: Sequence[Finding]) -> str:
 def _row_text(recipe: Recipe) -> str:
     """Describe which values of a row are drawn and which are a person's own; empty where none is drawn."""
     kept, replaced, _ = variables_by_treatment(recipe)
-    if recipe.origin != "synthetic" or not replaced:
+    # How another program made the values is not known.
+    if recipe.origin != "synthetic" or not replaced or not recipe.makes_release:
         return ""
     own = fill_sentence(sentences.KEPT_BESIDE_DRAWN, names=_first_titles(kept)) if kept else ""
     return fill_sentence(sentences.LEARNED_OF_NOBODY, drawn=_first_titles(replaced), kept=own)

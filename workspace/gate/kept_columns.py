@@ -203,7 +203,8 @@ def row_learned_text(case: ExaminedRelease) -> str:
     true = [name for name in case.plan.kept if schema[name].role is Role.SENSITIVE]
     if true:
         return fill_sentence(sentences.TRUE_VALUES_LEARNED, names=true[:MOST_NAMED])
-    if case.is_synthetic and case.plan.replaced:
+    # How another program made the values is not known.
+    if case.is_synthetic and case.plan.replaced and case.recipe.makes_release:
         return fill_sentence(sentences.DRAWN_VALUES_LEARNED, names=case.plan.replaced[:MOST_NAMED])
     return ""
 

@@ -44,6 +44,7 @@ from sfumato.engine.wording import join_names, singular_noun
 
 from ..reporting.beliefs import MeasureBeliefs
 from ..reporting.questions import answers_or_reason
+from ..reporting.results import method_title
 from ..views.beliefs import belief_measures, read_beliefs
 from ..views.records import RecordMeasure, read_confidential_risks, read_record_risks, record_measures
 from . import sentences
@@ -152,14 +153,20 @@ def _check_kept_keys(case: ExaminedRelease) -> CheckResult:
         at_most="pass" if reported else "block",
         at_least="warn" if kept.n_found_by_all and not reported else "pass",
         people=max(len(over), kept.n_unprotected) or kept.n_found_by_all,
-        headline=fill_sentence(
-            sentences.FOUND_BY_KEPT_COLUMNS,
-            columns=kept.columns_text or join_names(kept.other_names),
-            how=how,
-        ),
+        headline=_headline_of_kept_columns(case, kept, how),
         learned=row_learned_text(case),
         change=kept.first_change_text if kept.is_blocking else "",
     )
+
+
+def _headline_of_kept_columns(case: ExaminedRelease, kept: KeptColumns, how: str) -> str:
+    """Describe by what the people are found."""
+    columns = kept.columns_text or join_names(kept.other_names)
+    if not kept.is_by_unit:
+        return fill_sentence(sentences.FOUND_BY_KEPT_COLUMNS, columns=columns, how=how)
+    # Each record of a unit may be like many others: who is in it together is what no other unit has.
+    rows = case.recipe.data.rows or "members"
+    return fill_sentence(sentences.FOUND_BY_WHOLE_UNIT, columns=columns, rows=rows, how=how)
 
 
 def _changes_text(kept: KeptColumns) -> str:
@@ -561,7 +568,7 @@ def _result_of_measure(
     key = measure.key
     asked = ~np.isnan(risks.probability)
     if not asked.any():
-        return CheckResult(fill_sentence(sentences.RECORD_NOT_ASKED, key=key))
+        return CheckResult(fill_sentence(sentences.RECORD_NOT_ASKED, method=method_title(key)))
     record = int(np.nanargmax(risks.probability))
     highest, likely = float(risks.probability[record]), np.flatnonzero(is_above(risks.probability, LIKELY))
     # In a single dataset a drawn value may hit by chance alone.
@@ -596,7 +603,7 @@ def _result_of_measure(
         )
     message = fill_sentence(
         sentences.WORST_RECORD,
-        key=key,
+        method=method_title(key),
         record=record + 1,
         probability=highest,
         datasets=risks.n_datasets,
@@ -651,7 +658,7 @@ def _result_of_units(case: ExaminedRelease, measure: RecordMeasure, units: Units
     probability = risk_of_unit[units.first_records]
     asked = ~np.isnan(probability)
     if not asked.any():
-        return CheckResult(fill_sentence(sentences.RECORD_NOT_ASKED, key=measure.key))
+        return CheckResult(fill_sentence(sentences.RECORD_NOT_ASKED, method=method_title(measure.key)))
     worst, likely = int(np.nanargmax(probability)), np.flatnonzero(is_above(probability, LIKELY))
     highest, few = float(probability[worst]), case.is_synthetic and len(measure.draw_hashes) < 2
     alone = units_alone_with_kept(case, units) & asked
@@ -666,7 +673,7 @@ def _result_of_units(case: ExaminedRelease, measure: RecordMeasure, units: Units
     count = int(alone[likely].sum())
     message = fill_sentence(
         sentences.WORST_UNIT,
-        key=measure.key,
+        method=method_title(measure.key),
         unit=singular_noun(case.unit_noun),
         record=int(units.first_records[worst]) + 1,
         probability=highest,
@@ -749,7 +756,7 @@ def _inference_result(key: str, risk: RecordRisk) -> CheckResult:
     record, likely = int(np.nanargmax(probability)), np.flatnonzero(is_above(probability, LIKELY))
     message = fill_sentence(
         sentences.INFERRED_RECORD,
-        key=key,
+        method=method_title(key),
         record=record + 1,
         probability=float(probability[record]),
         beyond="" if prior is None else sentences.BEYOND_A_GUESS,
@@ -789,7 +796,7 @@ def _check_newly_certain(case: ExaminedRelease) -> CheckResult:
         share = float(newly.mean())
         message = fill_sentence(
             sentences.NEWLY_CERTAIN,
-            key=found.key,
+            method=method_title(found.key),
             measure=found.measure_text,
             attacked=found.attacked_text,
             newly=int(newly.sum()),
@@ -829,7 +836,7 @@ def _check_guessed_beyond_prior(case: ExaminedRelease) -> CheckResult:
         beyond = (after - before) / (1 - before) if before < 1 else 0.0
         message = fill_sentence(
             sentences.GUESSED_RIGHT,
-            key=found.key,
+            method=method_title(found.key),
             measure=found.measure_text,
             attacked=found.attacked_text,
             after=after,

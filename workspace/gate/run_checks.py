@@ -7,7 +7,7 @@ from functools import partial
 import pandas as pd
 
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.methods.labels import labels_of
+from sfumato.engine.methods.labels import labels_of, measure_name
 from sfumato.engine.methods.outputs import QUESTIONS, Output, Question
 from sfumato.engine.methods.privacy import PrivacyAccount
 from sfumato.engine.methods.registry import method_by_key, registry
@@ -25,7 +25,7 @@ from ..ingest.unit_detection import (
     propose_unit,
 )
 from ..reporting.questions import BLOCK_FROM, WARN_FROM, unanswered_questions
-from ..reporting.results import row_output
+from ..reporting.results import method_title, row_output
 from ..reporting.words import thresholds_text
 from ..views.coverage import read_file_coverage
 from ..views.results import read_diagnostics
@@ -87,7 +87,7 @@ def _count_measures(case: ExaminedRelease, families: tuple[str, ...], what: str)
     # What a run computes by itself is no measure that its author asked for.
     computed = [key for key in keys if (method := method_by_key(key)) is None or not method.spec.implied]
     message = (
-        fill_sentence(sentences.MEASURED, methods=computed)
+        fill_sentence(sentences.MEASURED, methods=[method_title(key) for key in computed])
         if computed
         else fill_sentence(sentences.NOT_MEASURED, what=what)
     )
@@ -233,7 +233,7 @@ def _check_risk_above_confidential(case: ExaminedRelease) -> CheckResult:
             remark = sentences.CHANCE_MAY_GIVE_AS_MUCH
         message = fill_sentence(
             sentences.RISK_AND_CONFIDENTIAL,
-            key=row.key,
+            measure=measure_name(row.key),
             target=fill_sentence(sentences.OF_TARGET, target=row.target) if row.target else "",
             value=row.value,
             own=ours.value,
@@ -325,13 +325,13 @@ def _check_memorised(case: ExaminedRelease) -> CheckResult:
         if (output := row_output(row)) is not None and output.goal == "one" and row.draw is None and row.level is None and row.value is not None and row.dataset != "confidential"
     ]  # fmt: skip
     if not rows:
-        methods = " or ".join(one.key for one in registry().values() if any(o.goal == "one" for o in one.outputs))
+        methods = " or ".join(one.title for one in registry().values() if any(o.goal == "one" for o in one.outputs))
         raise NotComputable(fill_sentence(sentences.NO_DISTANCE, methods=methods))
     least = min(rows, key=lambda row: row.value or 0.0)
     value = least.value or 0.0
     upper = value if least.upper is None else least.upper
     message = fill_sentence(
-        sentences.MEMORISED if value < FITTED else sentences.NOT_MEMORISED, key=least.key, value=value
+        sentences.MEMORISED if value < FITTED else sentences.NOT_MEMORISED, measure=measure_name(least.key), value=value
     )
     # An interval that contains 1 is no evidence of repetition, however low the estimate.
     return CheckResult(message, value, 1.0, value if upper < 1 else max(value, FITTED))

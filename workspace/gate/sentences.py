@@ -211,6 +211,7 @@ KEPT_COLUMNS = (
 KEPT_IN_POPULATION = ", {found:number} without knowing who of the population is in the file"
 KEPT_OTHER_COLUMNS = "; who also knows {names:list} finds {found:,} in classes of fewer than {limit}: judge whether this audience can know these columns"
 FOUND_BY_KEPT_COLUMNS = "can be found by {columns}, {how}"
+FOUND_BY_WHOLE_UNIT = "can be found by {columns} of all their {rows} together, {how}"
 FOUND_BY_INTRUDER = "can be found with a probability above {likely:g} by {columns}"
 TRUE_VALUES_LEARNED = "Whoever finds one of them reads the true {names:list}."
 DRAWN_VALUES_LEARNED = "What is then read of {names:list} is drawn from a model."
@@ -262,13 +263,13 @@ OTHERS_UNMEASURED = (
     "not known to be safer"
 )
 NO_RECORD_MEASURED = "no measure of the run says anything of single records"
-RECORD_NOT_ASKED = "{key}: no record was asked about in all releases"
+RECORD_NOT_ASKED = "{method}: no record was asked about in all releases"
 WORST_RECORD = (
-    "{key}: record {record} is disclosed with probability {probability:.3g} over {datasets:count dataset}, and {likely_records:,} of "
+    "{method}: record {record} is disclosed with probability {probability:.3g} over {datasets:count dataset}, and {likely_records:,} of "
     "{asked:,} with more than {likely:g}{one_dataset}{matches}{compared}{releases}{alone}"
 )
 WORST_UNIT = (
-    "{key}: the {unit} of record {record} is found by all its records with probability {probability:.3g} over {datasets:count dataset}, "
+    "{method}: the {unit} of record {record} is found by all its records with probability {probability:.3g} over {datasets:count dataset}, "
     "and {likely_units:,} of {asked:,} {units} with more than {likely:g}{one_dataset}{matches}{compared}{alone}"
 )
 CHANCE_OF_ONE_DATASET = "; of one dataset it may be chance"
@@ -297,7 +298,7 @@ UNITS_ALONE_WITH_KEPT = (
     "; {number:,} of them {number:word is|are} alone with the columns that stay, and found by these whatever is drawn"
 )
 INFERRED_RECORD = (
-    "{key}: the value of record {record} is inferred with probability {probability:.3g}{beyond}, and of {likely_records:,} of {asked:,} "
+    "{method}: the value of record {record} is inferred with probability {probability:.3g}{beyond}, and of {likely_records:,} of {asked:,} "
     "with more than {likely:g}; it may be so of people in general"
 )
 BEYOND_A_GUESS = ", beyond a guess at everybody"
@@ -309,7 +310,7 @@ STRONGEST_NOT_ASKED = (
     "the strongest intruder was not asked: no measure of the run tells what one who knows all other records believes"
 )
 NEWLY_CERTAIN = (
-    "{key} ({measure}): of {attacked} the truth of {newly:,} has a probability of {certain:g} or more once the release is known, and had "
+    "{method} ({measure}): of {attacked} the truth of {newly:,} has a probability of {certain:g} or more once the release is known, and had "
     "less before"
 )
 EARLIER_NOT_COUNTED = (
@@ -319,7 +320,7 @@ PRIOR_KNOWS_NOTHING = (
     "the strongest intruder was asked only with a prior that knows nothing, so it is unknown what the release adds; measure it with a "
     "prior of the models too"
 )
-GUESSED_RIGHT = "{key} ({measure}): of {attacked} a share of {after:.4g} is guessed right once the release is known, {before:.4g} before"
+GUESSED_RIGHT = "{method} ({measure}): of {attacked} a share of {after:.4g} is guessed right once the release is known, {before:.4g} before"
 
 # The run.
 MEASURED = "measured: {methods:commas}"
@@ -364,7 +365,7 @@ REPEATABLE_BY_ANYBODY = (
 )
 RUN_AS_SEALED = "recipe, rows, verdicts and tables are what was sealed when the run ended"
 POLICY_OF_RUN = "it is examined under the policy that held when the run ended"
-RISK_AND_CONFIDENTIAL = "{key}{target} is {value:.4g}, {own:.4g} in the confidential data{size}{remark}"
+RISK_AND_CONFIDENTIAL = "{measure}{target} is {value:.4g}, {own:.4g} in the confidential data{size}{remark}"
 OF_TARGET = " of {target}"
 OTHER_SIZE = "; of {records:,} records, where uniques are more of all"
 OF_PEOPLE_IN_GENERAL = ", which by itself is no disclosure: a smoother or larger table says more of people in general"
@@ -376,7 +377,7 @@ DIAGNOSTIC = "{target} ({name})"
 DIAGNOSTICS_PASSED = "no diagnostic of {number} failed"
 ALL_QUESTIONS_ANSWERED = "all are answered: {questions:commas}"
 OPEN_QUESTION = "{question}: {reason}{add}"
-ADD_METHODS = "; add {methods}"
+ADD_METHODS = "; add the measure {methods}"
 QUESTION_WITHOUT_BASELINE = "{question}: measured, by nothing that says what there would be without a disclosure"
 KNOWS_KEPT_COLUMNS = (
     "; the intruder knows columns that are released unchanged ({names:commas}), by which alone at most {picked:percent} of the {noun} can "
@@ -393,11 +394,9 @@ WEIGHTED = "the run is weighted: {weights}. What it measured is of its own relea
 COARSER_HIDES = (
     "coarser values are further from the exact ones than a fitted model is, and would hide that the others are repeated"
 )
-NO_DISTANCE = "no distance that a right model has at 1 was computed; add {methods} under [[measure]]"
-MEMORISED = "{key} is {value:.3g}: a release that a right model draws has about 1. It repeats the confidential records more closely than a fitted model can"
-NOT_MEMORISED = (
-    "{key} is {value:.3g}: a release that a right model draws has about 1. It is no closer than a fitted model can be"
-)
+NO_DISTANCE = "no distance that a right model has at 1 was computed; add the measure {methods}"
+MEMORISED = "{measure} is {value:.3g}: a release that a right model draws has about 1. It repeats the confidential records more closely than a fitted model can"
+NOT_MEMORISED = "{measure} is {value:.3g}: a release that a right model draws has about 1. It is no closer than a fitted model can be"
 NO_PUBLIC_FIGURE = "no figure that was computed from confidential records is in the public package"
 PUBLIC_FIGURES = "{figures:count public figure} of utility, {how}"
 WITH_PAID_NOISE = "with noise that the privacy account pays for (epsilon {epsilon:g})"

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sfumato.engine.data.affected_group import AffectedGroup
 from sfumato.engine.data.declaration import declared_keys
 from sfumato.engine.data.microdata import Microdata, check_columns, conform_to_schema, no_records_error
 from sfumato.engine.data.missing_codes import mask_missing_codes
@@ -333,6 +334,7 @@ def microdata_from_table(
             raw.records,
             missing_counts,
             kinds=pd.DataFrame(kinds) if kinds else None,
+            affected_group=None if whole.all() else _find_dropped_group(raw, wanted, ~whole),
         )
         check_unit_levels(everything)
         if data.holdout is not None:
@@ -343,6 +345,21 @@ def microdata_from_table(
 def _select_rows(values: pd.Series, chosen: list[int] | None) -> pd.Series:
     """Return the chosen rows of a column, numbered from 0; all of them where ``chosen`` is None."""
     return values if chosen is None else values.iloc[chosen].reset_index(drop=True)
+
+
+def _find_dropped_group(raw: RawTable, wanted: Schema, dropped: NDArray[np.bool_]) -> AffectedGroup | None:
+    """Return the group of which most records are ``dropped`` (n,) beyond chance; None where there is none."""
+    # imported late, since few files drop anybody
+    from sfumato.engine.statistics.missing_by_group import iterate_groups, most_affected_group
+
+    groups: list[AffectedGroup] = []
+    for variable in wanted:
+        if variable.kind.has_levels and not variable.role.is_identifier:
+            # A column at a time, so that no more of a large file is in memory than before.
+            cells = pd.DataFrame(dict(raw.iterate_columns((variable.name,))), copy=False)
+            known = conform_to_schema(cells, Schema((variable,)), MissingPolicy.KEEP, tags=raw.tags)
+            groups += iterate_groups(known, dropped)
+    return most_affected_group(groups)
 
 
 def _records_kept_by_policy(

@@ -136,6 +136,7 @@ def _conform_subset(everything: Microdata, schema: Schema, flags: NDArray[np.boo
         file_records=everything.file_records,
         missing_counts=everything.missing_counts,
         kinds=kinds,
+        affected_group=everything.affected_group,
     )
 
 

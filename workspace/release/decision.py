@@ -28,8 +28,9 @@ def decision_from_dossier(dossier: ReleaseDossier) -> ReleaseDecision:
         for one in lead_findings(all_findings)
         if is_open(one)
     ]
+    titles = {one.check: one.title for one in all_findings}
     waivers = [
-        ("every check" if one.check == WHOLE_RELEASE else one.check, one.user, one.reason)
+        ("every check" if one.check == WHOLE_RELEASE else titles.get(one.check, one.check), one.user, one.reason)
         for one in dossier.examination.waivers
     ]
     names = {PREPARED: dossier.user, OWNER: dossier.judgements.get("owner", "")}

@@ -28,6 +28,7 @@ from ..views.coverage import FileCoverage, read_file_coverage
 from ..views.figures import draw_run_figures
 from ..views.results import read_diagnostics, read_result_rows
 from .judgements import read_judgements_of_run
+from .last_release import ChangesSinceRelease, read_changes_since_release
 from .users import privacy_promise_of_run
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class ReleaseDossier:
     coverage: share of the file's people whom the release describes
     user: account that releases
     ledger: what was charged to the population of the release, this release included
+    last_release: what changed since the last release of the project; None where there is none
     """
 
     plan: ReleasePlan
@@ -84,6 +86,7 @@ class ReleaseDossier:
     coverage: FileCoverage
     user: str
     ledger: PopulationLedger | None = None
+    last_release: ChangesSinceRelease | None = None
 
     @property
     def answer(self) -> ReleaseAnswer:
@@ -134,4 +137,5 @@ def read_dossier(
         read_file_coverage(workspace, plan.run),
         user(),
         ledger,
+        read_changes_since_release(workspace, plan, policy),
     )

@@ -267,7 +267,7 @@ def _measure_terms(rows: Sequence[Row]) -> DefinitionList:
         [
             (
                 measure_name(f"{found.key}.{measure}"),
-                f"{found.output(measure).meaning}; {DIRECTION_TEXTS[found.output(measure).goal]} ({found.key}.{measure})",
+                f"{found.output(measure).meaning}; {DIRECTION_TEXTS[found.output(measure).goal]}",
             )
             for found, measure in known
             if found is not None
@@ -454,6 +454,4 @@ def _method_section(recipes: Sequence[Recipe]) -> Chapter:
 def _method_chapter(method: Method, said: Sequence[str]) -> Chapter:
     """Return the chapter about one method."""
     settings = BulletList(said) if said else ""
-    return Chapter(
-        f"{method.title} ({method.key})", [DefinitionList([("Source", method.source), ("Settings", settings)])]
-    )
+    return Chapter(method.title, [DefinitionList([("Source", method.source), ("Settings", settings)])])

@@ -26,6 +26,8 @@ from .worked_example import BoundedMean, CombinedMean
 
 BETWEEN_DEGREES = "t from Student's distribution of (m - 1)(1 + m k u / b)² degrees of freedom"
 """Of the rule with b, as ``sfumato.engine.statistics.combining`` has it."""
+MADE_ELSEWHERE = "Data made by another program"
+OWN_PACKAGE = "sfumato"
 UTILITY_HEADS = ("measure", "of", "value", "interval", "without a difference", "better")
 
 
@@ -94,11 +96,16 @@ class PublicRelease:
     @property
     def title(self) -> str:
         """Return the recipe's public title of the data, or a description where it has none."""
-        kind = self.recipe.origin.capitalize()
+        kind = f"{self.recipe.origin.capitalize()} data" if self.recipe.makes_release else MADE_ELSEWHERE
         return (
             self.recipe.form.title
-            or f"{kind} data: {count_noun(self.n_datasets, 'dataset')} of {count_noun(self.n_records, 'record')}"
+            or f"{kind}: {count_noun(self.n_datasets, 'dataset')} of {count_noun(self.n_records, 'record')}"
         )
+
+    @property
+    def kind_text(self) -> str:
+        """Return what kind of data they are, in capitals: only who made them is known of files made elsewhere."""
+        return f"{self.recipe.origin.upper()} DATA" if self.recipe.makes_release else MADE_ELSEWHERE.upper()
 
 
 def user_guide_document(release: PublicRelease, figures: Sequence[Figure] = ()) -> Document:
@@ -121,17 +128,20 @@ def user_guide_document(release: PublicRelease, figures: Sequence[Figure] = ()) 
     if figures:
         drawn = [number_figure(figure, i) for i, figure in enumerate(figures, start=1)]
         parts.append(Chapter("Figures", drawn))
-    return Document(release.title, f"{release.recipe.origin.upper()} DATA. {release.disclosure_text}.", parts)
+    return Document(release.title, f"{release.kind_text}. {release.disclosure_text}.", parts)
 
 
 def describe_released_data(release: PublicRelease) -> str:
     """Return what the data are and where their values come from, in a few sentences."""
+    if not release.recipe.makes_release:
+        return _describe_files_made_elsewhere(release)
     if release.recipe.origin == "synthetic":
         # a person or household with several records has several rows
         whose = "record" if release.has_units else "person"
         return (
             f"{_datasets_text(release)}. The values of {_names_text(release.replaced_variables)} are drawn from statistical models that were fitted to "
             "confidential data. A drawn value may be one that somebody has: models such as trees draw among the values of real records. "
+            + _unchecked_methods_text(release.recipe)
             + (
                 f"The values of {_names_text(release.kept_variables)} are those of the confidential records, each row one {whose}'s."
                 if release.kept_variables
@@ -144,6 +154,29 @@ def describe_released_data(release: PublicRelease) -> str:
         "records may have been left out."
         + (f" The values of {_names_text(release.kept_variables)} are as they were." if release.kept_variables else "")
     )
+
+
+def _unchecked_methods_text(recipe: Recipe) -> str:
+    """Return that methods of other packages drew values, whose description is their authors'; empty without such methods."""
+    others = dict.fromkeys(step.method.package for step in recipe.synthesis if step.method.package != OWN_PACKAGE)
+    if not others:
+        return ""
+    return f"Methods of other packages drew some of them ({', '.join(others)}), and what they do is described by their authors alone. "
+
+
+def _describe_files_made_elsewhere(release: PublicRelease) -> str:
+    """Return what is known of data that another program made: what their keeper declared, and no more."""
+    recipe = release.recipe
+    made = f"{_datasets_text(release)}, made by another program. How it made the values of {_names_text(release.replaced_variables)} is not known here"
+    if recipe.origin == "anonymised":
+        made += "; their keeper describes them as confidential records whose values were made coarser, of which some may have been left out."
+    else:
+        made += ", nor whether some of them are values of real people."
+    if release.kept_variables:
+        made += f" Their keeper describes the values of {_names_text(release.kept_variables)} as those of the confidential records."
+    else:
+        made += " Whether a variable was kept from the confidential records is not known."
+    return made + recoding_text(recipe)
 
 
 def recoding_text(recipe: Recipe) -> str:
@@ -166,12 +199,14 @@ def _description_parts(release: PublicRelease) -> list[DocumentPart]:
     if made:
         parts.append(table_from_titles(heads, made, title=title))
     else:
-        parts.append(Paragraph("They were made by another program; how is not said here."))
-    shuffled = (
-        "a random order, each dataset in its own"
-        if recipe.form.order == "shuffled"
-        else "the order of the confidential records"
-    )
+        parts.append(Paragraph("Methods: not known."))
+    shuffled = "a random order, each dataset in its own"
+    if recipe.form.order != "shuffled":
+        shuffled = (
+            "the order of the confidential records"
+            if recipe.makes_release
+            else "the order of the files that were scored"
+        )
     described = [Paragraph(text)] if (text := coverage_sentence(release)) else []
     return [*parts, *described, Paragraph(f"Rows stand in {shuffled}. The files are described in codebook.csv.")]
 
@@ -188,7 +223,8 @@ def coverage_sentence(release: PublicRelease) -> str:
     """
     recipe = release.recipe
     noun = recipe.data.rows or ("records" if release.has_units else "people")
-    if not may_leave_people_out(recipe):
+    # Of whom another program left out people nothing is known: the recipe's rules are about the records it was scored with.
+    if not may_leave_people_out(recipe) or not recipe.makes_release:
         return ""
     shown = (*release.replaced_variables, *release.kept_variables)
     named = [name for name in recipe.data.complete_cases if name in shown]
@@ -221,7 +257,13 @@ def _names_text(names: Sequence[str]) -> str:
 def _variables_table(release: PublicRelease) -> DisplayTable:
     """Return the released variables and whether their values are replaced or coarser."""
     shown = {
-        name: "replaced" if name in release.replaced_variables else "as it was"
+        name: "replaced"
+        if name in release.replaced_variables
+        else "as it was"
+        if release.recipe.makes_release
+        else "made by another program"
+        if name in release.replaced_variables
+        else "as it was, says the keeper"
         for name in (*release.replaced_variables, *release.kept_variables)
     }
     shown |= {
@@ -267,7 +309,7 @@ def _combining_parts(release: PublicRelease) -> list[DocumentPart]:
     parts: list[DocumentPart] = [BulletList([*(steps if m > 1 else steps[1:]), _variance_text(release, rule)])]
     parts.append(
         Paragraph(
-            f"Why this rule: {rule.reason}. It holds where the models hold for the population. Estimates that need what the models "
+            f"Why this rule: {rule.reason}. {_rule_condition(release)} Estimates that need what the models "
             "left out, such as interactions or tails that they do not have, can be wrong in all datasets alike."
         )
     )
@@ -288,6 +330,13 @@ def _combining_parts(release: PublicRelease) -> list[DocumentPart]:
             Chapter(f"Worked out on these datasets: the mean of {example.variable}", [example.dataset_table, result])
         )
     return parts
+
+
+def _rule_condition(release: PublicRelease) -> str:
+    """Return when the combining rule holds, and whether that is known."""
+    if release.recipe.makes_release:
+        return "It holds where the models hold for the population."
+    return "It holds where each dataset was drawn by itself, from models that hold for the population. Whether that is so is not known here."
 
 
 def _variance_text(release: PublicRelease, rule: CombiningRule) -> str:

@@ -27,9 +27,9 @@ from sfumato.engine.wording import (
 from ..visible_text import replace_unprintable
 
 if TYPE_CHECKING:
+    from sfumato.engine.data.affected_group import AffectedGroup
     from sfumato.engine.methods.rows import Row
     from sfumato.engine.recipe.thresholds import Verdict
-    from sfumato.engine.statistics.missing_by_group import AffectedGroup
 
 FAMILY_HEADINGS = {
     "synthesis": "Privacy account",

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from sfumato.engine.data.affected_group import AffectedGroup
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import MissingPolicy, Role, Schema, Variable
 from sfumato.engine.data.toml import read_toml
@@ -20,7 +21,7 @@ from sfumato.engine.methods.table_profile import profile_table
 from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.data_source import DataSource
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.statistics.missing_by_group import AffectedGroup, find_affected_group
+from sfumato.engine.statistics.missing_by_group import find_affected_group
 from sfumato.engine.wording import format_percent, join_names
 
 from ..errors import NotFound

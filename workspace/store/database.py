@@ -468,3 +468,17 @@ def searches(connection: sqlite3.Connection) -> None:
             PRIMARY KEY (search_id, number)) WITHOUT ROWID
         """,
     )
+
+
+@register_migration
+def dropped_groups(connection: sqlite3.Connection) -> None:
+    """Create the table of the groups of which most records were dropped for missing values, beyond chance."""
+    _execute_script(
+        connection,
+        """
+        CREATE TABLE dropped_group (
+            dataset_id INTEGER PRIMARY KEY REFERENCES dataset ON DELETE CASCADE, variable TEXT NOT NULL, level TEXT NOT NULL,
+            records INTEGER NOT NULL, lacking INTEGER NOT NULL, other_records INTEGER NOT NULL,
+            other_lacking INTEGER NOT NULL, p REAL NOT NULL)
+        """,
+    )

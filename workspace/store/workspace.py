@@ -9,7 +9,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -432,6 +432,10 @@ class Workspace:
             "INSERT INTO missing VALUES (?, ?, ?, ?)",
             [(dataset_id, column, count, data.file_records) for column, count in data.missing_counts.items()],
         )
+        if data.affected_group is not None:
+            self.connection.execute(
+                "INSERT INTO dropped_group VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (dataset_id, *astuple(data.affected_group))
+            )
         append_act(
             self.connection,
             AuditAct.DATASET_IMPORTED,

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sfumato.engine.data.affected_group import AffectedGroup
 from sfumato.engine.data.schema import MissingPolicy
 from sfumato.engine.wording import RecordCount, format_percent, join_names, record_noun
 
@@ -28,12 +29,14 @@ class FileCoverage:
     dropped: how many of them were dropped for a missing value
     suppressed_share: share of the others that an anonymisation suppressed
     missing_counts: how many of the file's people lack a value, by variable that people were dropped for
+    affected_group: the group of which most people were dropped beyond chance; None where there is none or it is not known
     """
 
     file_records: RecordCount
     dropped: int
     suppressed_share: float = 0.0
     missing_counts: Mapping[str, int] | None = None
+    affected_group: AffectedGroup | None = None
 
     @property
     def share(self) -> float | None:
@@ -96,6 +99,7 @@ def read_file_coverage(workspace: Workspace, run: StoredRun) -> FileCoverage:
         dataset.dropped,
         _suppressed_share(workspace, run, dataset.records),
         _missing_counts(workspace, run),
+        _affected_group(workspace, run),
     )
 
 
@@ -114,3 +118,11 @@ def _missing_counts(workspace: Workspace, run: StoredRun) -> dict[str, int]:
     query = "SELECT name, records FROM missing WHERE dataset_id = ?"
     found = {row["name"]: int(row["records"]) for row in workspace.connection.execute(query, (run.dataset_id,))}
     return {name: found[name] for name in names if name in found}
+
+
+def _affected_group(workspace: Workspace, run: StoredRun) -> AffectedGroup | None:
+    """Return the group of which most people were dropped when the file was read; None where there is none."""
+    query = """SELECT variable, level, records, lacking, other_records, other_lacking, p FROM dropped_group
+               WHERE dataset_id = ?"""
+    row = workspace.connection.execute(query, (run.dataset_id,)).fetchone()
+    return None if row is None else AffectedGroup(*row)

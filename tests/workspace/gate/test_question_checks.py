@@ -23,6 +23,7 @@ from sfumato.workspace.gate.run_checks import QUESTION_CHECKS
 from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.policy.policy import FindingLimit, Policy
 from sfumato.workspace.reporting import questions
+from sfumato.workspace.reporting.results import method_title
 from sfumato.workspace.store.workspace import Workspace
 
 LINKED = {"method": "risk.record_linkage", "radius": {"visits": 1, "income": "5%"}}
@@ -125,7 +126,7 @@ def test_questions_that_nobody_asked_are_named_with_what_would_answer_them(look:
     assert (nobody.status, nobody.value) == ("warn", 4)
     for question in QUESTIONS:
         assert f"{question}: not measured; add " in nobody.message
-        assert all(key in nobody.message for key in methods_for_question(question))
+        assert all(method_title(key) in nobody.message for key in methods_for_question(question))
     linked = row("risk.record_linkage.linked_share", 0.1, 0.1)
     one = look(linked)["questions_open"]
     assert (one.status, one.value) == ("warn", 3)

@@ -110,7 +110,7 @@ def test_the_gate_reads_records_of_which_nobody_asked_as_unknown(workspace_with_
     finding = findings_by_check(workspace_with_beliefs)["worst_records"]
     assert finding.value is not None
     assert np.isfinite(finding.value)
-    assert finding.message.startswith("risk.identification")
+    assert finding.message.startswith("Identification risk")
 
 
 def test_the_limits_stand_in_the_policy_with_their_reason(workspace_with_beliefs: Workspace) -> None:

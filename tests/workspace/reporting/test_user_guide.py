@@ -131,6 +131,38 @@ def test_noisy_tables_have_no_rule_and_requested_rows_a_factor_to_ask_for() -> N
     )
 
 
+def test_the_page_of_files_made_elsewhere_claims_what_their_keeper_declared_and_no_more() -> None:
+    """Neither that models drew the values, nor that none was kept, nor who was left out is known."""
+    evaluation = {"release": {"m": 3, "released": ["region", "age", "income"]}, "data": {"missing": "drop"}}
+    page = user_guide_document(public_release(evaluation, (), ("region", "age", "income"))).to_markdown()
+    for words in (
+        "Data made by another program: 3 datasets of 80 records",
+        "DATA MADE BY ANOTHER PROGRAM",
+        "How it made the values of region, age and income is not known here, nor whether some of them are values of real people",
+        "Whether a variable was kept from the confidential records is not known",
+        "Methods: not known",
+        "Whether that is so is not known here",
+    ):
+        assert words in page, words
+    for claim in (
+        "statistical model",
+        "No variable was kept",
+        "SYNTHETIC",
+        "left out are",
+        "are left out",
+        "It holds where the models hold",
+    ):
+        assert claim not in page, claim
+    part = {"release": {"m": 3, "released": ["income"], "order": "original"}}
+    kept = user_guide_document(public_release(part, ("region", "age"), ("income",))).to_markdown()
+    assert "Their keeper describes the values of region and age as those of the confidential records" in kept
+    assert "as it was, says the keeper" in kept
+    assert "the order of the files that were scored" in kept
+    coarse = {"release": {"m": 1, "released": ["age"], "generalised": ["age"]}}
+    anonymised = user_guide_document(public_release(coarse, ("region", "income"), ("age",))).to_markdown()
+    assert "their keeper describes them as confidential records whose values were made coarser" in anonymised
+
+
 def test_an_anonymised_table_says_how_its_values_are_read() -> None:
     recipe = {"anonymisation": [{"method": "mondrian", "k": 3, "quasi_identifiers": ["age"]}]}
     found = bounded_mean("age", ["[20, 30)", "[30, 40)"], Kind.COUNT)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sfumato.workspace.documents.one_leak import ABOVE, MentionedFindings, group_by_advice, without_dataset_count
 from sfumato.workspace.gate.files_advice import ADVICE_BY_CHECK, advice_for_files
 from sfumato.workspace.gate.gate import CHECKS, Examination, Finding, name_leaks
 
@@ -25,39 +24,6 @@ def test_findings_of_the_same_people_are_one_and_others_stay_apart() -> None:
     assert [[one.check for one in group] for group in groups] == [
         ["standing", "near", "equal"], ["rare"], ["ends"], ["linking"],
     ]  # fmt: skip
-
-
-def test_findings_without_records_that_the_same_advice_mends_are_one_line() -> None:
-    groups = [
-        [blocking_finding("linking")],
-        [blocking_finding("people", PEOPLE)],
-        [blocking_finding("inferring")],
-        [blocking_finding("other", advice="round")],
-    ]
-    assert [[group[0].check for group in some] for some in group_by_advice(groups)] == [
-        ["linking", "inferring"], ["people"], ["other"],
-    ]  # fmt: skip
-
-
-def test_no_title_and_no_sentence_is_lost_and_none_stands_twice() -> None:
-    size = " (5 datasets of 696 records, compared with 696; this release alone)"
-    first = blocking_finding("standing", PEOPLE, f"35 people stand in it{size}")
-    said = MentionedFindings([first])
-    assert said.table_cells([[first, blocking_finding("near", PEOPLE)]]) == [
-        "title of standing; also seen by: title of near", ABOVE, "smooth",
-    ]  # fmt: skip
-    attacks = [
-        [blocking_finding(one, said=f"{one}: 60 %; chance may give as much")] for one in ("linking", "inferring")
-    ]
-    assert said.table_cells(attacks) == [
-        "title of linking; title of inferring", "linking: 60 %; inferring: 60 %; of each: chance may give as much", "as above",
-    ]  # fmt: skip
-    assert said.finding_text(attacks[0][0]) == ABOVE
-    assert without_dataset_count(first.message) == "35 people stand in it"
-    assert (
-        without_dataset_count("7 people have it: Race 2 (2 releases together)")
-        == "7 people have it: Race 2 (2 releases together)"
-    )
 
 
 def test_advice_for_files_of_another_tool_names_no_setting_of_a_plan() -> None:
