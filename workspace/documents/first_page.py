@@ -173,7 +173,11 @@ def changes_text(dossier: ReleaseDossier) -> str:
     people = sum(one.people or 0 for one in shown)
     noun = record_noun(dossier.answer.records)
     follows = (
-        f"the two together show {count_of_noun(people, noun) if people else 'people'} (see the findings)"
+        (
+            f"{count_of_noun(people, noun)} may follow from both (see the findings)"
+            if people
+            else "people may follow from both (see the findings)"
+        )
         if shown
         else "no person is known to follow from both"
     )

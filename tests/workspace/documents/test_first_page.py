@@ -15,6 +15,7 @@ from page_length import count_pages, count_words, pages_before_annex, visible_te
 from prepared_tables import variables_of
 from prepared_workspaces import run_recipe
 
+from sfumato.engine.methods.labels import measure_name
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
@@ -245,10 +246,10 @@ def test_the_page_says_what_is_new_since_the_last_release_of_the_project(
     }
     second = run_recipe(workspace, later, more, content=b"another file")
     dossier = dossier_for(second)
-    said = changes_text(dossier)
+    said, gap = changes_text(dossier), measure_name("utility.ecdf.max_abs_difference")
     assert said.startswith(
         f"Since the last release, run {first}: new variables: children; now replaced: age; another file, 148 people (150 before); "
-        "new limits: Largest gap of cumulative shares at most 30 %; limits gone: Largest gap of cumulative shares at most 50 %; "
+        f"new limits: {gap} at most 30 %; limits gone: {gap} at most 50 %; "
         "released to users under contract, before into an enclave; "
     )
     assert said in bullets_of(summary_of(dossier))
