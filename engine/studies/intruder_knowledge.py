@@ -370,7 +370,7 @@ OUTPUTS = (
         "low",
         "records",
         range=NON_NEGATIVE,
-        short="EMR",
+        short="found on average",
         label=Label(
             "Expected re-identifications by knowledge",
             "An intruder who knows {variables} re-identifies {value} on average.",
@@ -387,7 +387,7 @@ OUTPUTS = (
         "low",
         "share",
         range=SHARE,
-        short="TMR",
+        short="found for certain",
         label=Label(
             "Re-identified with certainty by knowledge",
             "An intruder who knows {variables} finds exactly one match, the right one, for {value}.",
@@ -422,7 +422,7 @@ OUTPUTS = (
         "none",
         "expected matches",
         range=UNBOUNDED,
-        short="Shapley",
+        short="average gain",
         study=StudyOutput(answer=True),
         label=Label(
             "Part of a variable in re-identifications",
@@ -435,7 +435,7 @@ OUTPUTS = (
         "none",
         "expected matches",
         range=UNBOUNDED,
-        short="added",
+        short="gain beside all",
         study=StudyOutput(answer=True),
         label=Label("Re-identifications that a variable adds", "Knowing {variable} on top of all others adds {value}."),
     ),
@@ -445,7 +445,7 @@ OUTPUTS = (
         "none",
         "records",
         range=NON_NEGATIVE,
-        short="without",
+        short="most without it",
         study=StudyOutput(answer=True),
         label=Label(
             "Most re-identifications without a variable",
@@ -459,7 +459,7 @@ OUTPUTS = (
         "none",
         "share",
         range=SHARE,
-        short="lowers",
+        short="misleads",
         study=StudyOutput(answer=True),
         label=Label(
             "Knowledge that a variable makes worse",

@@ -501,8 +501,10 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
 
     @on(DialPane.StudiesRequested)
     async def _show_studies_tab(self) -> None:
-        """Show the studies of the run."""
+        """Show the studies of the run, that of every subset first."""
         await self.action_show_tab("sweep")
+        if isinstance(self.pane, StudiesPane):
+            self.pane.show_lattice()
 
     @on(LeverChosen)
     async def _apply_lever(self, event: LeverChosen) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.cells import cell_len
 from textual import events
 from textual.binding import BindingType
+from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
@@ -17,6 +18,7 @@ from textual.widgets import Static
 from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.keys.own_keys import current_key
 from sfumato.tui.parts.gauges import GAUGE, draw_range
+from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.terminal.text import cut_text, fit_text
 from sfumato.workspace.store.runs import RunState, RunSummary
 from sfumato.workspace.visible_text import replace_unprintable
@@ -36,6 +38,12 @@ MOST_CHIP_LINES = 3
 TITLE = 20
 """Cells of the titles of the numbers."""
 TURN = "dial-unsure"
+
+
+class Place(Vertical, Backdrop):
+    """Place for other widgets of a page; it takes no space without one."""
+
+    DEFAULT_CSS = "Place { height: auto; }"
 
 
 class DialPane(Static, WorkspaceReader, can_focus=True):
@@ -64,9 +72,10 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
     class DialLeft(Message):
         """Message that the user is done with the dial."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, leads_to_studies: bool = True) -> None:
         """Create the dial, without a run."""
-        super().__init__("", markup=False, id="dial")
+        super().__init__("", markup=False)
+        self._leads_to_studies = leads_to_studies
         self._run_id: int | None = None
         self._dial: IntruderDial | None = None
         self._at = 0
@@ -221,6 +230,8 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Enable turning where there is something to turn."""
+        if action in ("studies", "leave"):
+            return self._leads_to_studies
         return action not in ("turn", "reach", "move") or self._dial is not None
 
     def _paint(self) -> None:

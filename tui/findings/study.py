@@ -26,12 +26,13 @@ from sfumato.tui.widgets.tables import keyed_table, table_columns
 from sfumato.workspace.plots.axes import AxisUnit
 from sfumato.workspace.plots.figure import Panel
 from sfumato.workspace.plots.series import Series
-from sfumato.workspace.store.runs import RunSummary, find_run
+from sfumato.workspace.store.runs import RunState, RunSummary, find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.studies import StudyCurve, StudyResult, read_studies, read_study_curves
 
 from ..parts.page import Dialog, OffersExport, RunPane
 from .behind import ExplainsPoint
+from .dial import DialPane, Place
 from .study_answers import (
     PlaneView,
     axis_slider,
@@ -44,7 +45,7 @@ from .study_answers import (
 from .study_lattice import LatticeView
 from .study_views import CurveView, StudyView, group_by_study
 
-NONE = "No study here. [[study]] in the plan sweeps what an intruder may know."
+NONE = "No study in the plan of this run. What is found by what an intruder knows:"
 HINT = "left and right move the cursor, + - zoom, 0 shows all"
 PLOT, NUMBERS, PLANES = "study-plot", "study-numbers", "study-planes"
 NARROW = 100
@@ -185,6 +186,7 @@ class StudiesPane(ExplainsPoint, RunPane):
         self._marked: tuple[int, ...] = ()
         self._over: Mapping[int, Sequence[StudyCurve]] = {}
         self._axis: tuple[str, AxisUnit] = "", "number"
+        self._wants_lattice = False
 
     def compose(self) -> ComposeResult:
         """Yield the answer, the heading, the plot or its numbers, the axis of the planes, and the text at the
@@ -192,6 +194,7 @@ class StudiesPane(ExplainsPoint, RunPane):
         """
         yield Line(name="study-answer")
         yield Line(name="study-head")
+        yield Place(DialPane(leads_to_studies=False), id="study-dial")
         with ContentSwitcher(initial=PLOT):
             yield Plot(id=PLOT)
             yield LiveGrid(empty="…", id=NUMBERS)
@@ -200,7 +203,8 @@ class StudiesPane(ExplainsPoint, RunPane):
 
     def on_mount(self) -> None:
         """Hide the lines that not every study has."""
-        self.query_one("#study-answer").display = self.query_one("#study-slider").display = False
+        for name in ("#study-answer", "#study-slider", "#study-dial"):
+            self.query_one(name).display = False
 
     def load_run(self) -> None:
         """Read the studies of the run, and the curves of the marked runs."""
@@ -236,6 +240,7 @@ class StudiesPane(ExplainsPoint, RunPane):
             self._set_suggested_place()
         await self._mount_planes()
         self._draw_study(keep_view=same)
+        self._choose_lattice()
         if not same and self._first:
             self.take_focus()
         self._drawn_run = event.run_id
@@ -270,6 +275,7 @@ class StudiesPane(ExplainsPoint, RunPane):
         view, head = self.current_view, self.query_one("#study-head", Line)
         self.query_one("#study-slider").display = self.plane_view is not None
         self._show_study_answer()
+        self._show_dial()
         if view is None:
             none, *error = self.empty_text("studies", NONE).split("\n")
             self.query_one(Plot).set_series([], empty=error[0] if error else " ")
@@ -323,6 +329,31 @@ class StudiesPane(ExplainsPoint, RunPane):
         line.display = answer is not None
         if answer is not None:
             line.set_text(answer)
+
+    def _show_dial(self) -> None:
+        """Show the intruder's dial where the run has no study."""
+        needed = not self._views and self.line is not None and self.line.run.state is RunState.DONE
+        self.query_one("#study-dial").display = needed
+        self.query_one(ContentSwitcher).display = not needed
+        if needed:
+            had_focus = self.has_focus_within
+            self.query_one(DialPane).show_run(self.line)
+            if had_focus:
+                self.take_focus()
+
+    def show_lattice(self) -> None:
+        """Show the study of every subset first, now or once the studies are read; others if there is none."""
+        self._wants_lattice = True
+        self._choose_lattice()
+
+    def _choose_lattice(self) -> None:
+        """Choose the study of every subset if it is wanted and there."""
+        places = [at for at, view in enumerate(self._views) if isinstance(view, LatticeView)]
+        if self._wants_lattice and self._views:
+            self._wants_lattice = False
+            if places:
+                self._study, self._picture = places[0], 0
+                self._draw_study()
 
     def _heading_text(self, view: StudyView) -> str:
         """Return the heading: study, picture, scale and runs drawn with it."""
@@ -388,7 +419,10 @@ class StudiesPane(ExplainsPoint, RunPane):
         )
 
     def take_focus(self) -> None:
-        """Focus the shown plot, numbers or planes."""
+        """Focus the shown plot, numbers or planes, or the dial in their place."""
+        if self.query_one("#study-dial").display:
+            self.query_one(DialPane).focus()
+            return
         current = self.query_one(ContentSwitcher).current
         if current == PLANES:
             self.query_one(StudyPlanes).take_focus()

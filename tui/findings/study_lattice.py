@@ -10,7 +10,7 @@ from textual.content import Content
 
 from sfumato.workspace.plots.figure import Panel
 from sfumato.workspace.plots.series import Series
-from sfumato.workspace.reporting.knowledge_lattice import KnowledgeLattice, Subset
+from sfumato.workspace.reporting.knowledge_lattice import VARIABLE_HEADS, KnowledgeLattice, Subset
 from sfumato.workspace.reporting.tables import DisplayColumn
 from sfumato.workspace.reporting.words import interval_text, number, sign_for
 
@@ -46,7 +46,7 @@ class LatticeView(StudyView):
 
     @property
     def pictures(self) -> Sequence[str]:  # type: ignore[override]
-        return self.measure_names
+        return [self.lattice.method.output(name).title for name in self.measure_names]
 
     @property
     def answer_content(self) -> Content | None:
@@ -92,11 +92,12 @@ class LatticeView(StudyView):
         columns = (
             DisplayColumn("known", "known", 5),
             DisplayColumn("variable", "variable", 16, grow_order=1),
-            DisplayColumn("turned", "if turned", 10, "right"),
+            DisplayColumn("turned", "found if turned", 15, "right"),
             DisplayColumn("change", "change", 10, "right"),
-            DisplayColumn("turned own", "confidential", 13, "right"),
+            *(DisplayColumn(name, title, len(title) + 1, "right") for name, title in VARIABLE_HEADS.items()),
+            DisplayColumn("turned own", "confidential", 13, "right", drop_order=len(each) + 1),
             *(
-                DisplayColumn(name, title, 9, "right", drop_order=len(each) - place)
+                DisplayColumn(name, title, len(title) + 1, "right", drop_order=len(each) - place)
                 for place, (name, title) in enumerate(each)
             ),
         )
@@ -106,16 +107,15 @@ class LatticeView(StudyView):
     def _variable_row(self, name: str, measure: str) -> dict[str, object]:
         """Return the cells of a variable's row."""
         other = self.known ^ {name}
-        now, then = self.lattice.risk_row(self.known, measure=measure), self.lattice.risk_row(other, measure=measure)
-        change = ""
-        if now is not None and then is not None and now.value is not None and then.value is not None:
-            change = f"{then.value - now.value:+.4g}"
+        now, then = (self.lattice.risk_value(one, measure=measure) for one in (self.known, other))
         told = {one: self.lattice.by_variable.get((False, one, name)) for one in self.lattice.lattice.each}
         return {
             "known": sign_for("pass") if name in self.known else "",
             "variable": name,
             "turned": self.lattice.risk_text(other, measure=measure),
-            "change": change,
+            "change": "" if now is None or then is None else f"{then - now:+.4g}",
+            "alone": number(self.lattice.gain_alone(name)),
+            "loss": number(self.lattice.loss_without(name)),
             "turned own": self.lattice.risk_text(other, own=True, measure=measure),
             **{one: "-" if row is None else number(row.value) for one, row in told.items()},
         }

@@ -11,7 +11,6 @@ from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.message import Message
 
 from sfumato.engine.errors import BadInput
@@ -24,7 +23,6 @@ from sfumato.tui.parts.variable_titles import variable_titles
 from sfumato.tui.parts.verdict_board import GateLines, VerdictBoard, sort_by_group
 from sfumato.tui.session.export import ScreenExport, table_of_records
 from sfumato.tui.session.gate_answers import ExaminedRun
-from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.widgets.facts import titled_facts, wrap_paragraphs
 from sfumato.tui.widgets.panel import FrameRule
 from sfumato.workspace.reporting.findings import finding_text
@@ -35,7 +33,7 @@ from sfumato.workspace.views.results import read_verdicts, row_of_verdict
 
 from ..parts.page import CallInProcess, RunPane
 from ..parts.split import FRAME, DetailQuery, LaidOut, SplitView
-from .dial import DialPane
+from .dial import DialPane, Place
 from .lever_pane import LeverPane, finding_aims
 from .levers import LeverChosen
 from .people_at_risk import PeopleAtRisk, PeopleMostAtRisk, read_people_at_risk
@@ -94,12 +92,6 @@ def _read_verdicts(run_id: int, workspace: Workspace) -> RunVerdicts:
         records,
         max(0, numbers - len({(one.value, one.target, one.level) for one in verdicts})),
     )
-
-
-class Place(Vertical, Backdrop):
-    """Place for other widgets of the page; it takes no space without one."""
-
-    DEFAULT_CSS = "Place { height: auto; }"
 
 
 class VerdictsPane(RunPane, SplitView):

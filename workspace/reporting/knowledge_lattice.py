@@ -19,6 +19,8 @@ MOST_VARIABLES_LISTED = 5
 SUBSETS_OF_EACH_SIZE = 3
 """Number of subsets of each size that are listed where there are more variables."""
 NO_VARIABLES = "nothing"
+VARIABLE_HEADS = {"alone": "gain alone", "loss": "loss without it"}
+"""Heads of what a variable finds by itself, and of what the best intruder loses without it."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,28 @@ class KnowledgeLattice:
         """Return the row of an intruder who knows exactly these variables; None without one."""
         return self.by_subset.get((own, measure or self.lattice.risk, frozenset(subset)))
 
+    def risk_value(self, subset: Iterable[str], *, own: bool = False, measure: str = "") -> float | None:
+        """Return the risk from an intruder who knows exactly these variables; None where it is unknown."""
+        row = self.risk_row(subset, own=own, measure=measure)
+        return None if row is None else row.value
+
+    def gain_alone(self, variable: str, *, own: bool = False) -> float | None:
+        """Return what knowing a variable alone finds beyond knowing nothing; None where it is unknown."""
+        alone, none = self.risk_value([variable], own=own), self.risk_value([], own=own)
+        return None if alone is None or none is None else alone - none
+
+    def loss_without(self, variable: str, *, own: bool = False) -> float | None:
+        """Return by how much the largest risk falls where a variable is not known; None where it is unknown."""
+        largest = self._largest_value(self.variables, own=own)
+        left = self._largest_value([one for one in self.variables if one != variable], own=own)
+        return None if largest is None or left is None else largest - left
+
+    def _largest_value(self, variables: Sequence[str], *, own: bool) -> float | None:
+        """Return the largest risk from who knows some of these variables; None where it is unknown."""
+        every = [one for size in range(len(variables) + 1) for one in combinations(variables, size)]
+        values = [value for one in every if (value := self.risk_value(one, own=own)) is not None]
+        return max(values, default=None)
+
     def risk_text(self, subset: Iterable[str], *, own: bool = False, measure: str = "") -> str:
         """Return the risk from an intruder who knows exactly these variables; a dash where it is unknown."""
         row = self.risk_row(subset, own=own, measure=measure)
@@ -110,30 +134,38 @@ class KnowledgeLattice:
         largest, first = (self.by_measure.get((False, name)) for name in (self.lattice.largest, self.lattice.first))
         if largest is None or largest.value is None or first is None or first.value is None:
             return self.summary_text()
-        said = f"Coarsen {first.target} first: then at most {number(first.value)}; most {number(largest.value)}, by {self.subset_text(self.strongest_subset)}"
-        return (
-            said
-            if self.strongest_subset == frozenset(self.variables)
-            else f"{said}; by all {self.risk_text(self.variables)}"
+        unit = largest.unit or "records"
+        said = f"Coarsen {first.target} first: then at most {number(first.value)} {unit} are found on average."
+        by = self.subset_text(self.strongest_subset)
+        whole = (
+            "" if self.strongest_subset == frozenset(self.variables) else f"; by all {self.risk_text(self.variables)}"
         )
+        return f"{said} Most by who knows {by}: {number(largest.value)}{whole}."
 
     def variable_table(self) -> DisplayTable:
-        """Return a line for each variable: the risk by it alone, and its other measures.
+        """Return a line for each variable: its gain alone, the loss without it, and its other measures.
 
         On a page those of the confidential data follow.
         """
-        columns = [DisplayColumn("variable", "variable"), DisplayColumn("alone", "alone", align="right")]
+        columns = [DisplayColumn("variable", "variable")]
         for own in (False, True):
+            beside, whose = (" (conf.)", "confidential") if own else ("", "release")
+            named = {**VARIABLE_HEADS, **{name: self.method.output(name).title for name in self.lattice.each}}
             columns += [
-                DisplayColumn(f"{name} {own}", f"{self.method.output(name).title}{' (conf.)' if own else ''}", align="right", page_only=own,
-                       full_title=f"{self.method.output(name).title}{', confidential' if own else ', release'}")
-                for name in self.lattice.each
+                DisplayColumn(f"{name} {own}", f"{title}{beside}", align="right", page_only=own,
+                       full_title=f"{title}, {whose}")
+                for name, title in named.items()
             ]  # fmt: skip
         lines: list[DisplayRow] = [
-            [name, self.risk_text([name]), *(self._variable_value(own, measure, name) for own in (False, True) for measure in self.lattice.each)]
+            [name, *(text for own in (False, True) for text in self._variable_cells(own, name))]
             for name in self.variables
-        ]  # fmt: skip
+        ]
         return DisplayTable(columns, lines, "What each variable makes of it")
+
+    def _variable_cells(self, own: bool, variable: str) -> list[str]:
+        """Return the cells of a variable: gain alone, loss without it, and the other measures."""
+        told = (self.gain_alone(variable, own=own), self.loss_without(variable, own=own))
+        return [*map(number, told), *(self._variable_value(own, measure, variable) for measure in self.lattice.each)]
 
     def _variable_value(self, own: bool, measure: str, variable: str) -> str:
         """Return a measure of one variable as text; a dash where it is unknown."""

@@ -3,8 +3,11 @@
 import re
 
 import pytest
+from prepared_tables import HOUSEHOLD_PLAN, household_survey
+from prepared_workspaces import finished_workspace
 
 from sfumato.tui.findings.dial import DialPane
+from sfumato.tui.findings.study import StudiesPane
 from sfumato.tui.keys.acts import BY_NAME
 from sfumato.workspace.service.intruder_dial import count_for_dial
 from sfumato.workspace.store.workspace import Workspace
@@ -118,3 +121,28 @@ def test_the_keys_of_the_dial_mean_the_same_everywhere():
 def test_a_dial_that_cannot_be_counted_says_why(towns_once, built):
     assert count_for_dial(built, 1).reason == ""
     assert count_for_dial(towns_once, 1).counts is not None
+
+
+@pytest.mark.slow
+async def test_enter_on_the_dial_opens_the_study_of_every_subset(sit, towns_once):
+    async with sit(towns_once, tab="verdicts") as seat:
+        await seat.until(lambda: dial_of(seat).dial is not None)
+        await seat.press("space", "enter")
+        await seat.until(lambda: "Which knowledge makes the risk" in seat.text)
+        assert "Coarsen age first: then at most" in seat.text
+        assert "gain alone" in seat.text
+        assert "loss without it" in seat.text
+
+
+@pytest.mark.slow
+async def test_a_run_without_a_study_has_the_dial_on_its_page_of_studies(sit, tmp_path):
+    directory = finished_workspace(tmp_path / "workspace", [{**HOUSEHOLD_PLAN, "study": []}], household_survey())
+    async with sit(directory, tab="sweep") as seat:
+        pane = seat.app.screen.query_one(StudiesPane).query_one(DialPane)
+        await seat.until(lambda: pane.dial is not None)
+        assert "No study in the plan of this run" in seat.text
+        assert pane.dial.coarsen_text() in seat.text
+        assert seat.app.focused is pane
+        known = pane.dial.known
+        await seat.press("space")
+        assert pane.dial.known != known

@@ -16,6 +16,7 @@ from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.reporting.knowledge_lattice import KnowledgeLattice, lattice_parts
 from sfumato.workspace.reporting.results import study_parts
 from sfumato.workspace.reporting.tables import DisplayTable, format_table
+from sfumato.workspace.reporting.words import number
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import read_result_rows
 from sfumato.workspace.views.studies import read_studies
@@ -42,14 +43,18 @@ async def test_space_makes_a_variable_known_or_not_and_what_is_found_follows(sit
         assert isinstance(seat.app.focused, LiveGrid), "then the variables, listed"
         assert "Coarsen age first: then at most" in seat.text
         known = lattice.strongest_subset
-        assert f"known: {lattice.subset_text(known)}   EMR {lattice.risk_text(known)}" in reading_text(seat)
+        assert f"known: {lattice.subset_text(known)}   found on average {lattice.risk_text(known)}" in reading_text(
+            seat
+        )
         for keys, name in ((("g", "space"), "town"), (("down", "space"), "age"), (("space",), "age")):
             await seat.press(*keys)
             known ^= {name}
-            assert f"known: {lattice.subset_text(known)}   EMR {lattice.risk_text(known)}" in reading_text(seat)
+            assert f"known: {lattice.subset_text(known)}   found on average {lattice.risk_text(known)}" in reading_text(
+                seat
+            )
             assert f"confidential {lattice.risk_text(known, own=True)}" in reading_text(seat) or size[0] == 80
         await seat.press("m")
-        assert f"TMR {lattice.risk_text(known, measure='true_match_rate')}" in reading_text(seat)
+        assert f"found for certain {lattice.risk_text(known, measure='true_match_rate')}" in reading_text(seat)
         await seat.press("t")
         assert isinstance(seat.app.focused, Plot)
         assert "variables known" in seat.text
@@ -75,6 +80,20 @@ def test_turning_a_variable_twice_comes_back_and_every_subset_is_exported(lattic
     assert most.x.tolist() == [0, 1, 2, 3]
 
 
+def test_gain_and_loss_are_differences_of_what_is_found(lattice) -> None:
+    for own in (False, True):
+        assert lattice.gain_alone("age", own=own) == lattice.risk_value(["age"], own=own) - lattice.risk_value(
+            [], own=own
+        )
+        largest = lattice.by_measure[own, "largest_risk"].value
+        assert lattice.loss_without("age", own=own) == pytest.approx(
+            largest - lattice.by_variable[own, "risk_without", "age"].value
+        )
+    row = LatticeView.from_lattice(lattice).study_table(0).rows[1]
+    assert (row["variable"], row["alone"]) == ("age", number(lattice.gain_alone("age")))
+    assert row["loss"] == number(lattice.loss_without("age"))
+
+
 def test_report_and_command_show_the_same_lattice(towns_once) -> None:
     with Workspace.open(towns_once, read_only=True) as workspace:
         rows = [row for row in read_result_rows(workspace, 1) if row.method_key == KEY and row.draw is None]
@@ -85,7 +104,10 @@ def test_report_and_command_show_the_same_lattice(towns_once) -> None:
     assert isinstance(subsets, DisplayTable)
     assert [line[0] for line in variables.rows] == ["town", "age", "pay"]
     assert [line[0] for line in subsets.rows] == list("01112223")
-    assert "Shapley" in format_table(variables)
+    heads = format_table(variables)
+    assert "gain alone" in heads
+    assert "loss without it" in heads
+    assert "Shapley" not in heads
 
 
 def test_of_many_variables_those_subsets_of_each_size_are_listed_that_find_most() -> None:
