@@ -32,7 +32,7 @@ from .page import Dialog
 DESTROYING = frozenset({"Delete", "Interrupt", "Discard"})
 """Names of acts whose button is red."""
 LASTING = frozenset({"Delete", "Discard", "Release", "Show"})
-"""Names of acts that cannot be taken back: only ``y`` or the chosen button agrees to them."""
+"""Names of acts that cannot be undone: only ``y`` or the chosen button agrees to them."""
 Answer = TypeVar("Answer")
 RECIPE = "or a recipe file, such as survey.toml; right completes the path"
 DATA = "data file, where the recipe's own is not meant; right completes the path"
@@ -42,7 +42,7 @@ class ConfirmDialog(Dialog[bool]):
     """Dialog with a question, which returns True only for a deliberate yes.
 
     The button for yes has the name of the act, such as Delete; y and n answer too. Enter agrees, as in a form; to an act
-    that cannot be taken back it is no answer, so that a key pressed too often deletes and releases nothing.
+    that cannot be undone it is no answer, so that a key pressed too often deletes and releases nothing.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [

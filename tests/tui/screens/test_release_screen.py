@@ -90,7 +90,7 @@ async def test_keys_alone_lead_to_a_release_with_its_reason(sit, tables, tmp_pat
         await seat.press("enter")
         assert isinstance(seat.app.screen, ConfirmDialog)
         await seat.press("enter", "enter")
-        assert isinstance(seat.app.screen, ConfirmDialog), "enter is no answer to what cannot be taken back"
+        assert isinstance(seat.app.screen, ConfirmDialog), "enter is no answer to what cannot be undone"
         assert "press y to release, n for no" in seat.app.notices[-1]
         assert not (tmp_path / "out").exists()
         await seat.press("n")
