@@ -108,6 +108,8 @@ class Form(Dialog[dict[str, Any]]):
         self._accepting = False
         self._warned = ""
         self._jumping: Widget | None = None
+        self._first_texts: Texts | None = None
+        self._is_touched = False
 
     def compose(self) -> ComposeResult:
         """Yield a line for each field, the help of the focused one, and what is wrong."""
@@ -154,6 +156,7 @@ class Form(Dialog[dict[str, Any]]):
             # The fields have no place yet to which the view could move.
             self.call_after_refresh(first.scroll_visible, animate=False)
         self._show_relevant_fields()
+        self._first_texts = self.field_texts
         self._start_check()
 
     @property
@@ -222,6 +225,8 @@ class Form(Dialog[dict[str, Any]]):
     def _start_check(self) -> None:
         """Check the present texts in a thread."""
         self._number += 1
+        # Before a key nothing is wrong: what is still to fill in is a hint.
+        self._is_touched |= self._accepting or self.field_texts != self._first_texts
         self._check_in_thread(self._number, self.field_texts)
 
     @work(thread=True, exclusive=True, group="check", exit_on_error=False)
@@ -253,10 +258,12 @@ class Form(Dialog[dict[str, Any]]):
         if event.number != self._number:
             return
         warning = "" if event.problem else event.remark.warning
-        self._mark_wrong_field(event.field_name if event.problem else "")
+        is_wrong = bool(event.problem) and self._is_touched
+        self._mark_wrong_field(event.field_name if is_wrong else "")
         below = self._show_remark(event)
         if event.problem:
-            said = f"{sign_for('fail')} {event.field_name if below else event.problem}"
+            problem = event.field_name if below else event.problem
+            said = f"{sign_for('fail')} {problem}" if is_wrong else f"to fill in: {problem}"
         else:
             said = (
                 f"{sign_for('warn')} enter twice accepts it all the same"
@@ -264,7 +271,7 @@ class Form(Dialog[dict[str, Any]]):
                 else f"{sign_for('pass')} enter accepts"
             )
         self.query_one("#form-problem", Static).update(said)
-        self.query_one("#form-problem", Static).set_class(bool(event.problem), "wrong")
+        self.query_one("#form-problem", Static).set_class(is_wrong, "wrong")
         if self._accepting and not event.problem:
             # A warning must have been read: the first enter shows it, the second accepts it.
             if not warning or self._warned == warning:
@@ -316,10 +323,11 @@ class Form(Dialog[dict[str, Any]]):
         wrong = bool(event.problem) and event.field_name == field.name
         warned = not event.problem and bool(event.remark.warning)
         hint = "" if wrong and self.field_texts[field.name] else event.remark.hint
-        text = " · ".join(filter(None, (f"{sign_for('fail')} {event.problem}" if wrong else "", hint)))
+        sign = f"{sign_for('fail')} " if self._is_touched else ""
+        text = " · ".join(filter(None, (f"{sign}{event.problem}" if wrong else "", hint)))
         line = self.query_one("#form-beside", Static)
         line.update(f"{sign_for('warn')} {event.remark.warning}" if warned else text)
-        line.set_class(wrong or warned, "wrong")
+        line.set_class((wrong and self._is_touched) or warned, "wrong")
         return wrong
 
     @on(Input.Submitted)

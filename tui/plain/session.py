@@ -182,4 +182,15 @@ class NumberedMenu:
         except ActNotPossible as error:
             session.conversation.report_failure(str(error))
         except Exception as error:  # noqa: BLE001  (no traceback reaches a user; the details go to the log)
-            session.conversation.report_failure(f"{error_message_for_user(error).rstrip('.')}.")
+            session.conversation.report_failure(f"{_text_without_option(error).rstrip('.')}.")
+
+
+def _text_without_option(error: Exception) -> str:
+    """Return the message about an error; an option of the command line, which plain mode has not, does not name its
+    place.
+    """
+    if isinstance(error, BadInput) and error.place.startswith("--"):
+        # What stands behind the option, such as the name of a file, is the place.
+        what = error.place.partition(" ")[2]
+        return f"{what}: {error.message}" if what else error.message
+    return error_message_for_user(error)

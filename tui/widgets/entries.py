@@ -145,10 +145,13 @@ def _complete_path(value: str) -> str | None:
     return None if found is None else f"{parent}{slash}{found}"
 
 
-class ChoiceField(Widget, can_focus=True):
-    """Field that shows its values in a line with the chosen one in brackets; values that do not fit are left out."""
+NO_BREAK = "\u00a0"
 
-    DEFAULT_CSS = "ChoiceField { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }"
+
+class ChoiceField(Widget, can_focus=True):
+    """Field that shows its values with the chosen one in brackets, in as many lines as they need."""
+
+    DEFAULT_CSS = "ChoiceField { height: auto; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("right", "step(1)", "Next choice"),
         bind_act("mark", "step(1)", "Next choice"),
@@ -182,17 +185,18 @@ class ChoiceField(Widget, can_focus=True):
         self.set_reactive(ChoiceField.value, value)
 
     def render(self) -> Content:
-        """Return the values as a line of text."""
+        """Return the values as text whose lines break between values."""
         chosen = "reverse bold" if self.has_focus else "bold"
-        parts = [(f"[{w}]", chosen) if w == self.value else (f" {w} ", "$text-muted") for w in self._words]
+        parts = [
+            # A value of several words stays in one line.
+            (f"[{w}]".replace(" ", NO_BREAK), chosen)
+            if w == self.value
+            else (f" {w.replace(' ', NO_BREAK)} ", "$text-muted")
+            for w in self._words
+        ]
         # A value from a recipe need not be among the offered ones; it is shown until another one is chosen.
         if self.value not in self._words:
             parts.insert(0, (f"[{self.value}]", chosen))
-        at = max((i for i, (text, _) in enumerate(parts) if text == f"[{self.value}]"), default=0)
-        # Values before the chosen one are dropped until the chosen one fits.
-        while at > 0 and sum(len(text) for text, _ in parts[: at + 1]) > self.size.width:
-            del parts[0]
-            at -= 1
         return Content.assemble(*parts)
 
     def action_step(self, by: int) -> None:

@@ -84,7 +84,9 @@ class GridTable(Generic[Row]):
         there = [column for column in self.columns if not column.optional or any(map(column.cell or bool, rows))]
         fitted = self.column_fitter(there, width)
         growing = [one for one in fitted if one.grow_order]
-        if all(self._longest_cell(one, rows) <= one.width for one in growing):
+        # A table with a rule of its own for the widths of its columns keeps to it.
+        is_own_rule = self.column_fitter is not fit_columns
+        if is_own_rule or all(self._longest_cell(one, rows) <= one.width for one in growing):
             return fitted
         return self._columns_with_whole_title(there, rows, width)
 
@@ -95,7 +97,7 @@ class GridTable(Generic[Row]):
 
         There is first room for every growing column, then for the last of them in their order, which names the row.
         """
-        longest = {one.name: max(cell_len(one.title), self._longest_cell(one, rows)) for one in there}
+        longest = {one.name: max(1, cell_len(one.title), self._longest_cell(one, rows)) for one in there}
         growing = sorted((one for one in there if one.grow_order), key=lambda one: one.grow_order)
         narrowed = [one if one.grow_order else replace(one, width=min(one.width, longest[one.name])) for one in there]
         yielding = [one.name for one in sorted(there, key=lambda one: one.drop_order) if one.yields]

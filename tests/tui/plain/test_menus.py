@@ -451,3 +451,11 @@ def test_a_run_of_another_project_is_not_taken_for_one_of_this(study: Path) -> N
     status, lines = talked(["Projects", "Open a project", "people", "back", "Findings", "Verdicts", "1"])
     assert status == 1
     assert lines[-2] == "Not done: project people has no run. In Runs, start one first."
+
+
+def test_what_cannot_be_read_is_named_without_an_option_of_the_command_line(home: Path) -> None:
+    Path("none.csv").write_text("age,sex\n", "utf-8")
+    _, lines = talked(["Projects", "Check an anonymised file", "none.csv"], script=False)
+    refused = [line for line in lines if line.startswith("Not done: ")]
+    assert refused
+    assert not any("--" in line for line in refused)

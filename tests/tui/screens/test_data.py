@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from sfumato.engine.data.schema import Variable
+from sfumato.engine.data.schema import Kind, Role, Variable
 from sfumato.tui.data.sheet import profile_texts, sheet_columns
 from sfumato.tui.parts.form import Form
 from sfumato.tui.plan.drafting import DraftForm
@@ -82,6 +82,13 @@ async def test_an_edit_goes_into_the_plan_and_the_audit_log(sit, imported_worksp
 
 
 @pytest.mark.slow
+async def test_the_form_of_a_variable_shows_every_role_at_80_columns(sit, imported_workspace):
+    async with sit(imported_workspace, "enter", tab="data", size=(80, 24)) as seat:
+        await seat.until(lambda: "enter accepts" in seat.text)
+        for one in (*Role, *Kind):
+            assert one.value in seat.text
+
+
 async def test_a_form_says_at_once_what_is_wrong_and_does_not_accept_it(sit, imported_workspace, size):
     async with sit(imported_workspace, "j", "enter", "down", "down", *"9", size=size) as seat:
         assert "must be two numbers" in seat.text

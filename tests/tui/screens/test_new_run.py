@@ -117,3 +117,14 @@ async def test_a_recipe_that_cannot_be_run_says_why_and_stores_nothing(sit, empt
         with Workspace.open(empty_workspace, read_only=True) as reader:
             assert list_runs(reader) == []
         assert no_worker == []
+
+
+@pytest.mark.slow
+async def test_nothing_is_wrong_in_a_form_before_a_key(sit, empty_workspace, size):
+    async with sit(empty_workspace, "I", size=size) as seat:
+        await seat.until(lambda: "to fill in: file: name a file" in " ".join(seat.text.split()))
+        assert "✗" not in seat.text
+        assert not seat.app.screen.query(".wrong")
+        await seat.press("enter")
+        await seat.until(lambda: "✗" in seat.text)
+        assert seat.app.screen.query(".wrong")

@@ -8,10 +8,11 @@ import pytest
 from sfumato.engine.methods.registry import registry
 from sfumato.tui.app.app import SfumatoApp
 from sfumato.tui.parts.form import Form
-from sfumato.tui.plan.plan import PlanTab, StepGrid
+from sfumato.tui.plan.plan import PlanTab, StepGrid, run_plan_text
 from sfumato.tui.plan.plan_forms import section_of_method, step_fields
 from sfumato.tui.widgets.entries import TomlText
 from sfumato.workspace.plan.drafts import find_draft, save_draft
+from sfumato.workspace.plan.edits import PlanView
 from sfumato.workspace.store.runs import find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
 
@@ -439,3 +440,21 @@ async def test_what_was_typed_and_taken_back_by_hand_leaves_the_plan_ready_for_k
         text = await seat.press("j", "enter")
         assert "Bayesian linear regression (synthesis.linear_regression)" in text
     assert stored(built_data)[1] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        ({"run": 3, "measure": "risk.identification"}, "Records at risk in run 3 have less influence."),
+        ({"known": ["age", "town"]}, "Records with rare values of age, town have less influence."),
+        ({}, ""),
+    ],
+)
+def test_the_question_before_a_run_says_which_records_have_less_influence(weights, said):
+    table = {"synthesis": [{"method": "cart", "target": "pay"}], **({"weights": weights} if weights else {})}
+    text = run_plan_text(PlanView("", (), table))
+    assert said in text
+    assert "  " not in text
+    assert ("less influence" in text) is bool(said)
+    assert text.endswith("It keeps running if you quit.")
