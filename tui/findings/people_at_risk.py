@@ -22,9 +22,9 @@ from ..widgets.lines import Scroll
 if TYPE_CHECKING:
     from sfumato.workspace.store.workspace import Workspace
 
-MOST_PEOPLE = 5
-LEAST_HEIGHT = 30
-"""Height of a terminal in lines from which the list is shown."""
+MOST_PEOPLE, FEWER_PEOPLE = 10, 5
+LEAST_HEIGHT, FULL_HEIGHT = 30, 45
+"""Heights of a terminal in lines from which fewer people are shown, and all that are read."""
 WHO, SURE = 14, 7
 """Cells of the columns who and how sure."""
 
@@ -104,7 +104,7 @@ class PeopleAtRisk(Scroll):
 
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "ask", "Records", show=True)]
     DEFAULT_CSS = """
-    PeopleAtRisk { height: auto; max-height: 7; padding: 0 0 0 1; scrollbar-size: 1 1; }
+    PeopleAtRisk { height: auto; max-height: 12; padding: 0 0 0 1; scrollbar-size: 1 1; }
     """
 
     @dataclass
@@ -123,7 +123,8 @@ class PeopleAtRisk(Scroll):
 
     def show_people(self, people: Sequence[PersonAtRisk], width: int) -> None:
         """Show the people in lines of ``width`` cells; without people, or in a low terminal, nothing is shown."""
-        self._people, self._width = people, width
+        most = MOST_PEOPLE if self.app.size.height >= FULL_HEIGHT else FEWER_PEOPLE
+        self._people, self._width = people[:most], width
         self._at = min(self._at, max(0, len(people) - 1))
         self.display = bool(people) and self.app.size.height >= LEAST_HEIGHT
         self._paint_people()

@@ -11,7 +11,7 @@ from textual.content import Content
 
 from sfumato.engine.methods.labels import labels_of
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import format_percent, record_noun
+from sfumato.engine.wording import format_percent
 from sfumato.tui.terminal.text import cut_text, fit_text
 from sfumato.workspace.reporting.findings import (
     compact_finding_cells,
@@ -194,7 +194,7 @@ def _choose_layout(cells: Sequence[_Cells], width: int, height: int) -> _Layout:
     )
     gauges = [one.gauge for one in cells]
     choices: list[tuple[Sequence[str], Sequence[Content], Sequence[str]]] = [
-        (values, gauges, limits), (values, gauges, least), (values, (), limits), (values, (), least), (briefer, gauges, least),
+        (values, gauges, limits), (values, gauges, least), (briefer, gauges, least), (values, (), limits), (values, (), least),
         (briefer, (), least), ((), (), least), ((), (), ()),
     ]  # fmt: skip
     layouts = [
@@ -202,10 +202,9 @@ def _choose_layout(cells: Sequence[_Cells], width: int, height: int) -> _Layout:
         for choice in choices
     ]
     told = [one for one in layouts[:LEAST_TOLD] if one.room >= LEAST_NAME]
-    fitting = [one for one in told if not one.count_long_names(cells)]
-    tall = [one for one in told if _has_lines_for(cells, one, height)]
+    fitting = [one for one in told if not one.count_long_names(cells) or _has_lines_for(cells, one, height)]
     brief = [one for one in layouts[BRIEFEST:] if one.room >= LEAST_NAME]
-    return next(iter([*fitting, *tall, *brief]), _Layout(max(1, width), (), (), ()))
+    return next(iter([*fitting, *brief]), _Layout(max(1, width), (), (), ()))
 
 
 def _has_lines_for(cells: Sequence[_Cells], layout: _Layout, height: int) -> bool:
@@ -253,8 +252,9 @@ def _finding_cells(finding: Finding, witnesses: Sequence[Finding], is_waived: bo
     value, brief = compared_text(finding), compact_finding_cells(finding)["compared_value"]
     if finding.people and is_open:
         value = brief = f"{finding.people:,}"
-        if records and record_noun(records) and finding.people <= records:
-            value = f"{finding.people:,} of {records:,} ({format_percent(finding.people / records)})"
+        if records and finding.people <= records:
+            share = format_percent(finding.people / records)
+            value, brief = f"{value} of {records:,} ({share})", f"{value} ({share})"
     # A check that was not made has no limit here: there is nothing to compare.
     is_measured = finding.compared_value is not None
     ink = "$text-muted" if is_waived else INKS[finding.status] if finding.applies else "$text-muted"
