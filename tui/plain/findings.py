@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isnan
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,8 @@ from sfumato.engine.errors import EngineError
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import count_noun, count_of_noun, singular_noun
 from sfumato.workspace.errors import WorkspaceError
+from sfumato.workspace.reporting.findings import finding_counts_text, lead_findings
+from sfumato.workspace.reporting.harm import PASSES, harm_rank, not_applying_text, passes_text, sort_by_harm
 from sfumato.workspace.reporting.words import FAMILY_HEADINGS, number, thresholds_text
 from sfumato.workspace.store.runs import StoredRun, count_confidential_records
 from sfumato.workspace.views.results import (
@@ -27,6 +29,7 @@ from .session import MenuEntry, NumberedMenu, PlainSession
 from .talk import ActNotPossible, text_for_speech
 
 if TYPE_CHECKING:
+    from sfumato.workspace.gate.gate import Finding
     from sfumato.workspace.views.most_at_risk import RecordsAtRisk
 
 MOST_RECORDS = 3
@@ -45,29 +48,30 @@ def _ask_finished_run(session: PlainSession) -> StoredRun:
     return run
 
 
-def _sort_by_family(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Sort the verdicts by the heading of their family: disclosure risk, utility, data quality, others."""
-    order = [FAMILY_HEADINGS[one] for one in ("risk", "utility", "quality")]
-    return sorted(
-        verdicts, key=lambda one: order.index(said) if (said := _family_heading(one)) in order else len(order)
-    )
-
-
-def _family_heading(verdict: Verdict) -> str:
-    return FAMILY_HEADINGS.get(verdict.value.partition(".")[0], "Other numbers")
+def _read_verdicts_by_harm(session: PlainSession, run: StoredRun) -> list[Verdict]:
+    """Read the verdicts of a run in the order in which Verdicts numbers them: not met, undecided, not computed, met."""
+    verdicts = read_verdicts(session.workspace, run.id)
+    return [
+        one
+        for one in sort_by_harm((), verdicts, count_confidential_records(session.workspace, run))
+        if isinstance(one, Verdict)
+    ]
 
 
 def show_verdicts(session: PlainSession) -> None:
-    """Print whether the run's release may leave, the gate's findings, then every verdict."""
+    """Print whether the run's release may leave, then findings and verdicts in one list, the most harmful first."""
     from sfumato.workspace.gate.answer import answer_for_run
     from sfumato.workspace.gate.contents import released_table_hashes
     from sfumato.workspace.views.coverage import read_file_coverage
 
-    from .release import examine_at_gate, say_findings
+    from .release import examine_at_gate, finding_lines
 
     run = _ask_finished_run(session)
     if not (coverage := read_file_coverage(session.workspace, run)).is_whole:
         session.conversation.say(f"The release of run {run.id} {coverage.text}.")
+    findings: list[Finding] = []
+    waived: frozenset[str] = frozenset()
+    lines: dict[str, list[str]] = {}
     # The gate comes first, so that no verdict reads greener than the gate.
     if released_table_hashes(session.workspace, run.id):
         try:
@@ -77,26 +81,41 @@ def show_verdicts(session: PlainSession) -> None:
             answer = answer_for_run(session.workspace, run.id)
             session.conversation.print_lines([] if answer is None else list(answer.lines))
         else:
-            say_findings(session, looked)
-    _say_verdicts(session, run)
+            session.conversation.print_lines(list(looked.release_answer.lines))
+            session.conversation.say(f"The gate: {finding_counts_text(looked.examination.findings)}.")
+            findings, lines = lead_findings(looked.examination.findings), finding_lines(looked)
+            waived = looked.waived_checks
+    _say_by_harm(session, run, findings, lines, waived)
 
 
-def _say_verdicts(session: PlainSession, run: StoredRun) -> None:
-    """Print every verdict in a line below the heading of its family; the numbers are those that Explain takes."""
+def _say_by_harm(
+    session: PlainSession,
+    run: StoredRun,
+    findings: Sequence[Finding],
+    lines: Mapping[str, Sequence[str]],
+    waived: frozenset[str],
+) -> None:
+    """Print findings, each in its ``lines``, and verdicts in one list; the numbers are those that Explain takes."""
     from sfumato.engine.methods.labels import labels_of
     from sfumato.workspace.reporting.explanation import verdict_line
 
-    verdicts = _sort_by_family(read_verdicts(session.workspace, run.id))
-    if not verdicts:
-        session.conversation.say(f"The recipe of run {run.id} sets no threshold, so nothing was judged.")
-        return
-    session.conversation.say(f"Run {run.id}: {thresholds_text(verdicts)}.")
-    records, family = count_confidential_records(session.workspace, run), ""
-    for at, (verdict, name) in enumerate(zip(verdicts, labels_of(verdicts), strict=True), 1):
-        if (own := _family_heading(verdict)) != family:
-            family = own
-            session.conversation.say(f"{family}.")
-        session.conversation.say(f"{at}. {verdict_line(verdict, name, records)}.")
+    talk, verdicts = session.conversation, _read_verdicts_by_harm(session, run)
+    if verdicts:
+        talk.say(f"Run {run.id}: {thresholds_text(verdicts)}.")
+    else:
+        talk.say(f"The recipe of run {run.id} sets no threshold, so nothing was judged.")
+    records = count_confidential_records(session.workspace, run)
+    numbered = {
+        id(verdict): f"{at}. {verdict_line(verdict, name, records)}."
+        for at, (verdict, name) in enumerate(zip(verdicts, labels_of(verdicts), strict=True), 1)
+    }
+    listed = sort_by_harm(findings, verdicts, records, waived)
+    passing = [one for one in listed if harm_rank(one, waived) >= PASSES]
+    for one in listed[: len(listed) - len(passing)]:
+        talk.print_lines([numbered[id(one)]] if isinstance(one, Verdict) else list(lines[one.check]))
+    for text in filter(None, (passes_text(findings, verdicts).replace(" · ", ", "), not_applying_text(findings))):
+        talk.say(f"{text}.")
+    talk.print_lines([numbered[id(one)] for one in passing if isinstance(one, Verdict)])
 
 
 def show_numbers(session: PlainSession) -> None:
@@ -140,7 +159,7 @@ def explain_number(session: PlainSession) -> None:
     from sfumato.workspace.views.audits import audited_records_of_row
 
     run, workspace = _ask_finished_run(session), session.workspace
-    verdicts = _sort_by_family(read_verdicts(workspace, run.id))
+    verdicts = _read_verdicts_by_harm(session, run)
     judged = [row_of_verdict(workspace, run.id, one) for one in verdicts]
     series = {row.series for row in judged if row is not None}
     others = [
@@ -240,7 +259,7 @@ def show_levers(session: PlainSession) -> None:
     from sfumato.engine.methods.labels import labels_of, method_and_output
 
     run = _ask_finished_run(session)
-    verdicts = _sort_by_family(read_verdicts(session.workspace, run.id))
+    verdicts = _read_verdicts_by_harm(session, run)
     if not verdicts:
         raise ActNotPossible(f"the recipe of run {run.id} sets no threshold, so nothing was judged.")
     open_ones = [pair for pair in zip(verdicts, labels_of(verdicts), strict=True) if pair[0].outcome != "met"]

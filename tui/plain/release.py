@@ -54,6 +54,12 @@ class RunAtGate:
         return answer_from_examination(self.examination, self.run.recipe, self.policy, self.records)
 
     @property
+    def waived_checks(self) -> frozenset[str]:
+        """Return the checks that block and are waived in this session."""
+        left = {one.check for one in self.examination.unwaived_findings}
+        return frozenset(one.check for one in self.examination.blocking_findings) - left
+
+    @property
     def confirmation_headline(self) -> str:
         """Return the run and its waived blocks, for a confirmation: ``run 7, Visits, with 2 blocks waived by ana``."""
         blocks, left = len(self.examination.blocking_findings), len(self.examination.unwaived_findings)
@@ -87,17 +93,25 @@ def _ask_and_examine_run(session: PlainSession) -> RunAtGate:
     return examine_at_gate(session, session.ask_run("Release which run?", must_be_done=True))
 
 
+def finding_lines(run_at_gate: RunAtGate) -> dict[str, list[str]]:
+    """Return the lines about each finding that is open, by its check, with its witnesses and whether it is waived."""
+    findings, waived = run_at_gate.examination.findings, run_at_gate.waived_checks
+    return {
+        one.check: [
+            *finding_text(one, findings_of_same_leak(one, findings)),
+            *(["It is waived in this session."] if one.check in waived else []),
+        ]
+        for one in lead_findings(findings)
+        if is_open(one)
+    }
+
+
 def say_findings(session: PlainSession, run_at_gate: RunAtGate) -> None:
     """Print the answer, the number of findings by state, and each finding that is open."""
-    examination, left = run_at_gate.examination, {one.check for one in run_at_gate.examination.unwaived_findings}
     session.conversation.print_lines(list(run_at_gate.release_answer.lines))
-    session.conversation.say(f"The gate: {finding_counts_text(examination.findings)}.")
-    for finding in lead_findings(examination.findings):
-        if is_open(finding):
-            waived = finding.status == "block" and finding.check not in left
-            witnesses = findings_of_same_leak(finding, examination.findings)
-            own = ["It is waived in this session."] if waived else []
-            session.conversation.print_lines([*finding_text(finding, witnesses), *own])
+    session.conversation.say(f"The gate: {finding_counts_text(run_at_gate.examination.findings)}.")
+    for lines in finding_lines(run_at_gate).values():
+        session.conversation.print_lines(lines)
 
 
 def show_gate_findings(session: PlainSession) -> None:
