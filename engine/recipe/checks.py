@@ -26,6 +26,7 @@ from ..wording import agreeing_word, count_noun
 from .budget import NO_PACKAGES, TrustedPackages, check_budget
 from .recipe import Recipe
 from .steps import RecipeStep
+from .table_sections import refuse_tables
 from .unit_stages import UNTIL
 
 
@@ -73,16 +74,6 @@ def require_full_rank(data: Microdata, terms: Sequence[str], place: str, triangl
     )
 
 
-def refuse_tables(recipe: Recipe) -> None:
-    """Raise BadInput where a recipe has tables, which no task protects yet."""
-    if recipe.tables:
-        # A run that left them out would look as if it had protected them.
-        raise BadInput(
-            "table[0]",
-            "tables are read and checked, but this version does not protect them; leave [[table]] and [tables] out to run the rest",
-        )
-
-
 def check_steps(recipe: Recipe, data: Microdata, trusted_packages: TrustedPackages = NO_PACKAGES) -> None:
     """Raise BadInput at the step's place (``synthesis[1].predictors[2]``) where a step cannot be carried out on these
     data.
@@ -90,7 +81,7 @@ def check_steps(recipe: Recipe, data: Microdata, trusted_packages: TrustedPackag
     Every step passes its method's own check; targets and predictors of synthesis steps must vary, and functions of
     columns must be defined; every record needs its survey weight; the run must keep to its privacy budget.
     """
-    refuse_tables(recipe)
+    refuse_tables(recipe.tables)
     check_survey_weights(data.without_controls)
     if recipe.data.screen is None:  # few records may lack a level that few have
         check_rule_levels(recipe.form.recode, data, "release.recode")

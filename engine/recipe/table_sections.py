@@ -419,3 +419,13 @@ def read_planned_tables(tables: Sequence[Mapping[str, Any]], schema: Schema) -> 
                 f'is not that of "{other}", which adds up the same numbers; protect both by one unit, the larger one',
             )
     return found
+
+
+def refuse_tables(tables: Sequence[PlannedTable]) -> None:
+    """Raise BadInput where a recipe that is to be run has tables, which no task protects yet."""
+    if tables:
+        # A run that left them out would look as if it had protected them.
+        raise BadInput(
+            "table[0]",
+            "tables are read and checked, but this version does not protect them; leave [[table]] and [tables] out to run the rest",
+        )

@@ -13,10 +13,11 @@ from sfumato.engine.data.schema import MissingPolicy, Role, Schema, Variable
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.budget import privacy_cost_text
-from sfumato.engine.recipe.checks import check_steps, refuse_tables
+from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.overrides import apply_settings
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.steps import MAKERS
+from sfumato.engine.recipe.table_sections import refuse_tables
 
 from ..ingest.files import find_source, read_file_microdata
 from ..ingest.sources import SourceFile
@@ -72,7 +73,7 @@ def prepare_run(
             "the recipe makes no release; add [[synthesis]] or [[anonymisation]], or score files with: sfumato evaluate",
         )
     recipe = Recipe.from_table(table)
-    refuse_tables(recipe)
+    refuse_tables(recipe.tables)
     source = (
         find_source(data_file, place="--data")
         if data_file
@@ -181,7 +182,7 @@ def prepare_plan(workspace: Workspace, draft: PlanDraft) -> PreparedRun:
     if not (table.get("synthesis") or table.get("anonymisation") or table.get("table")):
         raise BadInput("synthesis", "the plan makes no release; add a synthesis or an anonymisation step")
     recipe = Recipe.from_table(table)
-    refuse_tables(recipe)
+    refuse_tables(recipe.tables)
     dataset = workspace.find_dataset(draft.dataset_id)
     # The result must be what a run of the recipe on the file would be: stored records serve only where the file would
     # give the same.

@@ -24,9 +24,10 @@ from sfumato.engine.execution.comparison import as_cost
 from sfumato.engine.methods.labels import measure_name
 from sfumato.engine.methods.registry import output_by_key
 from sfumato.engine.methods.rows import Row
-from sfumato.engine.recipe.checks import check_steps, refuse_tables
+from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.search_table import SearchTable
+from sfumato.engine.recipe.table_sections import refuse_tables
 from sfumato.engine.recipe.thresholds import judge_thresholds
 from sfumato.engine.search.guidance import guided_moves
 from sfumato.engine.search.looks import (
@@ -117,7 +118,7 @@ def begin_search(
     asked.pop("looked_at", None)
     whole = {**table, "search": asked}
     recipe = Recipe.from_table(whole)
-    refuse_tables(recipe)
+    refuse_tables(recipe.tables)
     if not recipe.makes_release:
         raise BadInput("synthesis", "the plan makes no release; add [[synthesis]] or [[anonymisation]] steps first")
     if not recipe.thresholds:

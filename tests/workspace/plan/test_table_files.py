@@ -9,6 +9,8 @@ import pytest
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.plan.drafts import write_plan
+from sfumato.workspace.plan.edits import parse_plan
 from sfumato.workspace.plan.recipe_files import read_recipe_files
 
 VARIABLES = {"region": {"kind": "categorical"}, "coast": {"kind": "categorical"}}
@@ -69,3 +71,9 @@ def test_a_wrong_file_of_decided_cells_is_named(tmp_path: Path, fixed: Any, mess
     with pytest.raises(BadInput) as caught:
         read_recipe_files({**plan(), "tables": {"threshold": 3, "fixed": fixed}}, tmp_path)
     assert str(caught.value).startswith(message)
+
+
+def test_a_plan_with_tables_is_a_recipe_that_cannot_be_run() -> None:
+    view = parse_plan(write_plan(plan()))
+    assert view.problem.startswith("table[0]: tables are read and checked, but this version does not protect them")
+    assert (view.problem_place, bool(view.sha256), view.table["table"][0]["name"]) == ("table[0]", True, "people")
