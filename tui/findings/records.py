@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -48,7 +49,9 @@ if TYPE_CHECKING:
     from sfumato.workspace.views.records import RankedRecords as OpenRecords
 
 
-NAME, WITHIN, WITHOUT = 24, 18, 18
+NAME, LEAST_NAME, WITHIN = 24, 8, 18
+WITHOUT_HEADS = ("would match without it", "without it")
+"""Headings of the number of records that would match without a variable, the longest first."""
 VALUE = 14
 NOBODY = "No released record of this dataset matches all that is known; who ignores some of it may find one."
 Values = Mapping[str, str | int | float]
@@ -229,22 +232,27 @@ def candidates_explanation(
         if driver is None
         else f"Driver: {driver_text(driver).partition(' (')[0]}. Without it {number(driver.without)} would match."
     )
-    # Names give way first: bins and counts are what explains the risk.
-    name_width = max(8, min(NAME, width - WITHIN - WITHOUT - 6))
-    heads = f"{fit_text('known variable', name_width)}  {fit_text('must be', WITHIN)}  {fit_text('would match', WITHOUT, 'right')}"
+    names = candidates.candidates_without.variables
+    titles = [replace_unprintable(name) for name in names]
+    nears = [
+        radius if radius == "equal" else f"within {radius}"
+        for radius in (candidates.match_radii[name] for name in names)
+    ]
+    counts = [f"{count:,.0f}" for count in candidates.candidates_without.without[0]]
+    near_width = min(WITHIN, max(map(cell_len, ("must be", *nears))))
+    # Names give way first: bins and counts are what explains the risk, and no number is cut.
+    long, short = WITHOUT_HEADS
+    heading = long if cell_len(long) + near_width + LEAST_NAME + 4 <= width else short
+    count_width = max(map(cell_len, (heading, *counts)))
+    name_width = max(LEAST_NAME, min(NAME, width - near_width - count_width - 4))
+    heads = f"{fit_text('known variable', name_width)}  {fit_text('must be', near_width)}  {fit_text(heading, count_width, 'right')}"
     lines = [wrap_paragraphs([said, drives], width), Content("")]
-    lines.append(Content.styled(cut_text(f"{heads}  {'its value' if own_values else ''}", width), "bold"))
-    for v, name in enumerate(candidates.candidates_without.variables):
-        without = f"{candidates.candidates_without.without[0][v]:,.0f} without it"
+    lines.append(Content.styled(cut_text(f"{heads}  {'its value' if own_values else ''}".rstrip(), width), "bold"))
+    for name, title, near, count in zip(names, titles, nears, counts, strict=True):
         value = "" if own_values is None else replace_unprintable(str(own_values[name]))
-        near = (
-            candidates.match_radii[name]
-            if candidates.match_radii[name] == "equal"
-            else f"within {candidates.match_radii[name]}"
-        )
-        line = f"{fit_text(replace_unprintable(name), name_width)}  {fit_text(near, WITHIN)}  {fit_text(without, WITHOUT, 'right')}  {value}"
+        line = f"{fit_text(title, name_width)}  {fit_text(near, near_width)}  {fit_text(count, count_width, 'right')}  {value}"
         driving = driver is not None and driver.variable == name
-        lines.append(Content.styled(cut_text(line, width), "bold" if driving else ""))
+        lines.append(Content.styled(cut_text(line.rstrip(), width), "bold" if driving else ""))
     return Content("\n").join(lines)
 
 

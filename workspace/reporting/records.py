@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from sfumato.engine.methods.outputs import RecordArray
 
 RECORD_COLUMNS = (
-    DisplayColumn("record", "record", 9, "right"),
+    DisplayColumn("record", "record", 11, "right"),
     DisplayColumn("probability", "probability", 11, "right"),
     DisplayColumn("prior", "before", 11, "right"),
     DisplayColumn("ratio", "times as likely", 15, "right", drop_order=1),
     DisplayColumn("unique", "only candidate", 14, "right", drop_order=2),
     DisplayColumn("candidates", "candidates", 10, "right"),
     DisplayColumn("own", "confidential", 12, "right", drop_order=1),
-    DisplayColumn("driver", "driver (candidates without it)", 30, grow_order=1),
+    DisplayColumn("driver", "driver (without it)", 24, grow_order=1, full_title="driver (candidates without it)"),
 )
 Values = Sequence[Mapping[str, str | int | float]]
 

@@ -28,3 +28,16 @@ def test_one_record_matches_and_several_match() -> None:
     alone = LeaveOneOutCandidates(("age",), np.array([1.0]), np.array([[5.0]]))
     said = candidates_explanation(MatchingCandidates(1, 1, (1,), {"age": "equal"}, alone, True), 80, None, 120).plain
     assert said.startswith("1 of 80 released records matches;")
+
+
+@pytest.mark.parametrize("width", [34, 38, 60, 120])
+def test_no_number_of_the_pane_is_cut_however_narrow_it_is(width: int) -> None:
+    names = ("income", "a_rather_long_name_of_a_variable")
+    alone = LeaveOneOutCandidates(names, np.array([2.0]), np.array([[1401.0, 177.4]]))
+    radii = {"income": "10%", names[1]: "equal"}
+    lines = candidates_explanation(MatchingCandidates(1, 1, (1, 3), radii, alone, True), 80, None, width).plain
+    table = lines.splitlines()[-3:]
+    assert "without it" in table[0]
+    assert "would match without it" in table[0] or width < 50
+    assert [line.split()[-1] for line in table[1:]] == ["1,401", "177"]
+    assert all(len(line.rstrip()) <= width for line in table)
