@@ -43,9 +43,11 @@ VERDICTS: dict[Status, str] = {
     "block": "above the limits",
     "not checked": "not measured",
 }
+NOT_ASKED = "no measure of the run asks such an intruder"
 PARTLY_MEASURED = "not all measured"
 """Verdict on an actor of whom something passes and something was not measured."""
 
+BY_ACTOR = "Risk by actor, under the limits of the gate; not measured is not safe"
 AMONG_THEM = "; a motivated intruder may be among them"
 _BLOCKING = frozenset(one.key for one in CHECKS if one.block is not None)
 
@@ -127,7 +129,7 @@ def actor_table(dossier: ReleaseDossier) -> DisplayTable:
     lines: list[DisplayRow] = [
         [one.title, one.knowledge, _worst_finding_text(dossier, one), one.verdict_cell] for one in risk_actors(dossier)
     ]
-    return DisplayTable(columns, lines, "Risk by actor")
+    return DisplayTable(columns, lines, BY_ACTOR)
 
 
 def _worst_finding_text(dossier: ReleaseDossier, actor: RiskActor) -> str:
@@ -135,7 +137,7 @@ def _worst_finding_text(dossier: ReleaseDossier, actor: RiskActor) -> str:
     finding = actor.worst_finding
     missing = f"not measured: {'; '.join(actor.titles_not_measured)}" if actor.titles_not_measured else ""
     if finding is None or actor.status == "not checked":
-        return missing or "no check of such an intruder could be made"
+        return NOT_ASKED
     if actor.status == "pass":
         # A measure that finds nobody beyond its limit is no finding: the annex has its number.
         return "; ".join(

@@ -74,8 +74,8 @@ def next_step_text(dossier: ReleaseDossier) -> str:
         return "What to do: do not sign. Fix each finding that blocks, and run again."
     if dossier.examination.blocking_findings:
         return (
-            "What to do: the gate keeps this release back, and a person overrules it. Sign only if the reason below is worth more than "
-            "what these people lose."
+            "What to do: the gate keeps this release back, and a person overrules it. Refuse, unless the reason below outweighs what these "
+            "people lose."
         )
     if answer == "to be judged" and not open_findings(dossier):
         return (

@@ -98,9 +98,6 @@ READING = (
 )
 ANNEX = "Annex"
 TO_COMPLETE = f"What is to be completed only a person can say: in {ASSESSMENT_FILE}, under the key in brackets."
-BY_ACTOR = (
-    "Limits are those of the gate. A verdict covers what was measured of an actor alone: not measured is not safe."
-)
 NOT_MEASURED = (
     "NOT MEASURED. No measure of this recipe answers the question. That says nothing about the risk: it may be large. "
     "Whoever approves the release does so without knowing it."
@@ -148,15 +145,15 @@ def _judgement_terms(dossier: ReleaseDossier, questions: Sequence[JudgementQuest
 def _summary_chapter(dossier: ReleaseDossier) -> Chapter:
     """Return the first page: the gate's answer, whom it is about, what decides it, and the risk by actor."""
     plan = dossier.plan
-    title, *answer = dossier.answer.lines
-    people = strongest_match_text(dossier)
+    title, sentence, *others = dossier.answer.lines
     findings = open_findings_table(dossier)
     parts: list[DocumentPart] = [
         Paragraph(title, is_strong=True),
-        *(Paragraph(line) for line in answer),
-        *([Paragraph(people)] if people else []),
+        Paragraph(sentence),
         BulletList(
             [
+                *filter(None, [strongest_match_text(dossier)]),
+                *others,
                 next_step_text(dossier),
                 *waiver_lines(dossier),
                 release_overview(plan.run.recipe, plan.datasets, plan.records).removesuffix(f" {RECODING_REMARK}"),
@@ -168,7 +165,6 @@ def _summary_chapter(dossier: ReleaseDossier) -> Chapter:
         ),
         *([findings] if findings is not None else []),
         actor_table(dossier),
-        Paragraph(BY_ACTOR),
     ]
     return Chapter("Summary", parts)
 

@@ -34,7 +34,7 @@ from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.release.dossier import ReleaseDossier
 from sfumato.workspace.release.report import make_public_report, make_report
-from sfumato.workspace.reporting.document import BulletList, Chapter, Paragraph
+from sfumato.workspace.reporting.document import BulletList, Chapter
 from sfumato.workspace.reporting.tables import DisplayTable, full_cell_text
 from sfumato.workspace.service.prepare import prepare_run
 from sfumato.workspace.service.release import write_run_release
@@ -151,7 +151,7 @@ def test_where_nobody_is_found_the_page_says_whom_the_best_intruder_finds(done_r
         r"Whoever knows region and age of a person, and uses what works best, finds [\d.]+ of 80 people \([\d.]+ %\)\.",
         said,
     )
-    assert said in [str(one.content) for one in summary_of(clean).parts if isinstance(one, Paragraph)]
+    assert said == bullets_of(summary_of(clean))[0]
     assert strongest_match_text(replace(clean, rows=())) == "No measure counts how many people an intruder finds."
     found = Finding("kept_keys", "block", "people", "5", people=5, headline="can be found by age")
     assert strongest_match_text(replace(dossier, examination=Examination(done_run, "0" * 64, (found,)))) == ""
