@@ -30,6 +30,7 @@ from .talk import ActNotPossible, text_for_speech
 
 if TYPE_CHECKING:
     from sfumato.workspace.gate.gate import Finding
+    from sfumato.workspace.reporting.intruder_dial import IntruderDial
     from sfumato.workspace.views.most_at_risk import RecordsAtRisk
 
 MOST_RECORDS = 3
@@ -275,6 +276,45 @@ def show_levers(session: PlainSession) -> None:
         )
 
 
+DONE = "Done"
+
+
+def turn_dial(session: PlainSession) -> None:
+    """Print whom an intruder finds by what he knows, and turn variables on and off until the user is done."""
+    from dataclasses import replace
+
+    from sfumato.workspace.reporting.intruder_dial import IntruderDial
+    from sfumato.workspace.service.intruder_dial import count_for_dial, count_unsure
+
+    run, talk = _ask_finished_run(session), session.conversation
+    talk.say(f"Counting whom an intruder finds in the release of run {run.id}.")
+    dial = IntruderDial.from_numbers(count_for_dial(session.workspace.directory, run.id))
+    if dial.numbers.counts is None:
+        raise ActNotPossible(f"these numbers cannot be counted: {dial.numbers.reason}.")
+    while True:
+        if dial.counts is None:
+            (found,) = count_unsure(session.workspace.directory, run.id, (dial.wanted_reaches,))
+            dial = replace(dial, unsure={**dial.unsure, dial.wanted_reaches: found})
+        talk.print_lines(dial.sentences())
+        names = [one.name for one in dial.numbers.variables]
+        at = talk.choose("Which variable does he know otherwise?", [*names, DONE], DONE)
+        if at == len(names):
+            return
+        dial = _ask_certainty(session, dial, at)
+
+
+def _ask_certainty(session: PlainSession, dial: IntruderDial, at: int) -> IntruderDial:
+    """Ask how surely a numeric variable is known, or turn another one, and return the dial."""
+    variable = dial.numbers.variables[at]
+    if not variable.is_numeric:
+        return dial.toggle_variable(variable.name)
+    certainties = ["not at all", *(f"known {variable.reach_text(reach)}" for reach in variable.reaches)]
+    chosen = session.conversation.choose(f"How surely does he know {variable.name}?", certainties, "1")
+    if chosen == 0:
+        return dial.toggle_variable(variable.name) if variable.name in dial.known else dial
+    return dial.set_reach(variable.name, variable.reaches[chosen - 1])
+
+
 MENU = NumberedMenu(
     "Findings",
     "whether the release may leave, and what is behind it",
@@ -284,5 +324,6 @@ MENU = NumberedMenu(
         MenuEntry("Records at risk", "the three most at risk, with why", show_records),
         MenuEntry("What to change", "for thresholds that are not met, undecided or not computed", show_levers),
         MenuEntry("Numbers", "all numbers of one family: confidential, release, interval, limit", show_numbers),
+        MenuEntry("What the intruder knows", "whom he finds, variable by variable, and what to coarsen", turn_dial),
     ),
 )

@@ -140,10 +140,12 @@ class IntruderDial:
         """
         own = next(one for one in self.numbers.variables if one.name == name).reaches
         at = own.index(self.reaches.get(name, 0.0)) + step
-        if not 0 <= at < len(own):
-            return self
-        rest = {other: reach for other, reach in self.reaches.items() if other != name}
-        return replace(self, reaches={**rest, name: own[at]} if own[at] else rest, known=self.known | {name})
+        return self.set_reach(name, own[at]) if 0 <= at < len(own) else self
+
+    def set_reach(self, name: str, reach: float) -> IntruderDial:
+        """Return the dial with a variable known within a half width, 0 for as the plan says."""
+        rest = {other: own for other, own in self.reaches.items() if other != name}
+        return replace(self, reaches={**rest, name: reach} if reach else rest, known=self.known | {name})
 
     @property
     def wanted_reaches(self) -> Reaches:

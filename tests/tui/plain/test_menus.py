@@ -91,7 +91,8 @@ DRAFT = [
 ]
 RUN = ["Runs", "Start a run", "yes", "List runs", "back"]
 FINDINGS = [
-    "Findings", "Verdicts", "", "Explain a number", "", "1", "Records at risk", "", "1", "no", "What to change", "", "Numbers", "", "1", "back",
+    "Findings", "Verdicts", "", "Explain a number", "", "1", "Records at risk", "", "1", "no", "What to change", "", "Numbers", "", "1",
+    "no", "What the intruder knows", "", "Done", "back",
 ]  # fmt: skip
 
 
@@ -297,6 +298,20 @@ def test_values_are_shown_only_after_a_question_whose_default_is_no() -> None:
 
 
 @pytest.mark.usefixtures("demo")
+def test_what_the_intruder_knows_is_turned_in_sentences() -> None:
+    start = ["Projects", "Run the demo", "yes", "back", "Findings", "What the intruder knows", ""]
+    status, lines = talked([*start, "region", "age", "1", "age", "3", "Done", "back"])
+    assert status == 0, lines
+    known = [line.removeprefix("The intruder knows ") for line in lines if line.startswith("The intruder knows ")]
+    assert known[0].startswith("region, age plus or minus 0")
+    assert known[1].startswith("age plus or minus 0")
+    assert "age" not in known[2]
+    assert "age plus or minus 1" in known[3]
+    assert sum(line.startswith("Found for certain: ") for line in lines) == 4
+    assert sum(line.startswith("Coarsen ") for line in lines) >= 1
+
+
+@pytest.mark.usefixtures("demo")
 def test_deleting_asks_names_the_run_and_keeps_it_by_default() -> None:
     assert talked(["Projects", "Run the demo", "yes", "back", "Runs", "Delete a run", "1", ""])[0] == 0
     with Workspace.open(Path("w")) as workspace:
@@ -331,7 +346,7 @@ def test_random_answers_reach_every_act_and_never_a_traceback(seed: int, here: P
     """Each seed walks through the places act by act, in an order and with answers of its own."""
     places = [place.name for place in places_menu().entries]
     wanted = {name for place in places for name in acts_of(place)}
-    assert len(wanted) == 5 + 5 + 4 + 5 + 5 + 7
+    assert len(wanted) == 5 + 5 + 4 + 5 + 6 + 7
     drawn = random.Random(seed)
     pool = [
         *map(str, range(10)), "", "yes", "no", "back", "help", "town", "age", "quasi-identifier", "sensitive", "count", "people.csv",
