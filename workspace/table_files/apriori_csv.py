@@ -18,7 +18,7 @@ from sfumato.engine.recipe.table_sections import CellStatus
 from sfumato.engine.tables.system import TOTAL
 from sfumato.engine.wording import count_noun
 
-from .delimited_lines import format_number, join_cells, parse_number, split_lines
+from .delimited_lines import LINE_END, check_code, format_number, join_cells, parse_number, split_lines
 
 NUMBERS = ("level", "cost", "factor")
 DECIDED = ("status", *NUMBERS)
@@ -27,7 +27,7 @@ TABLE = "table"
 
 def read_apriori_csv(text: str, tables: Mapping[str, Sequence[str]], place: str) -> list[dict[str, Any]]:
     """Read the entries of a recipe's ``fixed``; ``tables`` are the variables of each table. Raises BadInput at the line."""
-    first = text.partition("\n")[0]
+    first = next((line for line in LINE_END.split(text) if line.strip()), "")
     separator = max(",;\t", key=first.count)
     lines = split_lines(text, separator, place)
     number, heads = next(lines, (1, list[str]()))
@@ -81,7 +81,7 @@ def write_apriori_csv(entries: Sequence[Mapping[str, Any]], tables: Mapping[str,
     variables = list(dict.fromkeys(name for by in tables.values() for name in by))
     lines = [join_cells([TABLE, *variables, *DECIDED], ",")]
     for entry in entries:
-        labels = [entry.get("cell", {}).get(name, TOTAL) for name in variables]
+        labels = [check_code(entry.get("cell", {}).get(name, TOTAL)) for name in variables]
         numbers = [format_number(entry[key]) if key in entry else "" for key in NUMBERS]
         lines.append(join_cells([entry[TABLE], *labels, entry.get("status", ""), *numbers], ","))
     return "".join(lines)

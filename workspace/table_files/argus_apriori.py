@@ -19,7 +19,7 @@ from sfumato.engine.recipe.table_sections import CellStatus
 from sfumato.engine.tables.system import TOTAL
 from sfumato.engine.wording import count_noun
 
-from .delimited_lines import format_number, join_cells, parse_number, split_lines
+from .delimited_lines import LINE_END, check_code, format_number, join_cells, parse_number, split_lines
 
 STATUS_OF_WORD: dict[str, CellStatus] = {"u": "unsafe", "s": "safe", "p": "published", "ml": "hidden", "m": "hidden"}
 WORD_OF_STATUS = {"unsafe": "u", "safe": "s", "published": "p", "hidden": "ml"}
@@ -80,7 +80,7 @@ def read_apriori(
 
 def _find_separator(text: str, variables: int, place: str) -> str:
     """Return the sign that separates the cells of the first line. Raises BadInput."""
-    first = next((line for line in text.splitlines() if line.strip()), "")
+    first = next((line for line in LINE_END.split(text) if line.strip()), "")
     for separator in SEPARATORS if first else SEPARATORS[:1]:
         try:
             cells = next((cells for _, cells in split_lines(first, separator, place)), [])
@@ -121,7 +121,7 @@ def write_apriori(lines: Iterable[AprioriLine], separator: str = ",", total: str
     """Return decisions as an a priori file of tau-ARGUS."""
     found = list[str]()
     for one in lines:
-        cells = [code or total for code in one.codes]
+        cells = [check_code(code) or total for code in one.codes]
         if one.status is not None:
             cells.append(WORD_OF_STATUS[one.status])
         elif one.cost is not None:

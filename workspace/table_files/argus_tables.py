@@ -14,13 +14,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sfumato.engine.data.arrays import Booleans
 from sfumato.engine.errors import BadInput
 from sfumato.engine.partition.hierarchies import Hierarchy
-from sfumato.engine.tables.system import COUNT, TOTAL, DeclaredTable, Grouping, TableVariable
+from sfumato.engine.tables.system import COUNT, EMPTY, TOTAL, DeclaredTable, Grouping, TableSystem, TableVariable
 from sfumato.engine.wording import count_noun
 
 from .argus_metadata import ArgusMetadata, Use
-from .delimited_lines import format_number, join_cells, parse_count, parse_number, split_lines
+from .delimited_lines import check_code, format_number, join_cells, parse_count, parse_number, split_lines
 
 ArgusStatus = Literal["", "safe", "unsafe", "protected", "secondary", "empty"]
 """Status of a cell: "" where the file has none; "secondary" is hidden so that others do not follow."""
@@ -143,7 +144,7 @@ def _cell_texts(cell: ArgusCell, metadata: ArgusMetadata) -> list[str]:
     for one in metadata.variables:
         number: float | None = None
         if one.use == "explanatory":
-            texts.append(next(codes) or one.total)
+            texts.append(check_code(next(codes)) or one.total)
             continue
         if one.use == "status":
             texts.append(SIGN_OF_STATUS.get(cell.status) or metadata.statuses.get(cell.status, ""))
@@ -242,6 +243,48 @@ def _check_sums(
                 place,
                 f"the cell {names} is not the sum of the cells below it; the file lacks cells, or has another hierarchy",
             )
+
+
+@dataclass(frozen=True, eq=False)
+class ArgusSuppression:
+    """What the files of tau-ARGUS say of the cells of a system, (cells,).
+
+    published: cells that are printed, also where only one of their names is
+    unsafe: cells that are hidden because they are unsafe in themselves
+    """
+
+    published: Booleans
+    unsafe: Booleans
+
+
+def find_suppression(
+    system: TableSystem, tables: Mapping[str, tuple[Sequence[ArgusCell], ArgusMetadata]], place: str
+) -> ArgusSuppression:
+    """Return which cells the files of tables print, by the name of each table; cells of other tables are not printed.
+
+    Raises BadInput where a file has no status, or a cell that its table does not have.
+    """
+    published, unsafe = (np.zeros(system.cell_count, dtype=np.bool_) for _ in range(2))
+    for name, (cells, metadata) in tables.items():
+        if not metadata.columns_of("status"):
+            raise BadInput(place, f'"{name}" does not say which cells are hidden; add a column with <STATUS>')
+        printed = next((one for one in system.tables if one.name == name), None)
+        if printed is None:
+            raise BadInput(place, f'there is no table "{name}"')
+        # Where a label stands in several groupings, it is one cell: a code stands once in a hierarchy.
+        axes = [{label: at for at, (_, label) in reversed(list(enumerate(own)))} for own in printed.options]
+        for one in cells:
+            if one.is_empty and one.status in ("", "safe", "empty"):
+                continue
+            if not all(code in axis for code, axis in zip(one.codes, axes, strict=True)):
+                codes = ", ".join(code or "total" for code in one.codes)
+                raise BadInput(place, f'"{name}" has no cell {codes}')
+            cell = int(printed.cells[tuple(axis[code] for code, axis in zip(one.codes, axes, strict=True))])
+            if cell == EMPTY:
+                continue
+            published[cell] |= one.status not in ("unsafe", "secondary")
+            unsafe[cell] |= one.status == "unsafe"
+    return ArgusSuppression(published, unsafe)
 
 
 def _combinations(options: Sequence[Sequence[str]]) -> set[tuple[str, ...]]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from sfumato.engine.errors import BadInput
 
+LINE_END = re.compile(r"\r\n|\r|\n")
 NUMBER = re.compile(r"[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?")
 
 
@@ -17,7 +18,8 @@ def split_lines(text: str, separator: str, place: str) -> Iterator[tuple[int, li
     """Yield the number and the cells, without blanks around them, of each line that is not empty. Raises BadInput."""
     if len(separator) != 1:
         raise BadInput(place, f"cells are separated by one sign, not {separator!r}")
-    for number, line in enumerate(text.splitlines(), start=1):
+    # Labels may have other signs that ``splitlines`` takes for line ends.
+    for number, line in enumerate(LINE_END.split(text), start=1):
         if not line.strip():
             continue
         try:
@@ -52,8 +54,18 @@ def format_number(number: float, decimals: int = 0) -> str:
     return short if float(short) == number else repr(float(number))
 
 
+def check_code(code: str) -> str:
+    """Return a code that is read back as it is written. Raises ValueError for one with blanks around it."""
+    if code != code.strip():
+        raise ValueError(f"{code!r} cannot be a code in such a file, which has no blanks around codes; rename it")
+    return code
+
+
 def join_cells(cells: list[str], separator: str, quote_all: bool = False) -> str:
-    """Return the cells as a line, in quotation marks where needed."""
+    """Return the cells as a line, in quotation marks where needed. Raises ValueError for a cell of several lines."""
+    for cell in cells:
+        if LINE_END.search(cell):
+            raise ValueError(f"{cell!r} cannot be a cell of such a file; rename it")
     found = io.StringIO()
     writer = csv.writer(
         found, delimiter=separator, lineterminator="\n", quoting=csv.QUOTE_ALL if quote_all else csv.QUOTE_MINIMAL

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.engine.errors import BadInput
+from sfumato.engine.tables.audit import audit_tables
+from sfumato.engine.tables.rules import TableRules
 from sfumato.engine.tables.system import build_system
 from sfumato.workspace.table_files.argus_hierarchies import read_hierarchy
 from sfumato.workspace.table_files.argus_metadata import ArgusMetadata, ArgusVariable, read_metadata
@@ -17,6 +19,7 @@ from sfumato.workspace.table_files.argus_tables import (
     ArgusCell,
     ArgusStatus,
     declare_argus_table,
+    find_suppression,
     read_table,
     write_table,
 )
@@ -176,3 +179,33 @@ def test_rounded_values_need_not_add_up_to_the_last_digit() -> None:
     assert build_system([table]).values.max() == pytest.approx(2.4)
     with pytest.raises(BadInput, match="the cell total is not the sum of the cells below it"):
         declare_argus_table(read_table("T;2.6;7\nm;1.2;3\nf;1.2;4\n", metadata, "a.tab"), metadata, {}, "t", "a.tab")
+
+
+def test_what_is_hidden_is_found_in_the_system() -> None:
+    cells = read_table(TABLE, COUNTS, "a.tab")
+    system = build_system([declare_argus_table(cells, COUNTS, {"Region": HIERARCHY}, "people", "a.tab")])
+    found = find_suppression(system, {"people": (cells, COUNTS)}, "a.tab")
+    hidden = {(region, sex) for region in ("n1", "n2") for sex in ("", "m", "f")}
+    for one in cells:
+        region, sex = one.codes
+        cell = system.find_cell("people", {"Region": f":{region}" if region == "S" else region, "Sex": sex})
+        assert found.published[cell] == ((region, sex) not in hidden)
+        assert found.unsafe[cell] == (region == "n1")
+    # With n2 of all people printed, n1 follows: N less n2.
+    leak = found.published.copy()
+    leak[system.find_cell("people", {"Region": "n2"})] = True
+    n1 = system.find_cell("people", {"Region": "n1"})
+    exact = [
+        audit_tables(system, printed, TableRules(threshold=5), contributors=False).exact_outside[n1]
+        for printed in (found.published, leak)
+    ]
+    assert exact == [False, True]
+
+
+def test_a_file_without_a_status_cannot_be_audited() -> None:
+    metadata = ArgusMetadata(COUNTS.variables[:3], True, ";")
+    text = "".join(f"{line[:-2]}\n" for line in TABLE.splitlines())
+    cells = read_table(text, metadata, "a.tab")
+    system = build_system([declare_argus_table(cells, metadata, {"Region": HIERARCHY}, "people", "a.tab")])
+    with pytest.raises(BadInput, match='"people" does not say which cells are hidden'):
+        find_suppression(system, {"people": (cells, metadata)}, "a.tab")
