@@ -539,55 +539,59 @@ class CellRepair:
         # The cells that stay printed alone fix some atoms for good.
         self.open_atoms = _open_atoms(of_fixed, self.low, np.full(len(values), np.inf), every, every)
 
-    def find_step(self, cell: int, amount: float, printed: Booleans, costs: Floats) -> RepairStep | None:
-        """Return how ``cell`` can move by ``amount``, at the least cost of printed cells; None if it cannot."""
+    def find_step(
+        self, cells: Sequence[int], amounts: Sequence[float], printed: Booleans, costs: Floats
+    ) -> RepairStep | None:
+        """Return how cells of one kind can move together, at the least cost of printed cells; None if they cannot.
+
+        Args:
+            cells: cells that must move, all of numbers of records or all of values.
+            amounts: by how much each must rise at least; below 0, fall.
+            printed: cells that are printed, (cells,).
+            costs: what hiding a cell costs, (cells,).
+        """
         from scipy import sparse
         from scipy.optimize import linprog
 
-        atoms = np.flatnonzero(
-            self.open_atoms & (self.whole == self.whole[self.columns.indices[self.columns.indptr[cell]]])
-        )
+        is_whole = bool(self.whole[self.columns.indices[self.columns.indptr[cells[0]]]])
+        atoms = np.flatnonzero(self.open_atoms & (self.whole == is_whole))
         rows = self.columns[atoms].T.tocsr()
         sizes = np.diff(rows.indptr)
-        target = rows[[cell]]
-        if not target.nnz:
+        targets, amount = rows[list(cells)], np.asarray(amounts, dtype=np.float64)
+        if not (np.diff(targets.indptr) > 0).all():
             return None
-        scale = max(1.0, abs(amount)) if self.whole[atoms[0]] else abs(amount)
+        largest = float(np.abs(amount).max())
+        scale = max(1.0, largest) if is_whole else largest
         pays = np.flatnonzero((sizes > 0) & printed & ~self.fixed)
         stays = np.flatnonzero((sizes > 0) & self.fixed)
         lowest = rows @ self.low[atoms]
         least = np.flatnonzero((sizes > 1) & ~self.fixed & (lowest < self.down - 1e-12))
         number, paying = len(atoms), len(pays)
+        # |x_k'z| is the sum of a part above and a part below 0.
         split = sparse.identity(paying, format="csr")
-        equal = sparse.bmat(
+        equal = sparse.vstack(
             [
-                [rows[pays], -split, split],
-                [sparse.vstack([rows[stays], target]), None, None],
-            ]
-            if paying
-            else [[sparse.vstack([rows[stays], target])]],
+                sparse.hstack([rows[pays], -split, split]),
+                sparse.hstack([rows[stays], sparse.csr_matrix((len(stays), 2 * paying))]),
+            ],
             format="csr",
         )
-        right = np.zeros(equal.shape[0])
-        right[-1] = amount / scale
-        bounds = np.stack(
-            [
-                np.concatenate([self.low[atoms] / scale, np.zeros(2 * paying)]),
-                np.full(number + 2 * paying, np.inf),
-            ],
-            axis=1,
-        )
-        below = None
-        if len(least):
-            below = sparse.hstack([-rows[least], sparse.csr_matrix((len(least), 2 * paying))], format="csr")
+        below = sparse.vstack([-rows[least], -(sparse.diags(np.sign(amount)) @ targets)], format="csr")
+        below = sparse.hstack([below, sparse.csr_matrix((below.shape[0], 2 * paying))], format="csr")
         price = costs[pays] / max(costs[pays].max(initial=0.0), 1e-300)
         solved = linprog(
             np.concatenate([np.zeros(number), price, price]),
             A_ub=below,
-            b_ub=None if below is None else -self.down[least] / scale,
+            b_ub=np.concatenate([-self.down[least], -np.abs(amount)]) / scale,
             A_eq=equal,
-            b_eq=right,
-            bounds=bounds,
+            b_eq=np.zeros(equal.shape[0]),
+            bounds=np.stack(
+                [
+                    np.concatenate([self.low[atoms] / scale, np.zeros(2 * paying)]),
+                    np.full(number + 2 * paying, np.inf),
+                ],
+                axis=1,
+            ),
             method="highs",
         )
         if solved.x is None or solved.status != 0:
@@ -596,6 +600,8 @@ class CellRepair:
         moved = np.abs(rows[pays] @ part) > TOLERANCE
         change = np.zeros(len(self.values))
         change[atoms] = part * scale
+        if is_whole and np.abs(change - np.rint(change)).max() <= TOLERANCE:
+            change = np.rint(change)
         return RepairStep(pays[moved], change)
 
 

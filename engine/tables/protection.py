@@ -29,8 +29,14 @@ MAX_ROUNDS = 8
 """Rounds of virtual cells, and of repairs."""
 MAX_REPAIRS = 400
 """Programs of repairs in one round."""
+MAX_SINGLE_REPAIRS = 1_000_000
+"""Failing cells times all cells up to which each failing cell is repaired by programs of its own."""
+REPAIRED_TOGETHER = 8
+"""Cells that are repaired by one program where they are more."""
 MAX_REPRINTED = 60
-"""Hidden cells that are tried to be printed again."""
+"""Hidden cells that are tried to be printed again, at most, and fewer among many cells."""
+MAX_REPRINT_EFFORT = 40_000
+"""Hidden cells that are tried, times all cells."""
 TRIAL_PROGRAMS = 3
 """Programs for all cells together in such a trial."""
 SMALLEST_MOVE = 1e-3
@@ -352,6 +358,9 @@ class _Protection:
         """Hide printed cells, in place, until each failing cell can move."""
         system = self.system
         order = failing[np.lexsort((failing, -self.levels[failing], system.values[failing]))]
+        if len(failing) * system.cell_count > MAX_SINGLE_REPAIRS:
+            self._hide_for_many(repair, order, published, witnesses)
+            return
         open_cells = np.zeros(system.cell_count, dtype=np.bool_)
         programs = 0
         for cell, amounts in self._amounts(order):
@@ -362,7 +371,7 @@ class _Protection:
             steps = []
             for amount in amounts:
                 programs += 1
-                step = repair.find_step(cell, amount, published, self.costs + self._least_cost)
+                step = repair.find_step([cell], [amount], published, self.costs + self._least_cost)
                 if step is not None:
                     steps.append((float((self.costs[step.hidden] + self._least_cost).sum()), step))
             if not steps:
@@ -379,6 +388,25 @@ class _Protection:
             enough = np.where(self.levels > 0, moved >= self.levels, np.abs(moved) >= (1.0 if whole else SMALLEST_MOVE))
             open_cells |= enough & (system.cell_is_whole == whole)
 
+    def _hide_for_many(
+        self, repair: CellRepair, failing: Integers, published: Booleans, witnesses: list[Floats]
+    ) -> None:
+        """Hide printed cells, in place, until many failing cells can rise, several in one program."""
+        columns = self.system.columns
+        for whole in (True, False):
+            left = failing[self.system.cell_is_whole[failing] == whole]
+            while len(left):
+                part, left = left[:REPAIRED_TOGETHER], left[REPAIRED_TOGETHER:]
+                amounts = np.array([own[0] for _, own in self._amounts(part)])
+                step = repair.find_step(part.tolist(), amounts.tolist(), published, self.costs + self._least_cost)
+                if step is None:
+                    continue
+                published[step.hidden] = False
+                witnesses.append(step.change)
+                # Those that move too need no program; the next round sees whether they can move by whole numbers.
+                needed = np.array([own[0] for _, own in self._amounts(left)])
+                left = left[np.asarray(columns[:, left].T @ step.change) < needed * (1 - TOLERANCE)]
+
     @property
     def _least_cost(self) -> float:
         """Return what hiding a cell costs at least, so that cells of cost 0 are not hidden for nothing."""
@@ -393,7 +421,8 @@ class _Protection:
         failing, witnesses = self._failing_cells(published, cells, witnesses)
         if len(failing):
             return published, witnesses
-        for cell in self.order[repaired[self.order]][:MAX_REPRINTED].tolist():
+        tried = min(MAX_REPRINTED, MAX_REPRINT_EFFORT // self.system.cell_count)
+        for cell in self.order[repaired[self.order]][:tried].tolist():
             column = self.system.columns[:, [cell]]
             staying = [change for change in witnesses if abs((column.T @ change)[0]) <= self._rounding(cell)]
             trial = published.copy()
@@ -453,7 +482,7 @@ class _Protection:
         step = None
         repair = self._cell_repair(known)
         for amount in self._amounts(np.array([cell]))[0][1]:
-            found = repair.find_step(cell, amount, published, self.costs + self._least_cost)
+            found = repair.find_step([cell], [amount], published, self.costs + self._least_cost)
             if found is not None and (step is None or self.costs[found.hidden].sum() < self.costs[step.hidden].sum()):
                 step = found
         if step is None:
