@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from textual.content import Content
 
 from sfumato.engine.methods.labels import label_by_key, labels_of
@@ -34,6 +35,7 @@ MOST_CHANGES = 4
 MOST_UNMET = 3
 NAME, LONG_NAME = 10, 14
 NUMBERS = ("measure", "variable", "confidential", "release")
+NUMBERS_OF_RELEASE = tuple(title for title in NUMBERS if title != "confidential")
 
 StyledLines = list[tuple[str, str, str]]
 """Lines as (name, text, style); the name is empty below the first line of a name."""
@@ -111,9 +113,13 @@ class FullRunDetail:
             for place, line in enumerate(wrap_text(text, max(20, width - NAME)))
         ]
         table = result_table(self.rows, TableContext(self.apart, records=self.detail.records))
-        numbers = format_table(
-            table.select_columns([i for i, one in enumerate(table.columns) if one.title in NUMBERS]), width
-        )
+        numbers = ""
+        # Where even folded names leave too little room, the release alone is shown.
+        for titles in (NUMBERS, NUMBERS_OF_RELEASE):
+            shown = table.select_columns([i for i, one in enumerate(table.columns) if one.title in titles])
+            numbers = format_table(shown, width)
+            if max(map(cell_len, numbers.splitlines()), default=0) <= width:
+                break
         return Content("\n").join([*lines, Content(""), *map(Content, numbers.splitlines())] if self.rows else lines)
 
 
