@@ -91,6 +91,12 @@ class SearchFinalists(Dialog[SearchAnswer]):
                 yield Static("\n".join(replace_unprintable(line) for line in lines), markup=False)
             yield KeyLine()
 
+    def on_mount(self) -> None:
+        """Mark the finalist that passes, so that enter takes its plan."""
+        super().on_mount()
+        if self._found.winner is not None:
+            self.query_one(OptionList).highlighted = self._found.finalists.index(self._found.winner)
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Enable continuing a search that has not ended."""
         return not (action == "answer" and parameters == ("continue",) and self._found.has_ended)

@@ -322,12 +322,14 @@ def continue_search(directory: Path, search_id: int) -> JobDone:
 
 
 def take_searched_plan(directory: Path, run_id: int) -> JobDone:
-    """Make the plan of a finalist the plan of its project. Raises NotFound."""
+    """Make the plan of a finalist the plan of its project, and its run the one that keys act on. Raises NotFound."""
     from sfumato.workspace.service.searching import adopt_plan
 
     with Workspace.open(directory) as workspace:
         adopt_plan(workspace, run_id)
-    return JobDone(f"The plan of run {run_id} is the plan of this project", command=("search", "--take", str(run_id)))
+    return JobDone(
+        f"The plan of run {run_id} is the plan of this project", run_id, command=("search", "--take", str(run_id))
+    )
 
 
 def find_smallest_sample(directory: Path, data: ProjectTable, answers: Mapping[str, Any]) -> JobDone:
