@@ -324,11 +324,13 @@ class RecipeTables:
     system: atoms and cells
     decided: what the recipe decides of single cells
     protected: which cells are hidden, and what a reader finds out
+    are_zeros_hidden: whether cells without records are hidden, those that are no cells of the system among them
     """
 
     system: TableSystem
     decided: DecidedCells
     protected: ProtectedTables
+    are_zeros_hidden: bool = False
 
 
 def protect_recipe_tables(
@@ -373,4 +375,4 @@ def protect_recipe_tables(
         hidden_by_hand=np.flatnonzero(decided.unsafe | decided.hidden),
         releases=[(name, release) for name in releases] if protection.changes else (),
     )
-    return RecipeTables(system, decided, protected)
+    return RecipeTables(system, decided, protected, protection.zeros == "unsafe")

@@ -261,8 +261,11 @@ class Recipe:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return the remarks for whoever runs it: limits that can hardly be meant, and older spellings."""
-        return (*threshold_warnings(self.thresholds), *self.older_spellings)
+        """Return the remarks for whoever runs it: limits that can hardly be meant, what rules of tables leave open, and
+        older spellings.
+        """
+        rules = () if self.table_protection is None else self.table_protection.rules.warnings
+        return (*threshold_warnings(self.thresholds), *rules, *self.older_spellings)
 
     @property
     def origin(self) -> Origin:

@@ -57,7 +57,7 @@ class CellStatuses:
     are_zeros_hidden: bool = False
 
     @classmethod
-    def from_protected(cls, tables: RecipeTables, *, are_zeros_hidden: bool = False) -> Self:
+    def from_protected(cls, tables: RecipeTables) -> Self:
         """Build from the protected tables of a recipe."""
         system, protected, audit = tables.system, tables.protected, tables.protected.audit
         return cls(
@@ -71,7 +71,7 @@ class CellStatuses:
             audit.rise,
             audit.fall,
             audit.failing | protected.unprotected,
-            are_zeros_hidden,
+            tables.are_zeros_hidden,
         )
 
     def status_of(self, cell: int) -> str:

@@ -172,3 +172,8 @@ def test_no_run_leaves_tables_out(small_recipe: Callable[..., Recipe], small_dat
     with_tables = replace(recipe, tables=plan().tables, table_protection=plan().table_protection)
     with pytest.raises(BadInput, match=r"table\[0\]: tables are read and checked, but this version does not protect"):
         check_steps(with_tables, small_data)
+
+
+def test_a_rule_that_leaves_something_open_is_a_remark() -> None:
+    assert plan().warnings == ()
+    assert plan(tables={"dominance": [1, 50]}).warnings[0].startswith("A rule of dominance for one unit does not see")

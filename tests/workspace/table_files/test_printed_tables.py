@@ -144,3 +144,26 @@ def test_a_protected_table_of_a_recipe_is_printed() -> None:
             assert float(own["lowest"]) <= count <= float(own["highest"])
             assert own["lowest"] != own["highest"]
             assert own["safe"] == "yes"
+
+
+@pytest.mark.slow
+def test_zeros_that_are_unsafe_are_hidden_wherever_they_stand() -> None:
+    frame = pd.DataFrame({"region": ["a"] * 6 + ["b"] * 6 + ["c"] * 5, "sex": ["f", "m"] * 6 + ["f"] * 5})
+    recipe = Recipe.from_table(
+        {
+            "variables": {
+                "region": {"kind": "categorical", "levels": ["a", "b", "c", "d"]},
+                "sex": {"kind": "categorical"},
+            },
+            "table": [{"name": "people", "by": ["region", "sex"]}],
+            "tables": {"zeros": "unsafe"},
+        }
+    )
+    assert recipe.table_protection is not None
+    made = protect_recipe_tables(conform_to_schema(frame, recipe.schema), recipe.tables, recipe.table_protection)
+    lines = read(public_table_csv(made.system.tables[0], CellStatuses.from_protected(made)))
+    assert line_of(lines, region="c", sex="m")["status"] == "hidden"
+    assert line_of(lines, region="d", sex="total")["status"] == "hidden"
+    # What is 0 beside it would tell it.
+    assert line_of(lines, region="c", sex="f")["status"] == "hidden"
+    assert "0" not in {line["count"] for line in lines}
