@@ -602,17 +602,17 @@ class SfumatoApp(ShowsErrors, DiffOutput, KeyQueue):
         from .reading import ReadingForm, format_from_answers
 
         def import_as_answered(answers: dict[str, Any] | None) -> None:
-            """Import the file in the chosen format, unless a column has a question."""
+            """Preview the rows of the file in the chosen format."""
             if answers is not None:
                 said = format_from_answers(answers)
                 self.reading_notice.begin(event.file)
-                self.job(partial(jobs.import_or_ask, self.directory, event.file, event.project, said))
+                self.job(partial(jobs.preview_import, self.directory, event.file, event.project, said))
 
         await self.open(ReadingForm(Path(event.file).name, event.head, event.detection), import_as_answered)
 
     @on(ColumnsAsked)
     async def _ask_columns(self, event: ColumnsAsked) -> None:
-        """Ask what the columns with a question are before the file is stored."""
+        """Show the first rows, and ask what the columns with a question are, before the file is stored."""
         self.reading_notice.end()
         from ..session import jobs
         from ..session.importing import selection_from_answers

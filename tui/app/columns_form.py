@@ -1,4 +1,7 @@
-"""Form for the columns of a file that may be read in two ways, shown before anything is stored, with the first rows."""
+"""First rows of a file with how each column is read, and a field for each column that may be read in two ways.
+
+It is shown before anything is stored.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,10 @@ from textual.app import ComposeResult
 from textual.widgets import Static
 
 from sfumato.engine.data.schema import Kind, Role
+from sfumato.engine.wording import count_noun
 from sfumato.workspace.ingest.columns import ColumnProfile
-from sfumato.workspace.reporting.tables import DisplayColumn, DisplayTable, format_table
+from sfumato.workspace.reporting.reading import previewed_rows_table
+from sfumato.workspace.reporting.tables import format_table
 from sfumato.workspace.service.importing import FilePreview
 from sfumato.workspace.visible_text import replace_unprintable
 
@@ -19,24 +24,26 @@ from ..parts.fields import FormField
 from ..parts.form import Form
 from ..session.importing import LEAVE_OUT, check_answer, plain_question, proposed_answer
 
-LINES_AROUND = 13
-"""Lines of a terminal that are neither fields nor first rows: frames, help, what is wrong, names of columns."""
+LINES_AROUND = 15
+"""Lines of a terminal that are neither fields nor first rows: frames, help, what is wrong, how columns are read."""
 FEWEST_ROWS = 3
 
 
 class ColumnsForm(Form):
-    """Form for the columns of a file with a question: a field each, and the first rows of these columns.
+    """Form with the first rows of a file below how each column is read, and a field for each column with a question.
 
     It returns the answers by column, which ``selection_from_answers`` of the session converts.
     """
 
     manual = "commands sfumato import"
+    no_fields_text = "Nothing is unclear: enter imports the file as shown."
 
     def __init__(self, preview: FilePreview) -> None:
         """Create the form for a file that was read and not stored."""
         self._preview = preview
         number = len(preview.asked_columns)
-        title = f"What {number} of {len(preview.columns)} columns of {replace_unprintable(preview.source)} are"
+        source, columns = replace_unprintable(preview.source), count_noun(len(preview.columns), "column")
+        title = f"What {number} of {columns} of {source} are" if number else f"Import {source}: {columns}, none unclear"
         super().__init__(title, [_field_of_column(one) for one in preview.asked_columns], self._check_kinds)
 
     def compose_extra(self) -> ComposeResult:
@@ -50,18 +57,13 @@ class ColumnsForm(Form):
 
     @on(Form.FieldsChecked)
     def _show_first_rows(self) -> None:
-        """Show the first rows of the columns that are asked about."""
-        below = self.query_one("#columns-rows", Static)
-        shown = self._preview.first_rows
-        # the columns in front are asked about first; what does not fit is dropped from the end
-        heads = [
-            DisplayColumn(name, replace_unprintable(name), drop_order=len(shown) - at if at else 0)
-            for at, name in enumerate(shown)
-        ]
-        rows = [[replace_unprintable(text) for text in row] for row in zip(*shown.values(), strict=True)]
+        """Show the first rows; the columns that are asked about stand in front."""
+        below, preview = self.query_one("#columns-rows", Static), self._preview
         # on a small terminal the fields need the room
-        rows = rows[: max(FEWEST_ROWS, self.size.height - LINES_AROUND - len(shown))]
-        below.update(format_table(DisplayTable(heads, rows), max(20, below.size.width)))
+        room = self.size.height - LINES_AROUND - (len(preview.asked_columns) or -1)
+        width = max(20, below.size.width)
+        table = previewed_rows_table(preview.columns, preview.first_rows, width, max(FEWEST_ROWS, room))
+        below.update(format_table(table, width))
 
     def on_resize(self) -> None:
         """Show as many columns of the rows as there is room for."""

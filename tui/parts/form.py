@@ -66,6 +66,7 @@ class Form(Dialog[dict[str, Any]]):
         bind_act("mark", "pick(True)", "List", priority=True, only="space"),
     ]
     AUTO_FOCUS = ".form-field"
+    no_fields_text: ClassVar[str] = "It has no parameters."
 
     @dataclass
     class FieldsChecked(Message):
@@ -121,7 +122,7 @@ class Form(Dialog[dict[str, Any]]):
                     if field.has_remark_line:
                         yield Static("", id="form-beside", markup=False)
             yield from self.compose_extra()
-            yield Static("" if self._form_fields else "It has no parameters.", id="form-help", markup=False)
+            yield Static("" if self._form_fields else self.no_fields_text, id="form-help", markup=False)
             yield Static("", id="form-problem", markup=False)
 
     def compose_extra(self) -> ComposeResult:

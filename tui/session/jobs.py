@@ -173,9 +173,8 @@ def open_demo(directory: Path) -> JobDone:
     return JobDone(done.text, done.run_id, done.worker, "runs", project_id, ("demo", "--no-tui"))
 
 
-def detect_format(directory: Path, file: str, project: str) -> FileFormatDetected | ColumnsAsked | JobDone:
-    """Detect how a text file is written; import it at once where nothing about that is unusual or uncertain, nor about its
-    columns.
+def detect_format(directory: Path, file: str, project: str) -> FileFormatDetected | ColumnsAsked:
+    """Detect how a text file is written; preview its rows at once where nothing about that is unusual or uncertain.
 
     Raises BadInput, OSError and StrangeFile; then nothing was stored.
     """
@@ -185,21 +184,22 @@ def detect_format(directory: Path, file: str, project: str) -> FileFormatDetecte
     head = text_head(Path(file).expanduser())
     found = detect_text_format(head) if head.strip() and b"\0" not in head[:2] else None
     if found is None or (found.is_default and not found.doubtful_settings):
-        return import_or_ask(directory, file, project)
+        return preview_import(directory, file, project)
     return FileFormatDetected(file, project, head, found)
 
 
-def import_or_ask(
+def preview_import(
     directory: Path, file: str, project: str, format_settings: Mapping[str, Any] | None = None
-) -> ColumnsAsked | JobDone:
-    """Import a file into a project; store nothing where a column has a question, and ask. Raises BadInput."""
-    from sfumato.workspace.service.importing import import_or_ask as bring_in_or_ask
+) -> ColumnsAsked:
+    """Read how the columns of a file would be imported, with its first rows; store nothing. Raises BadInput."""
+    from sfumato.workspace.ingest.limits import READ_SECONDS
+    from sfumato.workspace.jobs.processes import call_in_process
+    from sfumato.workspace.service.importing import preview_first_rows
 
-    found = _import_in_process(bring_in_or_ask, directory, file, project, format_settings)
-    if found.preview is not None:
-        return ColumnsAsked(file, project, format_settings, found.preview)
-    assert found.result is not None
-    return _describe_import(directory, file, format_settings, found.result, ())
+    path = str(Path(file).expanduser())
+    # A process can be ended where a file makes its reader hang; a thread cannot.
+    found = call_in_process(preview_first_rows, path, format_settings, what="the import", seconds=READ_SECONDS)
+    return ColumnsAsked(file, project, format_settings, found)
 
 
 def import_file(

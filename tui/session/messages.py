@@ -68,7 +68,7 @@ class FileFormatDetected(Message):
 
 @dataclass
 class ColumnsAsked(Message):
-    """Columns of a file that is to be imported into a project, of which some have a question.
+    """Columns and first rows of a file that is to be imported into a project; some columns may have a question.
 
     format_settings: keys of ``[data.format]`` that the user has given; None where the file was read as detected
     preview: the file's columns, with its first records

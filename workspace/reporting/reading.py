@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+from ..ingest.columns import ColumnProfile
 from ..ingest.dialects import DetectedFormat, SettingReason
 from .tables import DisplayTable, format_table, table_from_titles
+from .words import role_text
 
 SETTING_NAMES = {
     "encoding": "encoding",
@@ -61,6 +65,57 @@ def _first_columns(found: DetectedFormat, number: int) -> DisplayTable:
         for line in ((*found.header[:number], *([f"{more} more"] if more else [])), *rows)
     ]
     return table_from_titles(lines[0], lines[1:])
+
+
+def previewed_rows_table(
+    columns: Sequence[ColumnProfile], first_rows: Mapping[str, Sequence[str]], width: int, rows: int
+) -> DisplayTable:
+    """Return the first rows of a file below how each column is read: kind, role, missing values.
+
+    As many columns as fit into ``width`` cells are shown, and ``rows`` rows.
+    """
+    # its cells are records, shown only to the owner of the file before anything is stored
+    by_name = {column.variable.name: column for column in columns}
+    shown = [by_name[name] for name in first_rows]
+    made = _previewed_columns(shown, first_rows, rows, len(columns))
+    for number in range(len(shown) - 1, 0, -1):
+        if max(map(len, format_table(made).splitlines())) <= width:
+            break
+        made = _previewed_columns(shown[:number], first_rows, rows, len(columns))
+    return made
+
+
+def _previewed_columns(
+    shown: Sequence[ColumnProfile], first_rows: Mapping[str, Sequence[str]], rows: int, total: int
+) -> DisplayTable:
+    """Return the first rows of these columns below how each is read, of ``total`` columns."""
+    more = total - len(shown)
+    heads = ["", *(column.variable.name for column in shown), *([f"{more} more"] if more else [])]
+    lines = [
+        ["read as", *map(_reading_text, shown)],
+        ["role", *map(_role_guess, shown)],
+        ["missing", *(f"{column.missing:,}" for column in shown)],
+        *(
+            [f"row {at + 1}", *cells]
+            for at, cells in enumerate(zip(*(first_rows[column.variable.name] for column in shown), strict=True))
+            if at < rows
+        ),
+    ]
+    return table_from_titles(
+        [_shortened_cell(head) for head in heads],
+        [[*(_shortened_cell(cell) for cell in line), *(["…"] if more else [])] for line in lines],
+    )
+
+
+def _reading_text(column: ColumnProfile) -> str:
+    """Return how a column is read, with a question mark where that is a guess to be confirmed."""
+    doubt = " ?" if column.is_included and column.question else ""
+    return f"{column.variable.kind} {column.variable.format}".strip() + doubt
+
+
+def _role_guess(column: ColumnProfile) -> str:
+    """Return the role that a column is proposed for, or that it is left out."""
+    return role_text(column.variable.role) if column.is_included else "left out"
 
 
 def _shortened_cell(cell: str) -> str:

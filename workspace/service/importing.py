@@ -183,7 +183,7 @@ class FilePreview:
     detection: how its text is read; None for a format that defines it
     columns: its columns
     notes: remarks
-    first_rows: texts of the first records, by each column with a question
+    first_rows: texts of the first records by column, those with a question first
     """
 
     source: str
@@ -264,7 +264,7 @@ def import_file(
 
 @dataclass(frozen=True, slots=True)
 class ImportOrQuestions:
-    """What was imported, or a preview where a column has a question and nothing was stored."""
+    """What was imported, or a preview where nothing was stored."""
 
     result: ImportResult | None = None
     preview: FilePreview | None = None
@@ -275,12 +275,27 @@ def import_or_ask(
 ) -> ImportOrQuestions:
     """Import a file as ``import_file`` does, unless a column has a question: then store nothing and return a preview."""
     found = _read_file(file, format_settings or {}, EVERYTHING)
-    preview = FilePreview(found.source.name, found.detection, found.columns, found.raw.notes)
+    preview = _preview_with_rows(found)
     if not preview.asked_columns:
         return ImportOrQuestions(_store_file(directory, file, project, EVERYTHING, found))
-    names = [column.variable.name for column in preview.asked_columns]
-    shown = {name: _first_texts(values) for name, values in found.raw.iterate_columns(names)}
-    return ImportOrQuestions(preview=replace(preview, first_rows=shown))
+    return ImportOrQuestions(preview=preview)
+
+
+def preview_first_rows(file: str, format_settings: Mapping[str, Any] | None = None) -> FilePreview:
+    """Read a file as an import would, and return how each column is read with the first records. Nothing is stored.
+
+    Raises BadInput.
+    """
+    return _preview_with_rows(_read_file(file, format_settings or {}, EVERYTHING))
+
+
+def _preview_with_rows(found: _FileRead) -> FilePreview:
+    """Return the preview of a file that was read, with its first records."""
+    preview = FilePreview(found.source.name, found.detection, found.columns, found.raw.notes)
+    asked = [column.variable.name for column in preview.asked_columns]
+    names = dict.fromkeys([*asked, *(column.variable.name for column in preview.columns)])
+    texts = {name: _first_texts(values) for name, values in found.raw.iterate_columns(list(names))}
+    return replace(preview, first_rows={name: texts[name] for name in names})
 
 
 def _first_texts(values: pd.Series) -> tuple[str, ...]:

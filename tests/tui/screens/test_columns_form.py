@@ -1,4 +1,4 @@
-"""Columns that may be read in two ways are asked about in the app, with the first rows, before anything is stored."""
+"""The first rows of a file stand below how each column is read, and what is unclear is asked, before anything is stored."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def test_columns_with_a_question_are_asked_about_before_they_are_stored(si
         assert "01/01/2019" in seat.text, "the first rows are there"
         assert not stored_datasets(empty_workspace)
         await seat.press("enter")
-        assert "doubtful.csv: 60 records" in seat.text
+        await seat.until(lambda: any("doubtful.csv: 60 records" in one for one in (seat.text, *seat.app.notices)))
     assert stored_kinds(empty_workspace)["income"][0] is Kind.COUNT
 
 
@@ -86,3 +86,42 @@ async def test_an_answer_is_chosen_by_one_key(sit, empty_workspace, tmp_path, si
         await seat.press("right", "enter")
         assert "Role of income" in seat.text, "a column that is left out has no role"
     assert set(stored_kinds(empty_workspace)) == {"income"}
+
+
+async def test_a_file_without_a_question_shows_ten_rows_below_how_each_column_is_read(
+    sit, empty_workspace, tmp_path, size
+):
+    path = tmp_path / "plain.csv"
+    rows = (f"{'mf'[i % 2]},{20 + i % 30},{'north' if i % 3 else ''},{100 + i}.5" for i in range(60))
+    path.write_text("\n".join(["sex,age,region,income", *rows, ""]))
+    async with sit(empty_workspace, "I", size=size) as seat:
+        await seat.press(*str(path), "enter")
+        await seat.until(lambda: "Import plain.csv: 4 columns, none unclear" in seat.text)
+        lines = [line.strip("│ ").split() for line in seat.text.splitlines()]
+        (names,) = (line for line in lines if line[-1:] == ["income"])
+        assert names == ["sex", "age", "region", "income"]
+        found = {line[0]: line for line in lines if line}
+        assert found["read"] == ["read", "as", "binary", "count", "binary", "continuous"]
+        assert found["missing"] == ["missing", "0", "0", "20", "0"]
+        rows = [line for line in lines if line[:1] == ["row"]]
+        assert [line[1] for line in rows] == [str(number) for number in range(1, 11)]
+        assert rows[1][2:] == ["f", "21", "north", "101.5"]
+        assert not stored_datasets(empty_workspace), "nothing is stored yet"
+        await seat.press("escape")
+        assert "No projects yet" in seat.text
+        assert not stored_datasets(empty_workspace)
+
+
+async def test_columns_that_do_not_fit_are_counted_and_those_asked_about_stand_first(sit, empty_workspace, tmp_path):
+    path = tmp_path / "wide.csv"
+    heads = [f"measure_{at}" for at in range(12)]
+    rows = (
+        ",".join([*(str(i * (at + 2) % 97) for at in range(12)), f"{1 + i % 12:02}/{1 + i % 11:02}/2019"])
+        for i in range(60)
+    )
+    path.write_text("\n".join([",".join([*heads, "seen"]), *rows, ""]))
+    async with sit(empty_workspace, "I", size=(80, 24)) as seat:
+        await seat.press(*str(path), "enter")
+        await seat.until(lambda: "read as" in seat.text)
+        (heads,) = (line for line in seat.text.splitlines() if "measure_0" in line and " more" in line)
+        assert heads.strip("│ ").split()[0] == "seen"

@@ -353,7 +353,9 @@ async def test_the_roles_of_a_new_file_are_asked_although_a_column_was_left_out(
     path = tmp_path / "people.csv"
     path.write_text("\n".join(["id,age,cost", *(f"P{i:03},{20 + i % 30},{i * 37 % 91}.5" for i in range(60)), ""]))
     async with sit(empty_workspace, "I", *str(path), "enter", size=size) as seat:
-        assert "Role of age" in seat.text
+        await seat.until(lambda: "none unclear" in seat.text)
+        await seat.press("enter")
+        await seat.until(lambda: "Role of age" in seat.text)
         await seat.press("i", "s")
         assert isinstance(seat.app.screen, DraftForm)
     assert planned_roles(empty_workspace) == {"age": "quasi_identifier", "cost": "sensitive"}

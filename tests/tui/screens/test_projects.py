@@ -121,6 +121,8 @@ async def test_i_imports_a_file_and_shows_its_variables(sit, empty_workspace, pe
         assert seat.app.screen.query(Input)[0].value == str(people)
         await type_in(seat, "Survey of people", 1)
         await seat.press("enter")
+        await seat.until(lambda: "none unclear" in seat.text)
+        await seat.press("enter")
         await seat.until(lambda: len(seat.app.screen_stack) == 3)
         assert any("60 records in project" in notice for notice in seat.app.notices)
         assert "Role of age" in seat.text

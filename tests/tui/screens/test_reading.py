@@ -39,7 +39,9 @@ async def test_a_file_of_another_encoding_is_asked_about_and_read_as_is_said(sit
         await seat.press(*["backspace"] * 5, *"klingon")
         assert "no encoding of text" in seat.text
         await seat.press(*["backspace"] * 7, *"windows-1252", "enter")
-        assert "odd.csv: 60 records" in seat.text
+        await seat.until(lambda: "Import odd.csv" in seat.text)
+        await seat.press("enter")
+        await seat.until(lambda: "odd.csv: 60 records" in seat.text)
     with Workspace.open(empty_workspace, read_only=True) as workspace:
         draft = find_draft(workspace, 1)
     assert draft is not None
@@ -74,6 +76,9 @@ async def test_an_uncertain_sign_of_no_value_is_in_view(sit, empty_workspace, tm
         assert 'may be "NA"' not in seat.text
         assert re.search(r"(?m) missing +NA\b", seat.text), "the field is in view"
         await seat.press("backspace", "backspace", "enter")
+        await seat.until(lambda: "Import smokers.csv" in seat.text)
+        await seat.press("enter")
+        await seat.until(lambda: "Role of" in seat.text)
     with Workspace.open(empty_workspace, read_only=True) as workspace:
         draft = find_draft(workspace, 1)
     assert draft is not None

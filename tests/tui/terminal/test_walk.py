@@ -58,6 +58,7 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     """The way, a paragraph a screen."""
     at.see("No projects yet").press("I")
     at.see("Import a file").type(str(file)).see("✓ enter accepts").press("enter")
+    at.see("none unclear", "read as", "row 1").press("enter")
 
     at.see("Role of").press("escape")
     at.see(r"\[1 Data\]", r"visits +other +count").press("j", "j", "enter")
