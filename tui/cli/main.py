@@ -53,6 +53,7 @@ from .population import population
 from .search import search
 from .speech import echo
 from .verify import verify
+from .whatif import whatif
 
 if TYPE_CHECKING:
     from sfumato.workspace.service.prepare import PreparedRun
@@ -607,7 +608,7 @@ def recipes(name: str | None, json_file: str | None) -> None:
 
 
 for command in (
-    adopt, again, approve, constraints, audit, cancel, completion, delete, doctor, draft, examine, figures, hierarchies, key, keys, manual, plan, policy, population, release, report, runs, search, verify, worker,
+    adopt, again, approve, constraints, audit, cancel, completion, delete, doctor, draft, examine, figures, hierarchies, key, keys, manual, plan, policy, population, release, report, runs, search, verify, whatif, worker,
 ):  # fmt: skip
     sfumato.add_command(command)
 

@@ -192,6 +192,7 @@ CASES: dict[str, list[Case]] = {
         case("run", f"none{EVIL}.toml", *IN, status=2),
     ],
     "runs": [case("runs", *IN), case("runs", "1", "--note", "調査" * 60, *IN)],
+    "whatif": [case("whatif", "1", *IN, machine=True), case("whatif", "1", "--known", f"none{EVIL}", *IN, status=2)],
     "verify": [
         case("verify", "released"),
         case("verify", "released", *IN),
