@@ -1,0 +1,188 @@
+"""Trials of levers: what they say comes from a run of the changed recipe on the sample, and nothing is left of them."""
+
+import hashlib
+import hmac
+import os
+
+import pytest
+from prepared_tables import HOUSEHOLD_PLAN, household_survey
+from prepared_workspaces import finished_workspace, run_recipe
+
+from sfumato.engine.data.microdata import conform_to_schema
+from sfumato.engine.data.toml import read_toml
+from sfumato.engine.errors import Cancelled
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.plan.edits import parse_plan, replace_sections
+from sfumato.workspace.plan.levers import find_column_levers, find_finding_levers
+from sfumato.workspace.policy.policy import Policy
+from sfumato.workspace.service import lever_trials
+from sfumato.workspace.service.examination import examine_run
+from sfumato.workspace.service.lever_trials import (
+    FOLDER,
+    KEY_LABEL,
+    PAYS,
+    carry_out_trial,
+    sampled_rows,
+    try_recipe,
+    untried_reason,
+)
+from sfumato.workspace.service.run_levers import FindingAim, LeverAim, compare_trials, find_run_levers
+from sfumato.workspace.store.places import state_directory
+from sfumato.workspace.store.runs import find_run, read_run_records
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.results import read_verdicts
+
+KEY = bytes(range(32))
+KEPT = FindingAim("kept_keys", "block", "people who can be found by columns that are released unchanged")
+NO_STUDY = {name: part for name, part in HOUSEHOLD_PLAN.items() if name != "study"}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A workspace with a run that is done, of a survey whose people can be found by the columns that it keeps."""
+    return finished_workspace(tmp_path_factory.mktemp("levers") / "w", [NO_STUDY], household_survey(), key=KEY)
+
+
+def recipe_of(directory, run_id=1):
+    with Workspace.open(directory, read_only=True) as workspace:
+        return find_run(workspace, run_id).recipe_toml
+
+
+def files_of(directory):
+    return sorted(
+        str(path.relative_to(directory)) for path in directory.rglob("*") if not path.name.endswith(("-shm", "-wal"))
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("most", [1000, 50])
+def test_a_trial_says_what_a_run_of_the_changed_recipe_on_the_same_sample_says(finished, tmp_path, monkeypatch, most):
+    monkeypatch.setattr(lever_trials, "MOST_RECORDS", most)
+    levers = find_run_levers(finished, 1, (KEPT,)).levers
+    lever = next(one for one in levers if one.text == "visits in steps of 2")
+    tried = try_recipe(finished, 1, lever.toml, ("risk.identification",), carry_out_trial)
+    assert tried.reason == ""
+    with Workspace.open(finished, read_only=True) as workspace:
+        whole = read_run_records(workspace, find_run(workspace, 1))
+        own = hmac.digest(workspace.read_workspace_key(), KEY_LABEL, hashlib.sha256)
+    rows = sampled_rows(whole, most)
+    assert (len(rows) == len(whole)) == tried.is_whole == (most == 1000)
+    table = read_toml(lever.toml)
+    table["measure"] = [one for one in table["measure"] if one["method"] != "utility.summary"]
+    recipe = Recipe.from_table(table)
+    sample = conform_to_schema(whole.frame.iloc[rows].reset_index(drop=True), recipe.schema)
+    with Workspace.create(tmp_path / "beside", own) as beside:
+        number = run_recipe(beside, recipe, sample)
+        verdicts = read_verdicts(beside, number)
+    found = {one.check: one for one in examine_run(tmp_path / "beside", number).examination.findings}
+    for one in tried.findings:
+        assert (one.status, one.people, one.value) == (
+            found[one.check].status,
+            found[one.check].people,
+            found[one.check].compared_value,
+        ), one.check
+    assert [(one.value, one.target, one.outcome, one.observed) for one in tried.limits] == [
+        (one.value, one.target, one.outcome, one.observed) for one in verdicts
+    ]
+
+
+@pytest.mark.slow
+def test_nothing_is_left_of_a_trial_neither_in_the_workspace_nor_outside(finished):
+    toml = recipe_of(finished)
+    before, heads = files_of(finished), files_of(state_directory())
+    assert try_recipe(finished, 1, toml, (), carry_out_trial).reason == ""
+    assert files_of(finished) == before
+    assert files_of(state_directory()) == heads
+    with Workspace.open(finished, read_only=True) as workspace:
+        assert workspace.connection.execute("SELECT count(*) FROM run").fetchone()[0] == 1
+
+
+def test_nothing_is_left_of_a_trial_that_is_not_wanted_any_more_or_that_fails(finished):
+    def leave_half(*arguments):
+        (arguments[-1] / "table.parquet").write_bytes(b"confidential")
+        raise Cancelled("a trial is not wanted any more")
+
+    with pytest.raises(Cancelled):
+        try_recipe(finished, 1, recipe_of(finished), (), leave_half)
+    assert not (finished / FOLDER).exists()
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_trial(finished):
+    left = finished / FOLDER / "999999999-x"
+    left.mkdir(parents=True)
+    (left / "table.parquet").write_bytes(b"confidential")
+    seen = []
+    try_recipe(
+        finished,
+        1,
+        recipe_of(finished),
+        (),
+        lambda *given: seen.append([one.name for one in given[-1].parent.iterdir()]),
+    )
+    assert seen == [[name for name in seen[0] if name.startswith(f"{os.getpid()}-")]]
+    assert not (finished / FOLDER).exists()
+
+
+def test_a_recipe_that_pays_with_an_epsilon_is_not_tried(finished):
+    pays = replace_sections(
+        recipe_of(finished),
+        {
+            "threshold": None,
+            "measure": None,
+            "synthesis": [
+                {
+                    "method": "margins",
+                    "target": ["region"],
+                    "epsilon": 1.0,
+                }
+            ],
+        },
+    )
+    called = []
+    assert parse_plan(pays).problem == ""
+    assert untried_reason(pays) == PAYS
+    tried = try_recipe(finished, 1, pays, (), lambda *_: called.append(1))
+    assert tried.reason == PAYS
+    assert called == []
+    assert compare_trials(LeverAim("", "kept_keys"), tried, tried).text == PAYS
+
+
+@pytest.mark.slow
+def test_findings_that_warn_have_levers_and_each_changes_the_recipe(finished):
+    warning = FindingAim("worst_records", "warn", "the record that is most at risk")
+    found = find_run_levers(finished, 1, (KEPT, warning))
+    own = parse_plan(found.toml).sha256
+    assert found.levers
+    assert all(one.lines and parse_plan(one.toml).sha256 not in ("", own) for one in found.levers)
+    assert len({parse_plan(one.toml).sha256 for one in found.levers}) == len(found.levers)
+    (coarser,) = find_finding_levers("worst_records", found.toml)
+    assert read_toml(coarser.toml)["release"]["recode"] == {"visits": 5}
+    # it stands with the limit that it serves too, which is worse than a warning
+    assert coarser.toml in [one.toml for one in find_run_levers(finished, 1, (warning,)).levers]
+    assert not any("(m)" in one.text for one in found.levers if one.aim.check)
+
+
+@pytest.mark.slow
+def test_column_levers_protect_people_and_a_column_that_is_synthesised_has_none(finished):
+    with Workspace.open(finished, read_only=True) as workspace:
+        run = find_run(workspace, 1)
+        data = read_run_records(workspace, run)
+    levers = {one.text: read_toml(one.toml) for one in find_column_levers(run.recipe_toml, data, Policy())}
+    assert levers["visits in steps of 2"]["release"]["recode"] == {"visits": 2}
+    made = levers["region synthesised"]["synthesis"]
+    assert (made[0]["target"], made[0]["predictors"]) == ("region", ["visits"])
+    assert not any("income" in text for text in levers)
+
+
+@pytest.mark.slow
+def test_a_lever_that_does_not_help_is_said_not_to(finished):
+    aim = LeverAim("", "kept_keys")
+    before = try_recipe(finished, 1, recipe_of(finished), (), carry_out_trial)
+    fewer = recipe_of(finished).replace("m = 3", "m = 2")
+    after = try_recipe(finished, 1, fewer, (), carry_out_trial)
+    assert not compare_trials(aim, before, after).helps
+    coarser = replace_sections(recipe_of(finished), {"release": {"m": 3, "seed": 7, "recode": {"visits": 5}}})
+    effect = compare_trials(aim, before, try_recipe(finished, 1, coarser, (), carry_out_trial))
+    assert effect.helps
+    assert "of people" in effect.change
+    assert effect.utility.startswith("utility ")
