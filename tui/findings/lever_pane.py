@@ -79,9 +79,17 @@ class LeverList(PagedOptionList, WorkspaceReader):
         return next((one.sample for one in self._effects.values() if one.sample), "")
 
     @property
-    def n_useless(self) -> int:
-        """Return how many levers were tried and do not help."""
-        return len(self._levers) - len(self.shown_levers)
+    def useless_text(self) -> str:
+        """Return how many levers were tried and do not help; empty for none."""
+        useless = len(self._levers) - len(self.shown_levers)
+        was, does = agreeing_word(useless, "was", "were"), agreeing_word(useless, "does", "do")
+        return f"{useless} more {was} tried and {does} not help" if useless else ""
+
+    @property
+    def trials_text(self) -> str:
+        """Return on what levers were tried, and how many do not help."""
+        useless = f"{self.useless_text}." if self.useless_text else ""
+        return " ".join(filter(None, (self.sample_text, useless)))
 
     def _is_shown(self, at: int) -> bool:
         effect = self._effects.get(at)
@@ -118,9 +126,14 @@ class LeverList(PagedOptionList, WorkspaceReader):
         """Return whether levers are tried: not in a process that other code uses, which would be kept busy."""
         return self.is_attached and self.sfumato.owns_process
 
+    @property
+    def is_read(self) -> bool:
+        """Return whether somebody may read the list now."""
+        return self.is_attached and self.is_on_screen
+
     def try_next(self) -> None:
         """Try the next lever, or take what is known of it."""
-        if self.found is None or not self._makes_trials or self._trying is not None:
+        if self.found is None or not self._makes_trials or self._trying is not None or not self.is_read:
             return
         found, memory, directory = self.found, self.sfumato.lever_memory, self.sfumato.directory
         for at, lever in enumerate(self._levers):
@@ -215,18 +228,18 @@ class LeverPane(Vertical, WorkspaceReader):
             self.set_class(bool(levers), "found")
             self.query_one(LeverList).show_levers(found, levers)
 
+    def levers_of_check(self, check: str) -> tuple[RunLevers | None, list[RunLever]]:
+        """Return what was found for the run, and of it the levers for a finding of the gate."""
+        found = self.query_one(LeverList).found
+        return found, [] if found is None else [one for one in found.levers if one.aim.serves(check)]
+
     @on(LeverList.TrialsAdvanced)
     def _show_title(self) -> None:
         """Show how many levers there are, and on what they were tried."""
         shown = self.query_one(LeverList)
-        useless = shown.n_useless
-        more = (
-            f"; {useless} more {agreeing_word(useless, 'was', 'were')} tried and {agreeing_word(useless, 'does', 'do')} not help"
-            if useless
-            else ""
-        )
+        more = f"; {shown.useless_text}" if shown.useless_text else ""
         self.query_one("#lever-title", Line).set_text(
-            Content.assemble((count_noun(len(shown.shown_levers), "lever"), "bold"), (f"{more}", "dim"))
+            Content.assemble((count_noun(len(shown.shown_levers), "lever"), "bold"), (more, "dim"))
         )
         self.query_one("#lever-sample", Static).update(shown.sample_text)
 

@@ -1,34 +1,27 @@
-"""Dialogs from a verdict that is not met to a changed plan: the explanation with its levers, and the difference of the
-plans.
-"""
+"""A lever in words, the message that it was chosen, and the dialog with the difference of the plans."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import OptionList, Static
-from textual.widgets.option_list import Option
+from textual.widgets import Static
 
 from sfumato.tui.keys.acts import bind_act
-from sfumato.tui.widgets.entries import PagedOptionList
 from sfumato.tui.widgets.lines import KeyLine, Scroll
 from sfumato.tui.widgets.panel import DialogBox
 from sfumato.workspace.visible_text import replace_unprintable
 
-from ..parts.explain import ResultExplanation
 from ..parts.page import Dialog
 
 if TYPE_CHECKING:
     from sfumato.workspace.plan.drafts import PlanDraft
     from sfumato.workspace.plan.levers import PlanLever
-    from sfumato.workspace.reporting.explanation import ExplainedNumber
 
 TITLE = "How to fix it   (enter changes the plan, or opens it where you decide)"
 BY_HAND = "in the plan"
@@ -43,60 +36,6 @@ class LeverChosen(Message):
     lever: PlanLever
     run_id: int
     draft: PlanDraft
-
-
-class VerdictExplanation(ResultExplanation):
-    """Dialog that explains the number of a verdict that is not met, and returns the chosen lever."""
-
-    AUTO_FOCUS = "OptionList"
-    DEFAULT_CSS = """
-    VerdictExplanation OptionList { height: auto; max-height: 6; }
-    VerdictExplanation #lever-title { text-style: bold; margin-top: 1; }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        bind_act("down", "focused.cursor_down", only="j"),
-        bind_act("up", "focused.cursor_up", only="k"),
-        bind_act("page_down", "pages(1)"),
-        bind_act("page_up", "pages(-1)"),
-    ]
-
-    def __init__(
-        self,
-        found: ExplainedNumber,
-        titles: Mapping[str, str] | None,
-        levers: Sequence[PlanLever],
-        run_id: int | None = None,
-    ) -> None:
-        """Create the dialog with the levers of the verdict."""
-        super().__init__(found, titles, run_id)
-        self._levers = levers
-
-    def compose(self) -> ComposeResult:
-        """Yield the explanation, the levers, and the keys."""
-        with DialogBox("…", self.keys_text, tall=True):
-            yield Scroll()
-            yield Static(TITLE, id="lever-title", markup=False)
-            yield PagedOptionList(*(Option(lever_text(one)) for one in self._levers), compact=True, markup=False)
-
-    @property
-    def keys_text(self) -> str:
-        """Return the help on the keys at the lower edge."""
-        people = "" if self._of_run is None else "] people recognised, "
-        return f"{people}enter changes the plan, esc closes"
-
-    def action_pages(self, pages: int) -> None:
-        self.query_one(Scroll).action_pages(pages)
-
-    @on(OptionList.OptionSelected)
-    def _answer_lever(self, event: OptionList.OptionSelected) -> None:
-        """Close the dialog with the chosen lever."""
-        self.dismiss(self._levers[event.option_index])
-
-
-def lever_text(lever: PlanLever) -> str:
-    """Return a lever as text: ``release fewer datasets (m): m = 10 -> m = 5``, or where to change it."""
-    said = change_words(lever.text, lever.lines)
-    return replace_unprintable(said if lever.lines else f"{said} ({BY_HAND})")
 
 
 def change_words(text: str, lines: Sequence[str]) -> str:

@@ -34,19 +34,17 @@ from sfumato.workspace.views.results import read_verdicts, row_of_verdict
 from ..parts.page import CallInProcess, RunPane
 from ..parts.split import FRAME, DetailQuery, LaidOut, SplitView
 from .dial import DialPane, Place
-from .lever_pane import LeverPane, finding_aims
-from .levers import LeverChosen
+from .lever_pane import LeverPane, finding_aims, post_lever
 from .people_at_risk import PeopleAtRisk, PeopleMostAtRisk, read_people_at_risk
 from .trial import LimitTrial
 
 if TYPE_CHECKING:
     from sfumato.workspace.gate.gate import Finding
-    from sfumato.workspace.plan.drafts import PlanDraft
-    from sfumato.workspace.plan.levers import PlanLever
     from sfumato.workspace.reporting.explanation import ExplainedNumber
+    from sfumato.workspace.service.run_levers import RunLever, RunLevers
 
-    ExplainedVerdict = tuple[ExplainedNumber, Sequence[PlanLever], PlanDraft | None]
-    """A verdict's number, its levers, and the plan that they change; without a plan there are no levers."""
+    ExplainedVerdict = tuple[ExplainedNumber, RunLevers | None]
+    """A verdict's number, and its levers; None where the recipe of the run cannot be read."""
 
 SIDES = 2
 """Cells of a terminal's width that the frame takes."""
@@ -325,13 +323,25 @@ class VerdictsPane(RunPane, SplitView):
 
     @on(VerdictBoard.FindingSelected)
     async def _explain_finding(self, event: VerdictBoard.FindingSelected) -> None:
-        """Open the dialog about a finding, the same as in the place Release."""
+        """Open the dialog about a finding: the same as in the place Release, with levers if it has some."""
         from ..release.release import FindingDialog
 
-        known = self._examined
-        witnesses = self._gate_lines.witnesses.get(event.finding.check, ())
-        reason = "" if known is None else known.waiver_reasons.get(event.finding.check, "")
-        await self.sfumato.open(FindingDialog(event.finding, reason, witnesses))
+        known, finding = self._examined, event.finding
+        witnesses = self._gate_lines.witnesses.get(finding.check, ())
+        reason = "" if known is None else known.waiver_reasons.get(finding.check, "")
+        found, levers = self.query_one(LeverPane).levers_of_check(finding.check)
+        if found is None or not levers:
+            await self.sfumato.open(FindingDialog(finding, reason, witnesses))
+            return
+        from .lever_dialogs import FindingExplanation
+
+        explanation = FindingExplanation(finding, reason, witnesses, found, levers)
+        await self.sfumato.open(explanation, partial(self._request_lever, found))
+
+    def _request_lever(self, found: RunLevers, lever: RunLever | None) -> None:
+        """Request the change of the run's recipe by the chosen lever."""
+        if lever is not None:
+            post_lever(self, found, lever)
 
     @on(VerdictBoard.VerdictSelected)
     def _read_verdict_number(self, event: VerdictBoard.VerdictSelected) -> None:
@@ -342,8 +352,7 @@ class VerdictsPane(RunPane, SplitView):
 
         def query(workspace: Workspace) -> ExplainedVerdict | None:
             """Read the number with its explanation and the levers; None if there is no such row."""
-            from sfumato.workspace.plan.edits import draft_to_change_run
-            from sfumato.workspace.plan.levers import find_levers
+            from sfumato.workspace.service.run_levers import levers_of_verdict
 
             from ..parts.explain import read_number
 
@@ -351,10 +360,10 @@ class VerdictsPane(RunPane, SplitView):
             if row is None:
                 return None
             try:
-                draft = draft_to_change_run(workspace, run_id)
+                levers = levers_of_verdict(workspace, run_id, verdict)
             except BadInput:  # of an earlier version, whose recipe this one cannot read
-                return read_number(workspace, run_id, row), (), None
-            return read_number(workspace, run_id, row), find_levers(verdict, draft.toml), draft
+                levers = None
+            return read_number(workspace, run_id, row), levers
 
         self.read(query, self._open_explanation)
 
@@ -363,21 +372,17 @@ class VerdictsPane(RunPane, SplitView):
         if answer is None:
             self.sfumato.say("The run has no row of results for this threshold; its reason stands on the board")
             return
-        from ..parts.explain import ResultExplanation
-        from .levers import VerdictExplanation
-
-        found, levers, draft = answer
+        found, levers = answer
         titles, run_id = (variable_titles(self.line.run.recipe_toml), self.line.run.id) if self.line else (None, None)
-        if not levers or run_id is None or draft is None:
+        if levers is None or not levers.levers or run_id is None:
+            from ..parts.explain import ResultExplanation
+
             await self.sfumato.open(ResultExplanation(found, titles, run_id))
             return
+        from .lever_dialogs import VerdictExplanation
 
-        def post_lever(lever: PlanLever | None) -> None:
-            """Request the change of the plan by the chosen lever."""
-            if lever is not None:
-                self.post_message(LeverChosen(lever, run_id, draft))
-
-        await self.sfumato.open(VerdictExplanation(found, titles, levers, run_id), post_lever)
+        explanation = VerdictExplanation(found, titles, levers, run_id)
+        await self.sfumato.open(explanation, partial(self._request_lever, levers))
 
     def _show_board(self) -> None:
         """Show the board, or the reason why there are no verdicts."""

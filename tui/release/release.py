@@ -129,7 +129,7 @@ def justification_problem(reason: str, what: str) -> str:
     return ""
 
 
-class TextDialog(Dialog[None]):
+class TextDialog(Dialog[Any]):
     """Dialog with paragraphs of text below a title."""
 
     AUTO_FOCUS = "Scroll"

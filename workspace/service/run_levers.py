@@ -58,6 +58,10 @@ class LeverAim:
         """Return the methods of the measures that a trial needs for it."""
         return CHECKS_OF_MEASURES.get(self.check, ()) if self.check else (self.value.rpartition(".")[0],)
 
+    def serves(self, check: str) -> bool:
+        """Return whether it is a finding of the gate, or one of the limits that a finding counts."""
+        return self.check == check or (not self.check and check == LIMITS_CHECK)
+
 
 @dataclass(frozen=True, slots=True)
 class RunLever:
@@ -136,6 +140,15 @@ def _limit_levers(verdicts: Sequence[Verdict], toml: str) -> Iterator[RunLever]:
     for verdict, name in zip(verdicts, labels_of(verdicts), strict=True):
         aim = LeverAim(name, "", verdict.value, verdict.target, verdict.level, verdict.bound)
         yield from (_lever_for(aim, lever) for lever in find_levers(verdict, toml))
+
+
+def levers_of_verdict(workspace: Workspace, run_id: int, verdict: Verdict) -> RunLevers:
+    """Return the levers of one verdict of a run, with those that a person has to decide last.
+
+    Raises BadInput where this version cannot read the recipe of the run.
+    """
+    toml = draft_to_change_run(workspace, run_id).toml
+    return RunLevers(run_id, toml, tuple(_limit_levers([verdict], toml)))
 
 
 def _lever_for(aim: LeverAim, lever: PlanLever) -> RunLever:

@@ -2,15 +2,18 @@
 
 import os
 import subprocess
+import time
 
 import pytest
 
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.app.app import SfumatoApp
+from sfumato.tui.findings.lever_dialogs import FindingExplanation
 from sfumato.tui.findings.lever_pane import LeverList, LeverPane
 from sfumato.tui.findings.levers import PlanChange
+from sfumato.tui.parts.verdict_board import VerdictBoard
 from sfumato.workspace.plan.drafts import find_draft
-from sfumato.workspace.service.lever_trials import FOLDER
+from sfumato.workspace.service.lever_trials import FOLDER, try_recipe
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
 
@@ -74,3 +77,58 @@ async def test_enter_on_a_lever_and_a_key_that_runs_it_lead_to_the_new_run(sit, 
         with Workspace.open(built_data, read_only=True) as workspace:
             assert find_run(workspace, 5).recipe.sha256 == Recipe.from_toml(plan_of(built_data)).sha256
         assert "run 5" in seat.text
+
+
+@pytest.mark.slow
+async def test_three_keys_lead_from_a_finished_run_to_the_run_of_a_lever_in_any_terminal(
+    sit, built_data, no_worker, size
+):
+    async with sit(built_data, tab="verdicts", size=size) as seat:
+        board, pane = seat.app.screen.query_one(VerdictBoard), seat.app.screen.query_one(LeverPane)
+        await seat.until(lambda: board.chosen_finding is not None and lever_list(seat).found is not None)
+        assert pane.levers_of_check(board.chosen_finding.check)[1]
+        keys = ["enter", "enter", "R"]
+        await seat.press(keys[0])
+        await seat.until(lambda: isinstance(seat.app.screen, FindingExplanation))
+        assert "How to fix it" in seat.text
+        await seat.press(keys[1])
+        await seat.until(lambda: isinstance(seat.app.screen, PlanChange))
+        await seat.press(keys[2])
+        await seat.until(lambda: "Run 5 started" in " ".join(seat.app.notices))
+        with Workspace.open(built_data, read_only=True) as workspace:
+            assert find_run(workspace, 5).recipe.sha256 != find_run(workspace, 1).recipe.sha256
+        assert "run 5" in seat.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("leave", ["another place", "the app"])
+async def test_a_trial_ends_when_one_leaves_and_nothing_of_it_is_left(sit, built_data, monkeypatch, leave):
+    monkeypatch.setattr("sfumato.tui.session.lever_memory._make_trial", make_long_trial)
+
+    async def until(done):
+        """Wait without waiting for the trial, as ``Seat.until`` would."""
+        end = time.monotonic() + 60
+        while not done():
+            assert time.monotonic() < end, seat.text
+            await seat.pilot.pause(0.05)
+
+    async with sit(built_data, tab="verdicts", size=WIDE) as seat:
+        await seat.until(lambda: lever_list(seat).found is not None)
+        seat.app.owns_process = True
+        lever_list(seat).try_next()
+        await until(lambda: children_of_this_process() and (built_data / FOLDER).exists())
+        assert any("trying…" in text for text in prompts(seat))
+        if leave == "another place":
+            await seat.pilot.press("2")
+            await until(lambda: not children_of_this_process() and not (built_data / FOLDER).exists())
+            await seat.pilot.press("4")  # who comes back finds them tried again
+            await until(children_of_this_process)
+    end = time.monotonic() + 30
+    while children_of_this_process() or (built_data / FOLDER).exists():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def make_long_trial(directory, run_id, toml, measures, call):
+    """A trial that takes longer than anybody waits."""
+    return try_recipe(directory, run_id, toml, measures, lambda *_: call(time.sleep, 600, what="a trial"))

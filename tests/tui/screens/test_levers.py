@@ -3,8 +3,10 @@
 import pytest
 from textual.widgets import OptionList
 
-from sfumato.tui.findings.levers import PlanChange, VerdictExplanation
+from sfumato.tui.findings.lever_dialogs import VerdictExplanation
+from sfumato.tui.findings.levers import PlanChange
 from sfumato.tui.parts.explain import ResultExplanation
+from sfumato.tui.parts.verdict_board import BoardFold, VerdictBoard
 from sfumato.workspace.plan.drafts import find_draft, save_draft
 from sfumato.workspace.store.workspace import Workspace
 
@@ -65,9 +67,13 @@ async def test_what_a_person_decides_leads_to_the_plan(sit, built_data):
 @pytest.mark.slow
 async def test_a_verdict_that_is_met_is_explained_without_levers(sit, built_data):
     async with sit(built_data, tab="verdicts") as seat:
-        await seat.to_verdict(1)
+        board = seat.app.screen.query_one(VerdictBoard)
+        while board.chosen_verdict is None or board.chosen_verdict.outcome != "met":
+            if board.chosen_fold is BoardFold.PASSES:
+                await seat.press("enter")
+            await seat.press("j")
         await seat.press("enter")
-        assert type(seat.app.screen) is ResultExplanation
+        await seat.until(lambda: type(seat.app.screen) is ResultExplanation)
         assert "How to fix it" not in seat.text
 
 
