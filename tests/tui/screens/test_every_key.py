@@ -186,6 +186,10 @@ ELSEWHERE = {
     "Dialog.keys": "the place of dialogs is the help itself: test_beliefs",
     "SfumatoApp.redraw": "sends what is shown once more",
     "SfumatoApp.next_pane": "the toolkit moves the focus by it where there are several panes: test_split",
+    **dict.fromkeys(
+        (f"FindingExplanation.{way}" for way in ("down", "up", "page_down", "page_up")),
+        "a finding with levers, which are found beside the app: test_lever_pane",
+    ),
     "LeverList.down": "the levers of a run, which are found beside the app: test_lever_pane",
     "LeverList.up": "the levers of a run, which are found beside the app: test_lever_pane",
     "VerdictExplanation.page_down": "an explanation that is longer than the screen",
