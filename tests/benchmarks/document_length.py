@@ -32,7 +32,7 @@ def make_packages(folder: Path) -> list[Path]:
                 "release",
                 "1",
                 "-o",
-                str(folder / name),
+                str(folder / f"recipe-{name}"),
                 "--reason",
                 "The length of its documents is measured",
                 *workspace,
