@@ -33,11 +33,11 @@ MAX_SINGLE_REPAIRS = 1_000_000
 """Failing cells times all cells up to which each failing cell is repaired by programs of its own."""
 REPAIRED_TOGETHER = 8
 """Cells that are repaired by one program where they are more."""
-MAX_REPRINTED = 60
+MAX_REPRINTED = 30
 """Hidden cells that are tried to be printed again, at most, and fewer among many cells."""
 MAX_REPRINT_EFFORT = 40_000
 """Hidden cells that are tried, times all cells."""
-TRIAL_PROGRAMS = 3
+TRIAL_PROGRAMS = 2
 """Programs for all cells together in such a trial."""
 SMALLEST_MOVE = 1e-3
 """Share of the value by which a sum must be able to move where any other value is enough."""
@@ -105,7 +105,8 @@ def protect_tables(
         reprint: whether to print again what repairs hid without need.
         prime: modulus of the elimination.
 
-    Raises BadInput for cells that are frozen and hidden by hand, and for costs below 0. The order of records, tables
+    Raises BadInput for cells that are frozen and hidden by hand, for costs below 0, and where zeros are unsafe in a
+    system without the combinations that no record has. The order of records, tables
     and names changes nothing, and the same input gives the same bytes.
     """
     return _Protection(
@@ -129,6 +130,8 @@ class _Protection:
         prime: int,
     ) -> None:
         self.system, self.rules, self.prime, self.contributors = system, rules, prime, contributors
+        if rules.zeros == "unsafe" and not system.complete:
+            raise BadInput("tables.zeros", "zeros can be hidden only in a system with all combinations of groups")
         number = system.cell_count
         self.frozen = _mark_cells(frozen, number, "frozen")
         by_hand = _mark_cells(hidden_by_hand, number, "hidden_by_hand")
@@ -207,13 +210,26 @@ class _Protection:
         fixed: Booleans = np.asarray(system.columns @ found.astype(np.int64) > 0)
         targets = system.columns[:, self.protected]
         sizes = np.diff(targets.indptr)
+        start = fixed
         for cell in zeros[np.argsort(-system.atom_counts[zeros], kind="stable")].tolist():
             # A printed 0 fixes all its atoms: no unsafe cell may lie within them.
             after = fixed.copy()
             after[system.columns.indices[system.columns.indptr[cell] : system.columns.indptr[cell + 1]]] = True
             if not len(self.protected) or not (targets.T @ after.astype(np.int64) == sizes).any():
                 found[cell], fixed = True, after
+        if self._follow_from_frozen(fixed) > self._follow_from_frozen(start):
+            # Together with what was printed before, zeros give an unsafe cell away: those that may be are hidden.
+            found &= self.frozen
         return found
+
+    def _follow_from_frozen(self, fixed: Booleans) -> int:
+        """Count unsafe cells that follow from frozen cells and from atoms that are known to be 0."""
+        if not self.frozen.any():
+            return 0
+        atoms = np.flatnonzero(~fixed)
+        columns = self.system.columns[atoms]
+        follows = find_following(columns[:, self.protected], columns[:, np.flatnonzero(self.frozen)], self.prime)
+        return int(follows.sum())
 
     def _suppress(self) -> tuple[Booleans, Booleans, Booleans, int]:
         """Hide what would follow by equations, until hidden parts of printed sums are safe too.

@@ -94,7 +94,8 @@ class DeclaredTable:
     variables: what it has rows and columns by; none for a single total
     value: number of each record that it adds up, (n,); None counts records
     measure: name of the value; tables of one measure and one release add up the same numbers
-    units: number of the person, household or enterprise group of each record, (n,); None where each record is one
+    units: number of the person, household or enterprise group of each record, (n,), the same in all tables; None where
+        each record is one, or another table says so
     weights: sampling weight of each record, (n,)
     records: how many records each row stands for, (n,); None for one each
     where: records that it is of, (n,); None for all
@@ -183,6 +184,7 @@ class TableSystem:
     tables: the tables with their cells
     cell_names: one of the names of each cell, for messages and for an order that no input order changes
     contributions: who contributes what
+    complete: whether combinations of groups without records are atoms too
     """
 
     columns: Any
@@ -194,6 +196,7 @@ class TableSystem:
     tables: tuple[PrintedTable, ...]
     cell_names: tuple[str, ...]
     contributions: Contributions = field(repr=False)
+    complete: bool = False
 
     @property
     def cell_count(self) -> int:
@@ -357,8 +360,12 @@ def build_system(tables: Sequence[DeclaredTable], complete: bool = False) -> Tab
     """
     _check_tables(tables)
     names = sorted({table.measure for table in tables})
-    parts = [_MeasurePart.from_tables([one for one in tables if one.measure == name], complete) for name in names]
-    return _join_parts(tables, names, parts)
+    # Units are those of the records, whatever a table adds up: one person is one reader of all tables.
+    units = next((table.units for table in tables if table.units is not None), None)
+    parts = [
+        _MeasurePart.from_tables([one for one in tables if one.measure == name], units, complete) for name in names
+    ]
+    return _join_parts(tables, names, parts, complete)
 
 
 def _check_tables(tables: Sequence[DeclaredTable]) -> None:
@@ -367,6 +374,7 @@ def _check_tables(tables: Sequence[DeclaredTable]) -> None:
         raise BadInput("table", "there is no table")
     seen = set[tuple[str, str]]()
     lengths = set[int]()
+    units: Integers | None = None
     for table in tables:
         place = f"table {table.name}"
         if (table.release, table.name) in seen:
@@ -396,8 +404,12 @@ def _check_tables(tables: Sequence[DeclaredTable]) -> None:
                 raise BadInput(place, f"has missing or infinite numbers in {name}; leave these records out by where")
         if table.weights is not None and (table.weights < 0).any():
             raise BadInput(place, "has weights below 0")
-        if table.records is not None and table.units is not None:
+        if table.records is not None and any(other.units is not None for other in tables):
             raise BadInput(place, "has rows that stand for several records; their units are not known")
+        if table.units is not None:
+            units = table.units if units is None else units
+            if not np.array_equal(units, table.units):
+                raise BadInput(place, "has other units than another table; a record has one unit in all tables")
     if len(lengths) > 1:
         raise BadInput("table", "the tables are of different numbers of records")
 
@@ -422,7 +434,7 @@ class _MeasurePart:
     whole: bool
 
     @classmethod
-    def from_tables(cls, tables: list[DeclaredTable], complete: bool) -> _MeasurePart:
+    def from_tables(cls, tables: list[DeclaredTable], units: Integers | None, complete: bool) -> _MeasurePart:
         """Build from the tables of one measure."""
         number = _count_records(tables[0])
         rows, chosen, amounts, sizes, weights = _record_instances(tables, number)
@@ -445,7 +457,6 @@ class _MeasurePart:
         first = groups.first
         counted = next((table.records for table in tables if table.records is not None), None)
         records = np.ones(len(rows), dtype=np.int64) if counted is None else counted[rows]
-        units = next((table.units for table in tables if table.units is not None), None)
         contributions = Contributions(atoms, rows if units is None else units[rows], sizes, weights, records)
         values = np.asarray(np.bincount(atoms, amounts * records, len(first)), dtype=np.float64)
         atom_codes, inside = [own[first] for own in codes], chosen[first]
@@ -531,7 +542,9 @@ def _add_empty_combinations(
     return [digits[:, a:b] for a, b in itertools.pairwise(cut)], digits[:, : inside.shape[1]].astype(np.bool_)
 
 
-def _join_parts(tables: Sequence[DeclaredTable], names: list[str], parts: list[_MeasurePart]) -> TableSystem:
+def _join_parts(
+    tables: Sequence[DeclaredTable], names: list[str], parts: list[_MeasurePart], complete: bool
+) -> TableSystem:
     """Put the atoms of all measures together, find equal cells, and bring all into an order that no input changes."""
     from scipy import sparse
 
@@ -587,6 +600,7 @@ def _join_parts(tables: Sequence[DeclaredTable], names: list[str], parts: list[_
         tuple(printed),
         tuple(keys[at] for at in first),
         _join_contributions(parts, atom_start, rank),
+        complete,
     )
 
 

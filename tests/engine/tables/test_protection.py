@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
-from table_oracle import cells_that_follow, peer_cases, worked_examples
+from table_oracle import DATA, cells_that_follow, peer_cases, worked_examples
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.tables.audit import NOT_EXAMINED, audit_tables, list_table_changes
-from sfumato.engine.tables.elimination import PRIME, SECOND_PRIME, find_following
+from sfumato.engine.tables.elimination import PRIME, SECOND_PRIME, find_following, suppress_cells
 from sfumato.engine.tables.polytope import CellBounds
 from sfumato.engine.tables.protection import ProtectedTables, protect_tables
 from sfumato.engine.tables.rules import TableRules
@@ -345,6 +347,12 @@ def test_zeros_that_are_hidden() -> None:
     assert found.counts["primary_zeros"] == (system.values == 0).sum()
 
 
+def test_zeros_need_all_combinations() -> None:
+    system = build_system([DeclaredTable("t", (TableVariable.from_values("one", ["a", "b"]),))])
+    with pytest.raises(BadInput, match=r"tables\.zeros"):
+        protect_tables(system, TableRules(zeros="unsafe"))
+
+
 def test_costs_and_cells_that_are_fixed_by_hand() -> None:
     one = TableVariable.from_values("one", ["a"] * 2 + ["b"] * 10 + ["c"] * 11 + ["d"] * 12)
     system = build_system([DeclaredTable("t", (one,))])
@@ -407,6 +415,55 @@ def test_readers_of_zeros_learn_nothing_at_fewer_hidden_cells_than_the_peer() ->
     places = system.tables[0].cells
     assert found.hidden[places[places >= 0]].sum() <= len(case["suppressed"]) == 619
     check_certificates(system, found)
+
+
+def two_releases(people: Any, first: np.ndarray, second: np.ndarray) -> list[DeclaredTable]:
+    region = TableVariable.from_values("region", people["region"], {"county": people["region"].str.split(".").str[0]})
+    branch = TableVariable.from_values("nace", people["nace"], {"section": people["nace"].str.split(".").str[0]})
+    size, sex, urban = (TableVariable.from_values(name, people[name]) for name in ("size", "sex", "urban"))
+    tables = {"branches": (region, branch), "people": (region, size, sex), "places": (branch, urban)}
+    return [
+        DeclaredTable(name, variables, where=there, release=release)
+        for release, there in (("1", first), ("2", second))
+        for name, variables in tables.items()
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not DATA.exists(), reason="public data are not at hand")
+def test_two_releases_that_are_safe_apart_are_protected_together() -> None:
+    with gzip.open(DATA / "people_two_releases.csv.gz", "rt") as file:
+        people = pd.read_csv(file, dtype=str)
+    tables = two_releases(people, *((people[name] == "1").to_numpy() for name in ("release_1", "release_2")))
+    joint = build_system(tables)
+    printed = np.zeros(joint.cell_count, dtype=bool)
+    for release in ("1", "2"):
+        system = build_system([table for table in tables if table.release == release])
+        published = hide_by_equations(system, [])
+        assert not find_following(system.columns[:, ~published], system.columns[:, published]).any()
+        for table in system.tables:
+            other = next(own for own in joint.tables if (own.name, own.release) == (table.name, release))
+            there = table.cells >= 0
+            printed[other.cells[there]] |= published[table.cells[there]]
+    unsafe = np.flatnonzero((joint.unit_counts < 3) & (joint.unit_counts > 0))
+    assert find_following(joint.columns[:, unsafe], joint.columns[:, printed]).sum() >= 10
+    together = hide_by_equations(joint, [])
+    assert not find_following(joint.columns[:, unsafe], joint.columns[:, together]).any()
+    assert (~together).sum() <= (~printed).sum() + 10
+    # The second release is protected beside the first, which is out: nothing more follows, and the first stays.
+    old = joint.cells_of_release("1")
+    old = old[printed[old]]
+    after = hide_by_equations(joint, old)
+    assert after[old].all()
+    by_old = find_following(joint.columns[:, unsafe], joint.columns[:, old])
+    assert (find_following(joint.columns[:, unsafe], joint.columns[:, after]) <= by_old).all()
+
+
+def hide_by_equations(system: TableSystem, frozen: Any) -> np.ndarray:
+    unsafe = (system.unit_counts < 3) & (system.unit_counts > 0)
+    order = np.lexsort((np.arange(system.cell_count), -system.atom_counts, -system.values))
+    columns = system.columns
+    return suppress_cells(columns, order[~unsafe[order]], columns[:, np.flatnonzero(unsafe)], frozen).published
 
 
 def test_changes_between_releases_are_named() -> None:

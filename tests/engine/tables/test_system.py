@@ -190,6 +190,9 @@ def test_messages_name_place_and_fix() -> None:
         build_system([DeclaredTable("t", (region,), np.full(7, np.nan), "v")])
     with pytest.raises(BadInput, match="variable twice"):
         build_system([DeclaredTable("t", (region, region))])
+    units = np.arange(7)
+    with pytest.raises(BadInput, match="one unit in all tables"):
+        build_system([DeclaredTable("t", (region,), units=units), DeclaredTable("u", (region,), units=units // 2)])
     system = build_system([DeclaredTable("t", (region,))])
     with pytest.raises(BadInput, match='did you mean "region"'):
         system.find_cell("t", {"regoin": "a1"})
