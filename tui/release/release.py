@@ -48,7 +48,7 @@ from ..parts.split import TwoPanes
 from ..parts.tables import TableScreen
 from ..parts.verdict_board import board_text
 from ..session.messages import ErrorMessage
-from ..session.release_texts import confirmation_facts, variables_by_treatment_texts
+from ..session.release_texts import confirmation_facts, release_contents_facts, variables_by_treatment_texts
 from ..widgets.entries import EntryField, FilterField, PathSuggester
 from ..widgets.facts import fact_lines
 from ..widgets.grid import LiveGrid
@@ -86,6 +86,8 @@ STILL_EXAMINING = "reason; the gate is still looking"
 FOLDERS = "Written to {}: its folder public/ leaves the building, its folder internal/ stays."
 STEPS = {"findings": "1 Findings", "leaves": "2 What leaves", "confirm": "3 Confirm"}
 """Steps of a release in their order, with their titles."""
+FRAME_LINES = 8
+"""Lines of the screen that are neither the answer nor findings: title, places, edges, head of the list, keys, a blank line."""
 EXPLANATION_MIN_WIDTH = 116
 """Width of a terminal from which a finding is explained beside the list: 76 for status, finding, value and limit, 38
 for the explanation.
@@ -234,6 +236,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
     ReleaseScreen #findings-body { height: 1fr; }
     ReleaseScreen #findings-list { height: 2fr; }
     ReleaseScreen FindingGrid { height: 1fr; }
+    ReleaseScreen #release-below { height: auto; padding: 0 1; display: none; color: $text-muted; }
     ReleaseScreen #findings-body.beside { layout: horizontal; }
     ReleaseScreen .beside #findings-list { height: 1fr; width: 1fr; min-width: 76; }
     ReleaseScreen Explanation { scrollbar-gutter: stable; }
@@ -290,6 +293,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
                         with Vertical(id="findings-list"):
                             yield Static("", id="gate-answer", markup=False)
                             yield FindingGrid(empty="")
+                            yield Static("", id="release-below", markup=False)
                         yield Explanation()
                     yield Label("", id="waiver-label", markup=False)
                     yield FilterField(placeholder="Reason for waiving (kept in the audit log)", id=WAIVER)
@@ -587,6 +591,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         )
         self._show_frame_text()
         self._show_what_is_agreed()
+        self._show_contents_below()
         answer = self.query_one("#gate-answer", Static)
         if (looked := self._looked) is None:
             answer.update(Content.styled(self._state, "bold"))
@@ -604,6 +609,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         if closed:
             rows += [FoldedRow(folded_counts_text(closed)), *(closed if self._is_unfolded else [])]
         self.show_rows(_findings_table(looked.waived_checks, looked.witness_findings), rows)
+        self._show_contents_below(len(rows))
         self.query_one("#release-headline", Static).update(self._question_headline(looked))
 
     @on(Input.Changed, f"#{DIRECTORY}")
@@ -615,6 +621,19 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         facts = confirmation_facts(self._plan, self._form, answer, self.query_one(f"#{DIRECTORY}", Input).value.strip())
         lines = fact_lines(facts, max(40, self.size.width - 6))
         self.query_one(AgreedContents).show_text(Content("\n").join(lines))
+
+    def _show_contents_below(self, rows: int = 0) -> None:
+        """Show what leaves below the findings, where they leave at least as much room below them as it needs."""
+        below, plan = self.query_one("#release-below", Static), self._plan
+        if plan is None:
+            return
+        lines = [
+            Content.styled("What leaves", "bold"),
+            *fact_lines(release_contents_facts(plan, self._form), self._list_width),
+        ]
+        room = self.size.height - FRAME_LINES - most_answer_lines(self.size.height) - rows
+        below.display = self.size.width >= EXPLANATION_MIN_WIDTH and room > len(lines)
+        below.update(Content("\n").join(lines))
 
     @property
     def _list_width(self) -> int:

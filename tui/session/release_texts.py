@@ -61,21 +61,29 @@ def confirmation_facts(
     folder: output folder; empty before it is named
     """
     from sfumato.workspace.gate.answer import AUDIENCE_WORDS
-    from sfumato.workspace.release.public_files import dataset_file_names
 
-    names = dataset_file_names(plan, form)
-    datasets = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
-    tables = f"{count_noun(plan.datasets, 'dataset')} of {count_records(plan.records)}, {plan.row_order_text}"
     where = f"public/ of {folder}" if folder else "public/ of a folder that you name"
     return [
-        ("leaves", f"{tables}: {datasets}, codebook, documents for users, manifest"),
-        *((SHORT_TREATMENTS.get(words, words), names) for words, names in variables_by_treatment_texts(plan, form)),
+        *release_contents_facts(plan, form),
         *_answer_facts(answer),
         (
             "goes",
             f"{'' if answer is None else f'{AUDIENCE_WORDS[answer.audience]}, '}into {replace_unprintable(where)}",
         ),
         ("stays", "internal/: report, recipe, results, findings; as confidential as the data"),
+    ]
+
+
+def release_contents_facts(plan: ReleasePlan, form: DatasetForm) -> list[tuple[str, str]]:
+    """Return what leaves, by name: the files with their records, and the variables by treatment."""
+    from sfumato.workspace.release.public_files import dataset_file_names
+
+    names = dataset_file_names(plan, form)
+    datasets = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+    tables = f"{count_noun(plan.datasets, 'dataset')} of {count_records(plan.records)}, {plan.row_order_text}"
+    return [
+        ("leaves", f"{tables}: {datasets}, codebook, documents for users, manifest"),
+        *((SHORT_TREATMENTS.get(words, words), names) for words, names in variables_by_treatment_texts(plan, form)),
     ]
 
 

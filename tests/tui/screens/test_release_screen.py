@@ -12,6 +12,7 @@ from sfumato.tui.release.release import AgreedContents, FindingDialog, ReleaseSc
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import examine_release
 from sfumato.workspace.policy.policy import read_policy_of_workspace
+from sfumato.workspace.reporting.findings import is_open
 from sfumato.workspace.service.release import past_releases
 from sfumato.workspace.store.workspace import Workspace
 
@@ -362,3 +363,15 @@ async def test_where_no_second_person_is_asked_no_key_asks(sit, tables):
         assert "Request" not in seat.footer
         before = seat.text
         assert await seat.press("act:request", "act:answer") == before
+
+
+@pytest.mark.parametrize("size", [(120, 40), (160, 50), (100, 30)])
+async def test_what_leaves_stands_below_the_findings_where_there_is_room(sit, tables, size):
+    async with sit(tables, "w", tab="verdicts", size=size) as seat:
+        screen = seat.app.screen
+        await seat.until(lambda: screen._looked is not None)
+        below = screen.query_one("#release-below")
+        assert below.display is (size[0] >= 116)
+        assert ("3 datasets of 90 records" in seat.text) is below.display
+        listed = sum(is_open(one) for one in screen._looked.lead_findings) + 1
+        assert screen.query_one("FindingGrid").size.height > listed or not below.display
