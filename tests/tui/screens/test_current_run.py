@@ -77,7 +77,7 @@ async def follow_random_keys(sit, directory, seeds):
                         key,
                     )
                     assert load_state(directory).run in (named, None), (seed, key)
-                elif screen.tab not in ("runs", "data", "plan") and here is not None:
+                elif screen.tab not in ("runs", "data", "rows", "plan") and here is not None:
                     assert here.run.id == named == screen.pane.line.run.id == screen.run_id, (seed, key)
                 checked += here is not None
     assert checked > 3 * len(seeds), "most keys were followed by a look at the project"
