@@ -219,9 +219,7 @@ def _name_parts(row: LabelledNumber, method: Method | None) -> tuple[list[str], 
     always = {name: v for name, v in own.items() if name != count and (_is_text_or_number(v) or name == "variables")}
     words = [row.target, *(_setting_text(name, value, row) for name, value in always.items())]
     if row.level is not None:
-        # an axis that has a letter for a name is known by what it means
-        named = "level" if axis is None else axis.label if len(axis.label) > 1 else axis.meaning.removeprefix("the ")
-        words.append(f"{named} {format_number(row.level)}")
+        words.append(f"{axis.label if axis else 'level'} {format_number(row.level)}")
     rest = {name: value for name, value in params.items() if name not in always and name not in (count, SURVEY_SETTING)}
     if SURVEY_SETTING in params:
         rest[SURVEY_SETTING] = params[SURVEY_SETTING]

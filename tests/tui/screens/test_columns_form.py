@@ -35,6 +35,7 @@ def stored_datasets(directory):
 async def test_columns_with_a_question_are_asked_about_before_they_are_stored(sit, empty_workspace, doubtful, size):
     async with sit(empty_workspace, "I", size=size) as seat:
         await seat.press(*str(doubtful), "enter")
+        await seat.until(lambda: "columns of doubtful.csv are" in seat.text)
         assert "columns of doubtful.csv are" in seat.text
         assert "01/01/2019" in seat.text, "the first rows are there"
         assert not stored_datasets(empty_workspace)
@@ -52,6 +53,7 @@ async def test_answers_decide_kind_form_and_what_is_left_out(sit, empty_workspac
     other = f"date:{seen.other_formats[0]}"
     async with sit(empty_workspace, "I") as seat:
         await seat.press(*str(doubtful), "enter")
+        await seat.until(lambda: "columns of doubtful.csv are" in seat.text)
         await seat.press(*["down"] * places["seen"], *["backspace"] * 20, *"nonsense", "enter")
         assert '"nonsense" is no kind' in seat.text
         assert not stored_datasets(empty_workspace)
@@ -65,6 +67,7 @@ async def test_answers_decide_kind_form_and_what_is_left_out(sit, empty_workspac
 async def test_a_column_can_be_left_out_and_no_question_asks_nothing(sit, empty_workspace, doubtful, tmp_path):
     async with sit(empty_workspace, "I") as seat:
         await seat.press(*str(doubtful), "enter")
+        await seat.until(lambda: "columns of doubtful.csv are" in seat.text)
         assert "[date" not in seat.text, "the form of a date is typed"
         await seat.press(*["backspace"] * 20, *"leave", "space", *"out", "enter")
         assert "60 records" in seat.text
@@ -82,7 +85,8 @@ async def test_an_answer_is_chosen_by_one_key(sit, empty_workspace, tmp_path, si
     path.write_text("\n".join(["clerk,income", *(f"{names[i % 12]},{100 + 37 * i}" for i in range(60)), ""]))
     async with sit(empty_workspace, "I", size=size) as seat:
         await seat.press(*str(path), "enter")
-        assert "[categorical] leave out" in seat.text, "what the question names comes first"
+        # what the question names comes first
+        await seat.until(lambda: "[categorical] leave out" in seat.text)
         await seat.press("right", "enter")
         assert "Role of income" in seat.text, "a column that is left out has no role"
     assert set(stored_kinds(empty_workspace)) == {"income"}

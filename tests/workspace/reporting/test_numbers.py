@@ -189,4 +189,4 @@ def test_lines_of_a_measure_can_be_told_apart() -> None:
     ]
     names = [(measure_name(line.row.key), line_subject(line)) for line in number_lines(rows)]
     assert len(set(names)) == len(names)
-    assert "intruder's uncertainty 0.01" in names[3][1]
+    assert "S 0.01" in names[3][1]
