@@ -86,7 +86,7 @@ async def test_an_answer_is_chosen_by_one_key(sit, empty_workspace, tmp_path, si
     async with sit(empty_workspace, "I", size=size) as seat:
         await seat.press(*str(path), "enter")
         # what the question names comes first
-        await seat.until(lambda: "[categorical] leave out" in seat.text)
+        await seat.until(lambda: "[categorical] leave out" in seat.text.replace("\u00a0", " "))
         await seat.press("right", "enter")
         assert "Role of income" in seat.text, "a column that is left out has no role"
     assert set(stored_kinds(empty_workspace)) == {"income"}
