@@ -23,6 +23,7 @@ EXAMPLES = {
     "tui/cli/main.py": {"risk.attribute"},
     "workspace/documents/acro.py": {"utility.summary"},
     "workspace/documents/actors.py": {"risk.linkability"},
+    "workspace/documents/first_page.py": {"risk.linkability"},
     "workspace/documents/disclosure_control.py": {"anonymisation.suppression"},
     "workspace/release/judgements.py": {"risk.linkability", "risk.singling_out"},
     "workspace/gate/run_checks.py": {"risk.linkability"},

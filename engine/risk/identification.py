@@ -278,7 +278,7 @@ OUTPUTS = (
         short="FMR",
         risk=RiskOutput(questions=("linkability",)),
         label=Label(
-            "Single matches that are wrong",
+            "Wrong single matches",
             "Of the people with a single match, {value} are matched to the wrong record.",
             "Higher is better: an intruder cannot trust a single match.",
             "Too few single matches are wrong, so an intruder may trust them.",

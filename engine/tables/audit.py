@@ -217,7 +217,7 @@ class _Reader:
         """Return the tables that are left for one who sees which cells are 0, if they are shown."""
         return TablePolytope(self.system.columns, self.system.atom_values, self.bounds, self.whole_atoms)
 
-    def outside(self) -> TablePolytope:
+    def outside_polytope(self) -> TablePolytope:
         """Return the tables that are left for one who knows that values are at least 0."""
         return TablePolytope(self.system.columns, self.system.atom_values, self.outside_bounds, self.whole_atoms)
 
@@ -250,7 +250,7 @@ def _audit_outside(
     if not len(left):
         return
     own = search_cells(
-        reader.outside(),
+        reader.outside_polytope(),
         cells[left],
         np.zeros(len(left)),
         follows[left],

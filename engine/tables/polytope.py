@@ -169,7 +169,7 @@ class TablePolytope:
         self.open_atoms = _open_atoms(rows, low, high, up[says] <= 0, down[says] >= 0)
         self.blocks = list[_Block]()
         self.too_large = np.zeros(len(values), dtype=np.bool_)
-        self._split(rows, down[says], up[says], low, high, whole)
+        self._split_into_blocks(rows, down[says], up[says], low, high, whole)
 
     def _bound_atoms(self, up: Floats, down: Floats) -> tuple[Floats, Floats]:
         """Return bounds of the change of each atom, from those of cells of one atom."""
@@ -180,7 +180,9 @@ class TablePolytope:
         np.minimum.at(high, atoms, up[single])
         return np.minimum(low, 0.0), np.maximum(high, 0.0)
 
-    def _split(self, rows: Any, down: Floats, up: Floats, low: Floats, high: Floats, whole: Booleans) -> None:
+    def _split_into_blocks(
+        self, rows: Any, down: Floats, up: Floats, low: Floats, high: Floats, whole: Booleans
+    ) -> None:
         """Split the open atoms into blocks that no equation connects."""
         from scipy import sparse
         from scipy.sparse.csgraph import connected_components
@@ -369,7 +371,7 @@ class _Search:
         self.programs = 0
 
     @property
-    def left(self) -> Booleans:
+    def undecided_cells(self) -> Booleans:
         """Return the cells that are neither open nor decided."""
         return np.asarray((self.witness < 0) & ~self.exact & ~self.short)
 
@@ -431,7 +433,7 @@ def search_cells(
     rng = np.random.default_rng(0)  # which tables are tried decides how fast it is, and nothing else
     idle = 0
     for number in range(bulk_programs):
-        left = search.left & ~too_large
+        left = search.undecided_cells & ~too_large
         if not left.any() or idle >= IDLE_PROGRAMS:
             break
         signs = np.ones(len(cells)) if number == 0 else -np.ones(len(cells))
@@ -440,13 +442,13 @@ def search_cells(
         signs[levels > 0] = 1.0  # such a cell must be able to rise
         # With weights of their own, few tables are equally good, and whole-number programs end soon.
         signs *= rng.random(len(cells)) + 0.1
-        before = int(search.left.sum())
+        before = int(search.undecided_cells.sum())
         search.maximise(search.gain(np.where(left, signs / np.maximum(least, levels), 0.0)), False, BULK_NODES)
-        idle = 0 if int(search.left.sum()) < before else idle + 1
-    for at in np.flatnonzero(search.left & ~too_large).tolist():
+        idle = 0 if int(search.undecided_cells.sum()) < before else idle + 1
+    for at in np.flatnonzero(search.undecided_cells & ~too_large).tolist():
         if single_programs <= 0:
             break
-        if search.left[at]:
+        if search.undecided_cells[at]:
             single_programs -= 1
             _decide_cell(search, at)
     return CellSearch(
@@ -456,7 +458,7 @@ def search_cells(
         search.fall_limit,
         search.exact,
         search.short,
-        search.left,
+        search.undecided_cells,
         search.witness,
         np.array(search.witnesses).reshape(-1, len(polytope.values)),
         search.programs,

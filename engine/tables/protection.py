@@ -67,7 +67,7 @@ class ProtectedTables:
     warnings: tuple[str, ...]
 
     @property
-    def hidden(self) -> Booleans:
+    def hidden_cells(self) -> Booleans:
         """Return the cells that are not printed, (cells,)."""
         return ~self.published
 
@@ -188,7 +188,9 @@ class _Protection:
             return []
         names = "; ".join(self.system.cell_names[cell] for cell in cells[:3])
         more = f" and {len(cells) - 3:,} more" if len(cells) > 3 else ""
-        return [f"What was printed before gives away: {names}{more}. Nothing that is hidden now changes that."]
+        return [
+            f"These cells follow from what was printed before: {names}{more}. Nothing that is hidden now changes that."
+        ]
 
     def _difference_columns(self, releases: Sequence[tuple[str, str]]) -> tuple[Any, list[tuple[int, int]]]:
         """Return differences between releases that few people make, and their pairs of cells."""

@@ -110,7 +110,7 @@ def zeros() -> None:
     print_columns("readers", "hidden", "outside", "zeros", "contributor", "undecided", "seconds (clock)", widths=widths)
     for contributors in (False, True):
         found, seconds = timed(lambda: protect_tables(system, TableRules(threshold=4), contributors=contributors))  # noqa: B023
-        hidden = int(found.hidden[places[places >= 0]].sum())
+        hidden = int(found.hidden_cells[places[places >= 0]].sum())
         print_outcome("all" if contributors else "outside, zeros", hidden, found.audit.counts, seconds, widths)
 
 

@@ -26,7 +26,7 @@ from sfumato.workspace.visible_text import replace_unprintable
 from ..parts.page import CallInProcess, WorkspaceReader
 
 if TYPE_CHECKING:
-    from sfumato.engine.studies.knowledge_counts import KnowledgeCounts
+    from sfumato.engine.studies._knowledge_counts import KnowledgeCounts
     from sfumato.workspace.reporting.intruder_dial import DialLine, DialNumbers, DialVariable, IntruderDial, Reaches
 
 HEAD = "What the intruder knows"

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sfumato.engine.studies.knowledge_counts import KnowledgeCounts
+    from sfumato.engine.studies._knowledge_counts import KnowledgeCounts
     from sfumato.workspace.reporting.intruder_dial import DialNumbers, Reaches
 
 

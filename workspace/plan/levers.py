@@ -253,7 +253,7 @@ class _KeptColumnLevers:
         yield from singles
 
     @cached_property
-    def shown(self) -> Microdata:
+    def shown_data(self) -> Microdata:
         """Return the records as the plan's own rules show them."""
         return self.recipe.recode_data(self.data)
 
@@ -292,7 +292,7 @@ class _KeptColumnLevers:
         """Return the changes of one column that protect most people, the best first."""
         from sfumato.engine.adversary.kept_columns import list_rule_ladders
 
-        before, ladders = list_rule_ladders(self.shown, self.names, self._limits)
+        before, ladders = list_rule_ladders(self.shown_data, self.names, self._limits)
         if not before:
             return []
         found: list[tuple[int, int, PlanLever]] = []
@@ -346,7 +346,7 @@ class _KeptColumnLevers:
         """Return the lever of all changes after which everybody is protected; None where there is no such plan."""
         from sfumato.engine.adversary.kept_columns import plan_protection
 
-        plan = plan_protection(self.shown, self.names, self._limits)
+        plan = plan_protection(self.shown_data, self.names, self._limits)
         if len(plan.changes) < 2:
             return None
         changed = self._recoded(self.toml, plan.rules) if plan.rules else self.toml

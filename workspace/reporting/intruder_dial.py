@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from sfumato.engine.studies.knowledge_counts import KnowledgeCounts
+from sfumato.engine.studies._knowledge_counts import KnowledgeCounts
 from sfumato.engine.wording import agreeing_word, count_of_noun, format_number, format_percent, join_names
 
 from .words import sign_for

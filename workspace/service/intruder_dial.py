@@ -15,9 +15,10 @@ from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.errors import NotComputable
+from sfumato.engine.methods.labels import method_and_output
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.risk.identification import IdentificationSpec
-from sfumato.engine.studies.knowledge_counts import KnowledgeCounts, KnownVariables, count_found_people, mean_counts
+from sfumato.engine.studies._knowledge_counts import KnowledgeCounts, KnownVariables, count_found_people, mean_counts
 
 from ..gate.kept_columns import columns_known_to_audience
 from ..policy.policy import Policy, read_policy_of_workspace
@@ -42,7 +43,7 @@ CERTAIN, EXPECTED = (
     ("largest_true_match_rate", "true_match_rate"),
     ("largest_expected_match_risk", "expected_match_risk"),
 )
-"""Outputs of ``risk.identification`` whose limits are limits of the dial."""
+"""Outputs of identification whose limits are limits of the dial."""
 
 
 def count_for_dial(directory: Path, run_id: int) -> DialNumbers:
@@ -107,7 +108,7 @@ class _DialTables:
                 yield variable.name
 
     @property
-    def known(self) -> KnownVariables:
+    def known_variables(self) -> KnownVariables:
         """Return what the intruder may know."""
         kept = columns_known_to_audience(self.recipe, self.audience) if self.recipe.origin == "synthetic" else ()
         return KnownVariables(self.names, self.others, self.spec.radius, kept, self._kept_limits)
@@ -138,7 +139,7 @@ class _DialTables:
     def count_within(self, within: dict[str, float]) -> KnowledgeCounts:
         """Count who is found where variables are known within some half widths. Raises NotComputable."""
         found = [
-            count_found_people(self.confidential, released, self.known, within, by_unit=self.by_unit)
+            count_found_people(self.confidential, released, self.known_variables, within, by_unit=self.by_unit)
             for released in self._read_datasets()
         ]
         if not found:
@@ -216,8 +217,12 @@ def _stated_knowledge(recipe: Recipe) -> IdentificationSpec:
 
 def _least_limit(recipe: Recipe, outputs: Sequence[str]) -> float | None:
     """Return the least of the largest values that the plan allows of some outputs; None without a limit."""
-    keys = [f"risk.identification.{name}" for name in outputs]
-    return min((one.limit for one in recipe.thresholds if one.bound == "max" and one.value in keys), default=None)
+    limits = []
+    for one in recipe.thresholds:
+        method, output = method_and_output(one.value)
+        if one.bound == "max" and method and method.spec is IdentificationSpec and output.name in outputs:
+            limits.append(one.limit)
+    return min(limits, default=None)
 
 
 def _allowed_unprotected(policy: Policy) -> float:

@@ -19,7 +19,7 @@ from sfumato.engine.errors import NotComputable
 from sfumato.engine.matching.radius import Radius
 from sfumato.engine.methods.run import Run
 from sfumato.engine.risk.identification import IdentificationSpec, identification
-from sfumato.engine.studies.knowledge_counts import (
+from sfumato.engine.studies._knowledge_counts import (
     KnowledgeCounts,
     KnownVariables,
     count_found_people,

@@ -310,12 +310,12 @@ def test_parts_of_a_printed_sum_that_break_the_rule_together() -> None:
     system = build_system([DeclaredTable("t", (one,), value, "v")])
     rules = TableRules(p_percent=10)
     without = protect_tables(system, rules, contributors=False)
-    assert without.hidden.sum() == 2
+    assert without.hidden_cells.sum() == 2
     assert audit_tables(system, without.published, rules).exact_contributor.sum() == 2
     found = protect_tables(system, rules)
-    hidden = system.columns[:, found.hidden & (system.atom_counts == 1)].sum(axis=1)
+    hidden = system.columns[:, found.hidden_cells & (system.atom_counts == 1)].sum(axis=1)
     total = found.published[system.find_cell("t", {})]
-    assert found.hidden.sum() == 3 or not total
+    assert found.hidden_cells.sum() == 3 or not total
     assert hidden is not None
     assert not found.audit.failing.any()
 
@@ -413,7 +413,7 @@ def test_readers_of_zeros_learn_nothing_at_fewer_hidden_cells_than_the_peer() ->
     found = protect_tables(system, TableRules(threshold=4))
     assert not found.audit.failing.any()
     places = system.tables[0].cells
-    assert found.hidden[places[places >= 0]].sum() <= len(case["suppressed"]) == 619
+    assert found.hidden_cells[places[places >= 0]].sum() <= len(case["suppressed"]) == 619
     check_certificates(system, found)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sfumato.engine.studies.knowledge_counts import KnowledgeCounts
+from sfumato.engine.studies._knowledge_counts import KnowledgeCounts
 from sfumato.workspace.reporting.intruder_dial import DialLimits, DialNumbers, DialVariable, IntruderDial
 
 SEX, AGE, PAY = (
