@@ -12,12 +12,13 @@ import pytest
 from sfumato.engine.methods.registry import registry
 
 ROOT = Path(__file__).parents[1]
-ABOUT_ONE_STUDY = {"workspace/service/guided_minimisation.py"}
+ABOUT_ONE_METHOD = {"workspace/service/guided_minimisation.py", "workspace/service/intruder_dial.py"}
+"""The page of one study, and the dial, which counts whom the intruder of identification finds."""
 FILES = [
     path
     for room in ("workspace", "tui")
     for path in sorted((ROOT / room).rglob("*.py"))
-    if "recipes" not in path.parts and str(path.relative_to(ROOT)) not in ABOUT_ONE_STUDY
+    if "recipes" not in path.parts and str(path.relative_to(ROOT)) not in ABOUT_ONE_METHOD
 ]
 EXAMPLES = {
     "tui/cli/main.py": {"risk.attribute"},

@@ -201,7 +201,7 @@ def test_cells_are_decided_by_their_labels() -> None:
     place = {name: system.find_cell("t0", {"region": name}) for name in ("a1", "b1", "a", "a2")}
     assert np.flatnonzero(own.published).tolist() == [place["a1"]]
     assert np.flatnonzero(own.safe).tolist() == [place["a"]]
-    assert np.flatnonzero(own.hidden_cells).tolist() == [place["a2"]]
+    assert np.flatnonzero(own.hidden).tolist() == [place["a2"]]
     assert own.levels[place["b1"]] == own.levels.sum() == 0.5
     # b has b1 alone: they are one cell.
     assert np.flatnonzero(own.unsafe).tolist() == [place["b1"]] == [system.find_cell("t0", {"region": "b"})]
