@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
+from ..errors import NotComputable
+from ..wording import count_noun
 
 PRIME = 2**31 - 1
 SECOND_PRIME = 2**31 - 19
@@ -31,6 +33,8 @@ SPARE_VECTORS = 3
 """Vectors that a batch keeps to the end: two tell whether columns are parallel, a third whether pairs of them are."""
 MAX_EXACT_TERMS = 128
 """Products of 16 and of 31 bits that floating point adds up exactly, with a bit to spare."""
+MAX_MATRIX_ENTRIES = 200_000_000
+"""Entries that the matrix of a system can come to, 8 bytes each; a larger system is not looked at."""
 MAX_DEAD_SHARE = 0.2
 """Share of columns and rows without contents above which a matrix is copied without them."""
 MAX_SPARSE_SHARE = 0.05
@@ -73,9 +77,11 @@ def suppress_cells(
         prime: modulus.
         batch: random vectors that are kept at a time.
 
-    The rule is greedy and exact: whether a cell is printed depends on the order and on the spans alone.
+    The rule is greedy and exact: whether a cell is printed depends on the order and on the spans alone. Raises
+    NotComputable for a system that is too large.
     """
     columns, protected = columns.tocsc(), protected.tocsc()
+    _check_size(*columns.shape)
     published = np.zeros(columns.shape[1], dtype=np.bool_)
     frozen = np.asarray(frozen, dtype=np.int64)
     published[frozen] = True
@@ -100,6 +106,16 @@ def suppress_cells(
     return CellSuppression(published, unprotected)
 
 
+def _check_size(atoms: int, cells: int) -> None:
+    """Raise NotComputable for a system whose matrix would need too much memory."""
+    rank = min(cells, atoms // 2)
+    if rank * (atoms - rank) > MAX_MATRIX_ENTRIES:
+        raise NotComputable(
+            f"the tables have {count_noun(atoms, 'different combination')} of groups with records and "
+            f"{count_noun(cells, 'cell')}, more than can be looked at together; use fewer variables or coarser groups"
+        )
+
+
 def draw_open_vectors(printed: Any, number: int, prime: int = PRIME) -> Integers:
     """Draw random vectors u with X' u = 0 for printed columns X (atoms, k), sparse; return them, (atoms, v).
 
@@ -118,6 +134,7 @@ def draw_open_vectors(printed: Any, number: int, prime: int = PRIME) -> Integers
         fixed = np.flatnonzero(open_atoms)[left.indices[left.indptr[single]]]
         open_atoms[fixed] = False
     sizes = np.diff(left.indptr)
+    _check_size(left.shape[0], int((sizes > 0).sum()))
     order = np.flatnonzero(sizes)[np.argsort(sizes[sizes > 0], kind="stable")]  # short ones change little
     space = NullSpace(left.shape[0], prime)
     for start in range(0, len(order), AUDIT_BATCH):

@@ -106,7 +106,7 @@ def protect_tables(
         prime: modulus of the elimination.
 
     Raises BadInput for cells that are frozen and hidden by hand, for costs below 0, and where zeros are unsafe in a
-    system without the combinations that no record has. The order of records, tables
+    system without the combinations that no record has; NotComputable for a system that is too large. The order of records, tables
     and names changes nothing, and the same input gives the same bytes.
     """
     return _Protection(

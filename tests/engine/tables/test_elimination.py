@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from table_oracle import DATA, RationalSpan, greedy_by_fractions, peer_cases, random_margins
 
+from sfumato.engine.errors import NotComputable
 from sfumato.engine.tables.elimination import (
     PRIME,
     SECOND_PRIME,
@@ -150,6 +151,12 @@ def test_frozen_cells_are_printed_and_what_follows_from_them_is_named() -> None:
     found = suppress_cells(columns, np.array([5, 4]), columns[:, [0, 3]], frozen=[1, 2])
     assert found.unprotected.tolist() == [True, False]
     assert found.published.tolist() == [False, True, True, False, False, True]
+
+
+def test_a_system_that_is_too_large_is_not_looked_at() -> None:
+    columns = sparse.csc_matrix((300_000, 5_000), dtype=np.int64)
+    with pytest.raises(NotComputable, match="300,000 different combinations of groups"):
+        suppress_cells(columns, np.arange(5_000), columns[:, [0]])
 
 
 def test_without_protected_cells_everything_is_printed() -> None:
