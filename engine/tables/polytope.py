@@ -43,8 +43,12 @@ SINGLE_NODES = 2_000
 machine."""
 PACKED_ATOMS = 500
 """Atoms up to which small blocks are put into one program."""
-MAX_PROGRAM_ENTRIES = 400_000
-"""Entries of the equations of one block up to which it is looked at."""
+MAX_EQUATIONS = 10_000
+"""Different equations of one block up to which it is looked at."""
+MAX_WHOLE_EQUATIONS = 2_500
+"""Independent equations of a block of whole numbers up to which it is looked at: 3,000 took 42 s a program."""
+FAST_EQUATIONS = 1_500
+"""Independent equations up to which all programs are solved; above, fewer, as their time grows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,11 +207,14 @@ class TablePolytope:
         for members, own_rows in _pack_blocks(of_atom, of_row, whole[atoms]):
             part = rows[own_rows][:, members]
             block_atoms = atoms[members]
-            if part.nnz > MAX_PROGRAM_ENTRIES:
+            if part.shape[0] > MAX_EQUATIONS:
                 self.too_large[block_atoms] = True
                 continue
             part, part_down, part_up = _independent_rows(part, down[own_rows], up[own_rows])
             is_whole = bool(whole[block_atoms].all())
+            if is_whole and part.shape[0] > MAX_WHOLE_EQUATIONS:
+                self.too_large[block_atoms] = True
+                continue
             scale = 1.0 if is_whole else float(max(self.values[block_atoms].max(), 1e-300))
             self.blocks.append(
                 _Block(block_atoms, part, part_down, part_up, low[block_atoms], high[block_atoms], is_whole, scale)
@@ -431,6 +438,8 @@ def search_cells(
     search.short |= fixed & (levels > 0)
     too_large = (columns.T @ polytope.too_large.astype(np.int64)) > 0
     rng = np.random.default_rng(0)  # which tables are tried decides how fast it is, and nothing else
+    share = _affordable_share(polytope)
+    bulk_programs, single_programs = max(2, int(bulk_programs * share)), int(single_programs * share)
     idle = 0
     for number in range(bulk_programs):
         left = search.undecided_cells & ~too_large
@@ -463,6 +472,12 @@ def search_cells(
         np.array(search.witnesses).reshape(-1, len(polytope.values)),
         search.programs,
     )
+
+
+def _affordable_share(polytope: TablePolytope) -> float:
+    """Return the share of all programs that is solved: 1, and less where a block of whole numbers is large."""
+    largest = max((block.rows.shape[0] for block in polytope.blocks if block.whole), default=0)
+    return float(min(1.0, (FAST_EQUATIONS / max(1, largest)) ** 3))
 
 
 def _least_differences(polytope: TablePolytope, columns: Any) -> Floats:

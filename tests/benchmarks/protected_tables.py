@@ -263,12 +263,12 @@ def linked_counts(records: int, sizes: tuple[int, ...], seed: int = 1) -> TableS
 
 def linked() -> None:
     print("\nAbout 10,000 linked cells: audit for readers outside and of zeros")
-    print_linked(linked_counts(150_000, (90, 60, 30, 12)), full=False)
+    print_linked(linked_counts(9_000, (65, 55, 30, 12)), full=False)
 
 
 def growth() -> None:
     print("\nGrowth with cells: linked counts, threshold 4")
-    for records, sizes in ((5_000, (15, 10, 6, 4)), (20_000, (30, 20, 12, 6)), (60_000, (60, 40, 20, 8))):
+    for records, sizes in ((500, (10, 6, 4, 3)), (1_000, (15, 10, 6, 4)), (2_000, (20, 15, 8, 5))):
         print_linked(linked_counts(records, sizes), full=True)
 
 

@@ -11,6 +11,7 @@ import pytest
 from table_oracle import DATA, cells_that_follow, peer_cases, worked_examples
 
 from sfumato.engine.errors import BadInput
+from sfumato.engine.tables import polytope
 from sfumato.engine.tables.audit import NOT_EXAMINED, audit_tables, list_table_changes
 from sfumato.engine.tables.elimination import PRIME, SECOND_PRIME, find_following, suppress_cells
 from sfumato.engine.tables.polytope import CellBounds
@@ -485,3 +486,14 @@ def test_changes_between_releases_are_named() -> None:
     found = protect_tables(system, TableRules(threshold=3), frozen=old, releases=[("2025", "2026")])
     after = list_table_changes(system, "2025", "2026", found.published, 3)
     assert not any(change.follows for change in after)
+
+
+def test_what_is_too_large_is_undecided_and_never_safe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(polytope, "MAX_WHOLE_EQUATIONS", 0)
+    system = random_system(3)
+    rules = TableRules(threshold=3)
+    primary = (system.unit_counts < 3) & (system.unit_counts > 0)
+    audit = audit_tables(system, ~primary, rules)
+    looked_at = audit.exact_outside | audit.exact_zeros_shown
+    assert audit.undecided.any()
+    assert ((audit.undecided | looked_at) == primary).all()
