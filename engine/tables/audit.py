@@ -59,8 +59,9 @@ class TableAudit:
     exact_outside, exact_zeros_shown, exact_contributor: primary cells that follow for each reader
     short_of_level: primary cells that cannot be as large as they must stay possible
     undecided: primary cells of which it was not found out
-    rise, fall: how far above and below its value a table was found, NaN for cells that were not looked at
-    certificate: row of ``tables`` that has another value of the cell, -1 without one
+    rise, fall: how far above and below its value a table was found for a hidden cell, NaN for others; its interval is at
+        least as wide
+    certificate: row of ``tables`` that has another value of the hidden cell, -1 without one
     tables: changes of the atoms to other tables that fit all printed cells, (w, atoms)
     pairs: what follows for contributors
     people_affected: units in cells that follow, are short or undecided
@@ -166,6 +167,7 @@ def audit_tables(
         _audit_outside(reader, cells, levels, follows, found, exact["outside"], single_programs)
     else:
         exact["outside"][cells] |= found.exact
+    _certify_secondary(system, np.flatnonzero(~primary & ~published), tables, certificate, rise, fall)
     pairs = list[KnownPair]()
     if contributors:
         every = [*tables, *fitting]
@@ -195,6 +197,19 @@ def audit_tables(
         **{name: getattr(audit, name) for name in audit.__dataclass_fields__ if name != "people_affected"},
         people_affected=people,
     )
+
+
+def _certify_secondary(
+    system: TableSystem, cells: Integers, tables: list[Floats], certificate: Integers, rise: Floats, fall: Floats
+) -> None:
+    """Note for cells that are hidden for others' sake a table in which they differ, and how far they were found to go."""
+    if not tables or not len(cells):
+        return
+    moved = np.asarray(system.columns[:, cells].T @ np.array(tables).T)
+    least = np.where(system.cell_is_whole[cells], 0.5, 1e-6 * np.maximum(system.values[cells], 1e-300))
+    differs = np.abs(moved) >= least[:, None]
+    certificate[cells] = np.where(differs.any(axis=1), differs.argmax(axis=1), -1)
+    rise[cells], fall[cells] = np.maximum(moved.max(axis=1), 0), np.maximum(-moved.min(axis=1), 0)
 
 
 class _Reader:

@@ -63,6 +63,8 @@ def check_certificates(system: TableSystem, found: ProtectedTables) -> None:
     for table in audit.tables:
         assert (system.atom_values + table >= -scale).all()
     assert np.abs(moved[found.published]).max(initial=0) <= (0 if system.cell_is_whole.all() else scale)
+    for cell in np.flatnonzero(found.secondary & (audit.certificate >= 0)):
+        assert abs(moved[cell, audit.certificate[cell]]) > 0
     for cell in np.flatnonzero(found.primary & ~audit.failing):
         move = moved[cell, audit.certificate[cell]]
         if system.cell_is_whole[cell]:
