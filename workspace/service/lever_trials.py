@@ -274,7 +274,10 @@ def _is_wanted(step: Mapping[str, Any], wanted: Collection[str]) -> bool:
     """Return whether a trial has a measure: never one that carries the recipe out many times."""
     name = str(step.get("method"))
     method = method_by_key(name)
-    return (name in wanted or ALL_MEASURES in wanted) and not (method is not None and method.measurement.refits)
+    if method is None:
+        return name in wanted or ALL_MEASURES in wanted
+    answered = {one for output in method.outputs if output.risk.gate_reference for one in output.risk.questions}
+    return bool({name, ALL_MEASURES, *answered} & set(wanted)) and not method.measurement.refits
 
 
 def _read_sample(workspace: Workspace, run: StoredRun, recipe: Recipe) -> tuple[Microdata, bool]:

@@ -25,16 +25,16 @@ MOST_LEVERS = 8
 LIMITS_CHECK = "unmet_thresholds"
 """The check of limits that are not met, which have levers of their own."""
 CHECKS_OF_MEASURES = {
-    "singling_out_excess": ("risk.singling_out",),
-    "linkability_excess": ("risk.linkability",),
-    "inference_excess": ("risk.attribute_inference",),
-    "membership_excess": ("risk.membership_inference",),
+    "singling_out_excess": ("singling out",),
+    "linkability_excess": ("linkability",),
+    "inference_excess": ("inference",),
+    "membership_excess": ("membership",),
     "worst_records": (ALL_MEASURES,),
     "newly_certain": (ALL_MEASURES,),
     "guessed_beyond_prior": (ALL_MEASURES,),
     "risk_above_confidential": (ALL_MEASURES,),
 }
-"""Measures that a check reads; the others read the records and the datasets alone."""
+"""Questions whose measures a check reads, or all measures; other checks read the records and the datasets alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class LeverAim:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """Return the methods of the measures that a trial needs for it."""
+        """Return the measures that a trial needs for it: keys of methods, or questions that these answer."""
         return CHECKS_OF_MEASURES.get(self.check, ()) if self.check else (self.value.rpartition(".")[0],)
 
     def serves(self, check: str) -> bool:
