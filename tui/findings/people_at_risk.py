@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 
-from sfumato.engine.wording import count_noun, singular_noun
+from sfumato.engine.wording import singular_noun
 from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.terminal.text import cut_text, fit_text
 from sfumato.workspace.reporting.words import number
@@ -20,9 +20,11 @@ from sfumato.workspace.visible_text import replace_unprintable
 from ..widgets.lines import Scroll
 
 if TYPE_CHECKING:
+    from sfumato.workspace.reporting.records import RecordLine
     from sfumato.workspace.store.workspace import Workspace
 
 MOST_PEOPLE, FEWER_PEOPLE = 10, 5
+MOST_READ = 100
 LEAST_HEIGHT, FULL_HEIGHT = 30, 45
 """Heights of a terminal in lines from which fewer people are shown, and all that are read."""
 WHO, SURE = 14, 7
@@ -66,37 +68,45 @@ def read_people_at_risk(directory: Path, run_id: int) -> PeopleMostAtRisk:
 
 
 def _people_of_run(workspace: Workspace, run_id: int) -> PeopleMostAtRisk:
-    """Read the people most at risk of a run."""
+    """Read the people most at risk of a run, without those of whom the release says no more than was believed before."""
     from sfumato.workspace.views.records import find_risk_drivers, rank_records, record_measures
 
     measures = record_measures(workspace, run_id)
     if not measures:
         return PeopleMostAtRisk(run_id, ())
     records = rank_records(workspace, run_id, measures[0], None)
-    rows = MOST_PEOPLE if records.units is None else records.units.count_rows(MOST_PEOPLE)
-    lines = records.lines(0, rows)
+    rows = MOST_READ if records.units is None else records.units.count_rows(MOST_READ)
+    told = [(row, line) for row, line in enumerate(records.lines(0, rows)) if _is_more_likely(line)]
     if records.units is not None:
         noun = singular_noun(records.units.noun)
+        units = [(row, line) for row, line in told if line.is_unit][:MOST_PEOPLE]
         return PeopleMostAtRisk(
             run_id,
             [
                 PersonAtRisk(
-                    row,
-                    f"{noun} {one.unit:,}",
-                    count_noun(one.members or 0, "record"),
-                    number(one.probability),
+                    row, f"{noun} {line.unit:,}", _all_records_text(line.members or 0), number(line.probability)
                 )
-                for row, one in enumerate(lines)
-                if one.is_unit
+                for row, line in units
             ],
         )
-    drivers = find_risk_drivers(workspace, records, [one.record for one in lines])
+    told = told[:MOST_PEOPLE]
+    drivers = find_risk_drivers(workspace, records, [line.record for _, line in told])
     people = []
-    for row, one in enumerate(lines):
-        driver = None if drivers is None else drivers.driver(row)
+    for place, (row, line) in enumerate(told):
+        driver = None if drivers is None else drivers.driver(place)
         found_by = "" if driver is None else replace_unprintable(driver.variable)
-        people.append(PersonAtRisk(row, f"record {one.record:,}", found_by, number(one.probability)))
+        people.append(PersonAtRisk(row, f"record {line.record:,}", found_by, number(line.probability)))
     return PeopleMostAtRisk(run_id, people)
+
+
+def _all_records_text(members: int) -> str:
+    """Return by which of its records a unit is found: ``all 5 records``."""
+    return f"all {members:,} records" if members > 1 else "1 record"
+
+
+def _is_more_likely(line: RecordLine) -> bool:
+    """Return whether the release makes a guess more likely than it was before; true of measures without a before."""
+    return line.prior is None or line.probability > line.prior
 
 
 class PeopleAtRisk(Scroll):

@@ -17,6 +17,7 @@ from sfumato.workspace.reporting.findings import (
     compact_finding_cells,
     compared_text,
     finding_limit_text,
+    scale_name,
     state_text,
 )
 from sfumato.workspace.reporting.words import limit_text, observed_text, outcome_text, shorten_names
@@ -74,6 +75,7 @@ def harm_lines(
     width: int,
     records: int | None = None,
     *,
+    people: int | None = None,
     witnesses: Mapping[str, Sequence[Finding]],
     waived: frozenset[str] = frozenset(),
     safe: bool = False,
@@ -85,8 +87,11 @@ def harm_lines(
     name uses the cells of empty columns beside it. Limits that are met are green only with ``safe``. Within ``height``
     lines, if all entries fit, the name has a line of its own where it would be cut, and a sentence stands below what is
     open.
+
+    records: number of confidential records
+    people: number of people whom findings count, units where the records are theirs; by default the records
     """
-    cells = _entry_cells(entries, records, witnesses, waived, safe=safe)
+    cells = _entry_cells(entries, records, records if people is None else people, witnesses, waived, safe=safe)
     state = max((cell_len(one.state) for one in cells), default=0)
     inner = max(1, width - state - len(GAP))
     layout = _choose_layout(cells, inner, height - 1)
@@ -230,6 +235,7 @@ def _aligned_cells(
 def _entry_cells(
     entries: Sequence[HarmEntry],
     records: int | None,
+    people: int | None,
     witnesses: Mapping[str, Sequence[Finding]],
     waived: frozenset[str],
     *,
@@ -241,20 +247,23 @@ def _entry_cells(
     return [
         _verdict_cells(one, labels[id(one)], records, safe=safe)
         if isinstance(one, Verdict)
-        else _finding_cells(one, witnesses.get(one.check, ()), one.check in waived, records)
+        else _finding_cells(one, witnesses.get(one.check, ()), one.check in waived, people)
         for one in entries
     ]
 
 
-def _finding_cells(finding: Finding, witnesses: Sequence[Finding], is_waived: bool, records: int | None) -> _Cells:
+def _finding_cells(finding: Finding, witnesses: Sequence[Finding], is_waived: bool, people: int | None) -> _Cells:
     """Return the cells of a finding."""
     is_open = finding.applies and finding.status != "pass"
     value, brief = compared_text(finding), compact_finding_cells(finding)["compared_value"]
+    limit, brief_limit = finding_limit_text(finding), compact_finding_cells(finding)["limit"]
     if finding.people and is_open:
+        # A limit that is no share of people is of another number than theirs.
+        limit, brief_limit = (" ".join(filter(None, (scale_name(finding.unit), one))) for one in (limit, brief_limit))
         value = brief = f"{finding.people:,}"
-        if records and finding.people <= records:
-            share = format_percent(finding.people / records)
-            value, brief = f"{value} of {records:,} ({share})", f"{value} ({share})"
+        if people and finding.people <= people:
+            share = format_percent(finding.people / people)
+            value, brief = f"{value} of {people:,} ({share})", f"{value} ({share})"
     # A check that was not made has no limit here: there is nothing to compare.
     is_measured = finding.compared_value is not None
     ink = "$text-muted" if is_waived else INKS[finding.status] if finding.applies else "$text-muted"
@@ -264,8 +273,8 @@ def _finding_cells(finding: Finding, witnesses: Sequence[Finding], is_waived: bo
         title_with_witnesses(finding, witnesses),
         replace_unprintable(value if is_measured else ""),
         replace_unprintable(brief if is_measured else ""),
-        replace_unprintable(finding_limit_text(finding) if is_measured else ""),
-        replace_unprintable(compact_finding_cells(finding)["limit"] if is_measured else ""),
+        replace_unprintable(limit if is_measured else ""),
+        replace_unprintable(brief_limit if is_measured else ""),
         draw_range(finding.compared_value, finding.limit or 0.0, ink) if is_measured and is_open else NO_GAUGE,
         replace_unprintable(finding.message) if is_open else "",
         True,

@@ -401,6 +401,7 @@ class VerdictBoard(Scroll):
             listed,
             self._width,
             self._records,
+            people=None if self._gate.answer is None else int(self._gate.answer.records),
             witnesses=self._gate.witnesses,
             waived=self._gate.waived,
             safe=self._gate.is_safe,

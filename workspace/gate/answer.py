@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from sfumato.engine.errors import EngineError
 from sfumato.engine.methods.audience import Audience
+from sfumato.engine.methods.outputs import QUESTIONS
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import RecordCount, count_of_noun
 
@@ -18,6 +19,7 @@ from ..store.workspace import Workspace
 from . import sentences
 from .contents import plan_release, released_table_hashes, variables_by_treatment
 from .gate import Examination, Finding, examine_release
+from .questions import key_of_question
 from .sentences import fill_sentence
 
 MayLeave = Literal["no", "to be judged", "yes"]
@@ -164,6 +166,7 @@ def answer_from_examination(examination: Examination, recipe: Recipe, policy: Po
             if people or waived
             else fill_sentence(sentences.NOBODY_FOUND_BY_MADE_CHECKS, records=count, noun=count.noun)
         )
+        nobody = " ".join(filter(None, (nobody, _attacks_text(examination) if nobody else "")))
         text = " ".join(filter(None, (sentence, nobody, waived or sentences.NOTHING_BLOCKS, needs)))
         claim = _claim_text(open_findings, people, count) or (
             fill_sentence(sentences.FINDINGS_TO_JUDGE, number=len(open_findings))
@@ -186,7 +189,7 @@ def answer_from_examination(examination: Examination, recipe: Recipe, policy: Po
     return ReleaseAnswer(
         "yes",
         audience,
-        " ".join(filter(None, (waived, text))),
+        " ".join(filter(None, (waived, text, _attacks_text(examination)))),
         "",
         0,
         count,
@@ -194,6 +197,15 @@ def answer_from_examination(examination: Examination, recipe: Recipe, policy: Po
         learned="" if waived else _row_text(recipe),
         change="" if waived else sentences.NOTHING_TO_CHANGE,
     )
+
+
+def _attacks_text(examination: Examination) -> str:
+    """Describe which attacks of the recipe find nobody beyond their limits; empty where none was tried."""
+    attacks = {key_of_question(question) for question in QUESTIONS}
+    titles = [
+        one.title for one in examination.findings if one.check in attacks and one.applies and one.status == "pass"
+    ]
+    return fill_sentence(sentences.ATTACKS_TRIED, titles=titles) if titles else ""
 
 
 def _claim_text(findings: Sequence[Finding], people: int | None, records: RecordCount) -> str:

@@ -205,7 +205,8 @@ def row_learned_text(case: ExaminedRelease) -> str:
         return fill_sentence(sentences.TRUE_VALUES_LEARNED, names=true[:MOST_NAMED])
     # How another program made the values is not known.
     if case.is_synthetic and case.plan.replaced and case.recipe.makes_release:
-        return fill_sentence(sentences.DRAWN_VALUES_LEARNED, names=case.plan.replaced[:MOST_NAMED])
+        kept = sentences.THE_REST_IS_TRUE if case.plan.kept else ""
+        return fill_sentence(sentences.DRAWN_VALUES_LEARNED, names=case.plan.replaced[:MOST_NAMED], kept=kept)
     return ""
 
 

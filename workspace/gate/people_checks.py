@@ -63,6 +63,7 @@ from .checks import (
 from .earlier import ReleasedData
 from .joint import JointTable
 from .kept_columns import (
+    MOST_NAMED,
     KeptColumns,
     declared_sampling_fraction,
     first_names_text,
@@ -629,7 +630,7 @@ def _result_of_measure(
         at_most="warn" if by_chance else "block",
         headline=_found_by_text(case, measure) if len(likely) else "",
         learned=row_learned_text(case) if measure.is_matching else "",
-        change=_coarsen_first_text(case) if measure.is_matching else "",
+        change=_coarsen_first_text(case, measure),
         leak=leak,
     )
 
@@ -642,11 +643,17 @@ def _found_by_text(case: ExaminedRelease, measure: RecordMeasure) -> str:
     return fill_sentence(sentences.FOUND_BY_INTRUDER, likely=LIKELY, columns=first_names_text(names))
 
 
-def _coarsen_first_text(case: ExaminedRelease) -> str:
-    """Describe which variable to coarsen first by a study of what an intruder knows; empty without one."""
+def _coarsen_first_text(case: ExaminedRelease, measure: RecordMeasure) -> str:
+    """Describe which variable to coarsen first by a study of what an intruder knows, else which kept ones a measure matches
+    on; empty where it does not match.
+    """
+    if not measure.is_matching:
+        return ""
     first = next((one for one in case.measured_rows if one.measure == COARSEN_FIRST and one.value is not None), None)
     if first is None:
-        return ""
+        names, _ = matched_variables(case.recipe, measure.position)
+        kept = [name for name in names if name in case.plan.kept]
+        return fill_sentence(sentences.COARSEN_KEPT, names=kept[:MOST_NAMED]) if kept else ""
     return fill_sentence(sentences.COARSEN_FIRST, variable=first.target, value=first.value)
 
 
@@ -715,7 +722,7 @@ def _result_of_units(case: ExaminedRelease, measure: RecordMeasure, units: Units
         at_most="warn" if few or is_chance else "block",
         headline=_found_by_text(case, measure) if len(likely) else "",
         learned=row_learned_text(case) if measure.is_matching else "",
-        change=_coarsen_first_text(case) if measure.is_matching else "",
+        change=_coarsen_first_text(case, measure),
         leak=KEPT_KEYS if 2 * count > len(likely) and not is_above(judged, SURE) else "",
     )
 

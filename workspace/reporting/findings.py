@@ -170,7 +170,7 @@ def finding_cells(finding: ReportableFinding, *, waived: bool = False) -> tuple[
     )
 
 
-def _scale_name(unit: str) -> str:
+def scale_name(unit: str) -> str:
     """Return the name of a unit that counts nothing, such as ``excess``; empty for a share or a count."""
     return next((one for one in SCALES if unit.startswith(one)), "")
 
@@ -195,7 +195,7 @@ def compared_text(finding: ReportableFinding) -> str:
     if unit.startswith(SHARE):
         return format_percent(compared_value, finding.limit)
     text = _distinct_number(compared_value, finding.limit)
-    return f"{scale} {text}" if (scale := _scale_name(unit)) else f"{text} {_unit_noun(unit, compared_value)}".rstrip()
+    return f"{scale} {text}" if (scale := scale_name(unit)) else f"{text} {_unit_noun(unit, compared_value)}".rstrip()
 
 
 def finding_limit_text(finding: ReportableFinding) -> str:
@@ -209,7 +209,7 @@ def _limit_number_text(finding: ReportableFinding, limit: float) -> str:
     if finding.unit.startswith(SHARE):
         return format_percent(limit, finding.compared_value)
     text = number(limit)
-    return text if _scale_name(finding.unit) else f"{text} {_unit_noun(finding.unit, limit)}".rstrip()
+    return text if scale_name(finding.unit) else f"{text} {_unit_noun(finding.unit, limit)}".rstrip()
 
 
 def _distinct_number(value: float, beside: float | None, above: str = "just above", below: str = "just below") -> str:
@@ -242,7 +242,7 @@ def compact_finding_cells(finding: ReportableFinding) -> dict[str, str]:
         most = "" if limit is None else number(limit)
         if (
             limit is not None
-            and not _scale_name(unit)
+            and not scale_name(unit)
             and (things := _unit_noun(unit, limit))
             and not things.startswith("of ")
         ):

@@ -56,8 +56,8 @@ def counting(tmp_path: Path, public_data: Callable[[str], Path]) -> Iterator[Cal
             kill_workers(tmp_path / "work")
 
 
-JUDGED = r"thresholds (are met|(is|are) (not met|undecided|not computed))"
-"""What the board of verdicts says of all of them, in its first line."""
+JUDGED = r"\d+ of \d+ limits? met"
+"""What the list of findings says of all limits, above its lines."""
 
 
 def verdict(at: Counting) -> str:
