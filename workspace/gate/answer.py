@@ -230,8 +230,10 @@ def _row_text(recipe: Recipe) -> str:
     # How another program made the values is not known.
     if recipe.origin != "synthetic" or not replaced or not recipe.makes_release:
         return ""
-    own = fill_sentence(sentences.KEPT_BESIDE_DRAWN, names=_first_titles(kept)) if kept else ""
-    return fill_sentence(sentences.LEARNED_OF_NOBODY, drawn=_first_titles(replaced), kept=own)
+    drawn = _first_titles(replaced)
+    if not kept:
+        return fill_sentence(sentences.ALL_IS_DRAWN, drawn=drawn)
+    return fill_sentence(sentences.LEARNED_OF_NOBODY, kept=_first_titles(kept), drawn=drawn)
 
 
 def _waived_text(examination: Examination) -> str:

@@ -205,8 +205,13 @@ def row_learned_text(case: ExaminedRelease) -> str:
         return fill_sentence(sentences.TRUE_VALUES_LEARNED, names=true[:MOST_NAMED])
     # How another program made the values is not known.
     if case.is_synthetic and case.plan.replaced and case.recipe.makes_release:
-        kept = sentences.THE_REST_IS_TRUE if case.plan.kept else ""
-        return fill_sentence(sentences.DRAWN_VALUES_LEARNED, names=case.plan.replaced[:MOST_NAMED], kept=kept)
+        drawn, kept = (
+            first_names_text(case.plan.replaced),
+            [name for name in case.plan.kept if not schema[name].role.is_identifier],
+        )
+        if not kept:
+            return fill_sentence(sentences.ONLY_DRAWN_VALUES_LEARNED, drawn=drawn)
+        return fill_sentence(sentences.DRAWN_VALUES_LEARNED, kept=first_names_text(kept), drawn=drawn)
     return ""
 
 

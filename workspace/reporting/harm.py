@@ -85,6 +85,8 @@ def harm_counts_text(
         f"{blocks} {agreeing_word(blocks, 'blocks', 'block')}" if blocks else "",
         f"{judged} to be judged" if judged else "",
         f"{unchecked} not checked" if unchecked else "",
-        f"{len(verdicts) - len(unmet)} of {count_noun(len(verdicts), 'limit')} met" if verdicts else "the plan has no limits",
+        f"{len(verdicts) - len(unmet)} of {count_noun(len(verdicts), 'limit')} met"
+        if verdicts
+        else "the plan has no limits",
     ]
     return " · ".join(filter(None, parts))

@@ -242,14 +242,14 @@ class IntruderDial:
         name, value = found
         how = {"certain": "found for certain", "expected": "found on average", "few": "in such groups"}[main.name]
         if not value:
-            return f"Of these coarsen {name} first: then no {self.numbers.noun} are {how}."
+            return f"For this intruder coarsen {name} first: then no {self.numbers.noun} are {how}."
         is_whole = value == round(value)
         people = (
             count_of_noun(round(value), self.numbers.noun)
             if is_whole
             else f"{format_number(value)} {self.numbers.noun}"
         )
-        return f"Of these coarsen {name} first: then at most {people} {agreeing_word(1 if value == 1 else 2, 'is', 'are')} {how}."
+        return f"For this intruder coarsen {name} first: then at most {people} {agreeing_word(1 if value == 1 else 2, 'is', 'are')} {how}."
 
     def variable_text(self, variable: DialVariable) -> str:
         """Return a variable with how surely it is known: ``age ± 2``."""

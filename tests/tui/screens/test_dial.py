@@ -129,7 +129,7 @@ async def test_enter_on_the_dial_opens_the_study_of_every_subset(sit, towns_once
         await seat.until(lambda: dial_of(seat).dial is not None)
         await seat.press("space", "enter")
         await seat.until(lambda: "Which knowledge makes the risk" in seat.text)
-        assert "Of these coarsen age first: then at most" in seat.text
+        assert "For this intruder coarsen age first: then at most" in seat.text
         assert "gain alone" in seat.text
         assert "loss without it" in seat.text
 

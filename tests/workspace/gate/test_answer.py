@@ -155,7 +155,7 @@ def test_where_nobody_is_found_the_answer_says_so_and_never_that_all_is_safe() -
     said = answer_from_examination(Examination(1, "0", (unchecked,)), PLAIN, Policy(), 120)
     assert said.headline == "May this leave to the public? TO BE JUDGED: 1 check could not be made"
     assert said.sentence.startswith("0 of 120 people can be found beyond the limits, by the checks that were made.")
-    assert said.learned == "A row shows drawn values of income, and a person's own of age."
+    assert said.learned == "A row shows the true age of a person; drawn: income."
     assert said.change == "Nothing that was examined has to change."
     blocked = Finding("b", "block", "title", "said", advice="change it")
     waived = answer_from_examination(
