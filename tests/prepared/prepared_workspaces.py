@@ -149,6 +149,7 @@ def set_back_before_seals(workspace: Workspace) -> None:
             connection.execute(sql)
         for table in (
             "seal", "audit_seal", "releasing", "run_name", "tombstone_table", "tombstone", "look", "search",
+            "dropped_group",
         ):  # fmt: skip
             connection.execute(f"DROP TABLE {table}")
         connection.execute("DELETE FROM migration WHERE number > ?", (at,))

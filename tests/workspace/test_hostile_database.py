@@ -95,6 +95,7 @@ def built_workspace(tmp_path_factory: pytest.TempPathFactory, small: tuple[Recip
         connection.execute("INSERT INTO search VALUES (1, 1, '', 80, '[]', 1.0)")
         connection.execute("INSERT INTO look VALUES (1, 1, 1, '[]', '')")
         connection.execute("INSERT INTO missing VALUES (1, 'age', 0, 80)")
+        connection.execute("INSERT INTO dropped_group VALUES (1, 'region', 'north', 20, 9, 60, 3, 0.001)")
         for table in set(TABLES) - {"releasing"}:
             assert connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0], table
     return directory

@@ -14,7 +14,7 @@ import numpy as np
 from sfumato.engine.data.arrays import Integers
 from sfumato.engine.data.recoding_rules import RecodeRule
 from sfumato.engine.data.schema import Role
-from sfumato.engine.errors import NotComputable
+from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.margins.linear_bounds import MarginAudit, known_record_range
 from sfumato.engine.methods.results import Fit
 from sfumato.engine.recipe.budget import budget_text, repeated_accounts
@@ -504,7 +504,12 @@ def _check_roles_elsewhere(case: ExaminedRelease) -> CheckResult:
             or case.workspace.find_dataset(run.dataset_id).source_sha256 != case.original_dataset.source_sha256
         ):
             continue
-        schema = run.recipe.schema
+        try:
+            schema = run.recipe.schema
+        except (
+            BadInput
+        ):  # of another version, or changed since, which sfumato audit verify names: the others still count
+            continue
         for name in kept:
             if name in schema and schema[name].role in (Role.SENSITIVE, Role.IDENTIFIER, Role.UNIT):
                 found.setdefault(

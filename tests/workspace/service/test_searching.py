@@ -183,7 +183,7 @@ def test_the_progress_of_a_search_has_looks_the_best_so_far_and_the_time_left(
     assert first.best.n_limits == 1
     assert first.best.people.startswith("re-identified")
     assert " of 1,000" in first.best.people
-    assert first.best.utility.partition(":")[0].lower().startswith("propensity score error")
+    assert first.best.utility.partition(":")[0].lower().startswith("difference found, times chance")
     assert [one.number for one in first.new] == sorted(first.ended)
     assert f"look {first.new[0].number} of {first.n_planned}: " in first.new_look_lines[0]
     assert f"best so far: look {first.best.number}" in first.new_look_lines[-1]
