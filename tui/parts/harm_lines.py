@@ -35,7 +35,7 @@ GAP = "  "
 FOUND = "found"
 LEAST_NAME = 12
 LEAST_TOLD = 6
-"""Number of the layouts that show what was found and its limit."""
+"""Number of the layouts that show what was found, with its share of the people, and its limit."""
 MOST_VALUE = 30
 MOST_LIMIT = 34
 BRIEFEST = 5
@@ -83,10 +83,10 @@ def harm_lines(
 ) -> tuple[Content, list[Content]]:
     """Return the heads of the columns, and for each entry its line of ``width`` cells, or two lines where there is room.
 
-    In a narrow list the gauge is left out, then words are shortened, then the limit and what was found are left out. A
-    name uses the cells of empty columns beside it. Limits that are met are green only with ``safe``. Within ``height``
-    lines, if all entries fit, the name has a line of its own where it would be cut, and a sentence stands below what is
-    open.
+    In a narrow list the gauge is left out, then words are shortened, then shares of the people, what was found and the
+    limit are left out. A name uses the cells of empty columns beside it. Limits that are met are green only with
+    ``safe``. Within ``height`` lines, if all entries fit, the name has a line of its own where it would be cut, and a
+    sentence stands below what is open.
 
     records: number of confidential records
     people: number of people whom findings count, units where the records are theirs; by default the records
@@ -197,10 +197,11 @@ def _choose_layout(cells: Sequence[_Cells], width: int, height: int) -> _Layout:
     limits, least = (
         _aligned_cells(one, MOST_LIMIT, "left") for one in ([c.limit for c in cells], [c.brief_limit for c in cells])
     )
+    bare = _aligned_cells([c.brief_value.partition(" (")[0] for c in cells], MOST_VALUE, least=len(FOUND))
     gauges = [one.gauge for one in cells]
     choices: list[tuple[Sequence[str], Sequence[Content], Sequence[str]]] = [
         (values, gauges, limits), (values, gauges, least), (briefer, gauges, least), (values, (), limits), (values, (), least),
-        (briefer, (), least), ((), (), least), ((), (), ()),
+        (briefer, (), least), (bare, (), least), ((), (), least), ((), (), ()),
     ]  # fmt: skip
     layouts = [
         _Layout(width - sum(len(GAP) + cell_len(str(one[0])) for one in choice if _is_filled(one)), *choice)

@@ -57,6 +57,13 @@ def test_a_name_is_never_cut_beside_empty_columns(width):
     assert "records guessed right beyond what was believed before" in unmade[0]
 
 
+def test_a_narrow_list_leaves_out_shares_of_people_before_what_was_found():
+    heads, (block, _, limit) = listed(44)
+    assert heads.plain.split() == ["state", "what", "found", "limit"]
+    assert block[0].rstrip().endswith("379  ≤ 5 %")
+    assert limit[0].rstrip().endswith("3 %  ≤ 2 %")
+
+
 def test_where_there_is_room_long_names_and_messages_have_lines_of_their_own():
     name, numbers, message = listed(80, 40)[1][0]
     assert name.rstrip() == f"✗ blocks       {TITLE}"

@@ -13,7 +13,7 @@ from sfumato.workspace.service.intruder_dial import count_for_dial
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import read_result_rows
 
-DIAL_LINES = re.compile(r"^ *(found|in groups|in small|Coarsen|What the intruder)", re.MULTILINE)
+DIAL_LINES = re.compile(r"^ *(found|in groups|in small|For this intruder coarsen|What the intruder)", re.MULTILINE)
 
 
 def dial_of(seat):
@@ -129,7 +129,7 @@ async def test_enter_on_the_dial_opens_the_study_of_every_subset(sit, towns_once
         await seat.until(lambda: dial_of(seat).dial is not None)
         await seat.press("space", "enter")
         await seat.until(lambda: "Which knowledge makes the risk" in seat.text)
-        assert "For this intruder coarsen age first: then at most" in seat.text
+        assert "Coarsen age first: then at most 3 records are found on average." in seat.text
         assert "gain alone" in seat.text
         assert "loss without it" in seat.text
 

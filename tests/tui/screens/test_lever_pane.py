@@ -33,7 +33,8 @@ def alone(monkeypatch):
 
 def children_of_this_process():
     """Return the processes that this one has started and that compute something for it."""
-    listed = subprocess.check_output(["ps", "-o", "pid=,args=", "--ppid", str(os.getpid())], text=True)
+    # -ww: with COLUMNS set, as in some terminals, ps would cut the command before the name that is looked for.
+    listed = subprocess.check_output(["ps", "-ww", "-o", "pid=,args=", "--ppid", str(os.getpid())], text=True)
     return [line for line in listed.splitlines() if "sfumato.workspace.jobs.processes" in line]
 
 
