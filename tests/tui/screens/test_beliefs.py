@@ -73,7 +73,11 @@ async def test_enter_shows_the_guesses_and_values_only_after_a_yes(sit, workspac
         assert not [secret for secret in SECRETS if secret in seat.text]
         text = await seat.press("v")
         assert f"Show the values of record {record}" in text
-        text = await seat.press("enter")  # No has the focus
+        text = await seat.press("enter")  # the question takes y or n alone
+        assert seat.app.notices == ["Enter is no answer here; press y to show, n for no"]
+        assert not [secret for secret in SECRETS if secret in text]
+        text = await seat.press("n")
+        assert isinstance(seat.app.screen, GuessesDialog)
         assert not [secret for secret in SECRETS if secret in text]
         text = await seat.press("v", "y")
         for one in found.guesses:
@@ -81,7 +85,7 @@ async def test_enter_shows_the_guesses_and_values_only_after_a_yes(sit, workspac
         assert f"tenure {found.true_values['tenure']}" in text
         text = await seat.press("v")
         assert not [secret for secret in SECRETS if secret in text]
-        assert not seat.app.notices
+        assert len(seat.app.notices) == 1  # nothing but that Enter is no answer
         await seat.press("v", "y", "q", "enter")
         assert not [secret for secret in SECRETS if secret in seat.text]
 

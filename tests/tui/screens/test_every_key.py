@@ -190,6 +190,7 @@ ELSEWHERE = {
         (f"FindingExplanation.{way}" for way in ("down", "up", "page_down", "page_up")),
         "a finding with levers, which are found beside the app: test_lever_pane",
     ),
+    "PeopleAtRisk.open": "people beside the list of a wide terminal: test_people_at_risk",
     "LeverList.down": "the levers of a run, which are found beside the app: test_lever_pane",
     "LeverList.up": "the levers of a run, which are found beside the app: test_lever_pane",
     "VerdictExplanation.page_down": "an explanation that is longer than the screen",

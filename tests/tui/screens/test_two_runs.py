@@ -14,6 +14,7 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import agreeing_word
 from sfumato.tui.app.project import ProjectScreen
 from sfumato.tui.findings.records import RecordDialog
+from sfumato.tui.parts.dialogs import ConfirmDialog
 from sfumato.tui.parts.split import Detail
 from sfumato.tui.runs.compare import ComparisonDialog
 from sfumato.tui.widgets.grid import Grid
@@ -307,7 +308,10 @@ async def test_v_shows_values_after_a_yes_and_hides_them_again(sit, directory, w
     async with sit(directory, "enter", "G", "enter", "act:records", "enter", size=(160, 50)) as seat:
         text = await seat.press("v")
         assert f"Show the values of record {top}" in text
-        await seat.press("enter")
+        await seat.press("enter")  # the question takes y or n alone
+        assert isinstance(seat.app.screen, ConfirmDialog)
+        assert_no_value(seat.text, workspace, top)
+        await seat.press("n")
         assert isinstance(seat.app.screen, RecordDialog)
         assert_no_value(seat.text, workspace, top)
         text = await seat.press("v", "y")

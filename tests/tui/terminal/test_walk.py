@@ -74,7 +74,7 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     add(at, "linear").type("inc").see("target +income").press("right", "down").type("region, age")
     at.see("predictors +region, age").press("enter").see("synthesis +Bayesian linear regression +income")
     add(at, "ecdf").see("utility.ecdf").press("enter").see("measure +Empirical distribution")
-    add(at, "identif").see("say how near is a match").press("down", "down").type("income = 5%").press("enter")
+    add(at, "identif").see(r"say how near is[\s│]+a match").press("down", "down").type("income = 5%").press("enter")
     at.see("measure +Identification risk")
     add(at, "uncertain").see("variable: must be given").type("age").press("enter").see(
         "study +Uncertainty of the intruder"
