@@ -242,6 +242,7 @@ LAST = (
     "MapNumbers.table",
     "DiagnosticsPane.table",
     "PlanTab.run",
+    "PlanChange.run",
     "SfumatoApp.close",
     "SfumatoApp.back",
     "ProjectsScreen.close",

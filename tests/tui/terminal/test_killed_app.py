@@ -24,6 +24,8 @@ LONG = {
     "release": {"m": 200, "seed": 7},
     "study": [{"method": "studies.intruder_uncertainty", "variable": "age", "levels": [0.0, 0.05, 0.1, 0.15]}],
 }
+BELOW = 1
+"""The lines between the heading of Numbers and its table: the families."""
 
 
 @pytest.fixture
@@ -54,8 +56,8 @@ def test_a_killed_app_opens_where_it_was_and_the_run_is_further_on(directory: Pa
         first.see("Small study").press("enter").see(r"\[3 Runs\]", r"1 +Small study +. running +[1-9]\d*/\d+")
         # the line above the table is read on its own: keys count from when the rows are there too
         first.press("4").see(r"\[Verdicts\]").press("4", "4").see(
-            r"\[Numbers\]", "run 1", r" (?:[3-9]|\d\d+) numbers · "
-        ).see_row(0).press("j", "j").see_row(2)
+            r"\[Numbers\]", "run 1", r"(?:[3-9]|\d\d) numbers · rows so far"
+        ).see_row(BELOW).press("j", "j").see_row(BELOW + 2)
         wait_for(lambda: '"row": "2"' in (directory / "app-state.json").read_text())
         before = done_tasks(directory)
         first.kill()
@@ -66,7 +68,7 @@ def test_a_killed_app_opens_where_it_was_and_the_run_is_further_on(directory: Pa
     with contextlib.closing(Pty(*start)) as second:
         second.see(r"\[Numbers\]", "run 1", "Small study")
         assert second.screen.splitlines()[1] == header
-        second.see_row(2).press("3")
+        second.see_row(BELOW + 2).press("3")
         line = re.search(state := r"1 +Small study +. (?:running +(\d+)/|done)", second.see(state).screen)
         further = int(line[1]) if line[1] else done_tasks(directory)  # how many tasks is said of runs that are not done
         assert further > before

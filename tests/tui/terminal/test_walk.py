@@ -87,7 +87,10 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
 
     at.see(r"\[3 Runs\]", "Run 1 started").see("✓ done", "✗ 1 of 2 not met")
     at.press("4").see(
-        "May this leave to the public. NO", "3 block, 2 to be judged", "blocks +people who can be found by columns"
+        "May this leave to the public. +✗ NO",
+        "3 block · 2 to be judged",
+        "people who can be found by columns",
+        "✗ blocks +people",
     )
     at.press("T").see("WHAT IF", "threshold 1/2").press("down").see("threshold 2/2").press("ctrl+u").type("60").see(
         "all 2 thresholds are met"
