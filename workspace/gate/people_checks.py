@@ -640,7 +640,13 @@ def _found_by_text(case: ExaminedRelease, measure: RecordMeasure) -> str:
     if not measure.is_matching:
         return ""
     names, _ = matched_variables(case.recipe, measure.position)
-    return fill_sentence(sentences.FOUND_BY_INTRUDER, likely=LIKELY, columns=first_names_text(names))
+    kept, drawn = ([name for name in names if (name in case.plan.kept) == is_kept] for is_kept in (True, False))
+    columns = first_names_text(names)
+    if case.is_synthetic and kept and drawn:
+        columns = fill_sentence(
+            sentences.UNCHANGED_AND_DRAWN, kept=first_names_text(kept), drawn=first_names_text(drawn)
+        )
+    return fill_sentence(sentences.FOUND_BY_INTRUDER, likely=LIKELY, columns=columns)
 
 
 def _coarsen_first_text(case: ExaminedRelease, measure: RecordMeasure) -> str:

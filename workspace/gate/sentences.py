@@ -215,6 +215,7 @@ KEPT_OTHER_COLUMNS = "; who also knows {names:list} finds {found:,} in classes o
 FOUND_BY_KEPT_COLUMNS = "can be found by {columns}, {how}"
 FOUND_BY_WHOLE_UNIT = "can be found by {columns} of all their {rows} together, {how}"
 FOUND_BY_INTRUDER = "can be found with a probability above {likely:g} by {columns}"
+UNCHANGED_AND_DRAWN = "{kept}, released unchanged, and by drawn values of {drawn}"
 TRUE_VALUES_LEARNED = "Whoever finds one of them reads the true {names:list}."
 DRAWN_VALUES_LEARNED = "What is then learnt: their true {kept}. Drawn, and not their own: {drawn}."
 ONLY_DRAWN_VALUES_LEARNED = "Their row shows drawn values only: {drawn}."
