@@ -99,7 +99,7 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
         "must be", "Driver"
     ).press("q")
     at.press("4").see(r"\[Numbers\]", "Expected re-ident")
-    at.press("/").type("true_match").press("enter").see("filter: true_match", "24 rows").press("enter")
+    at.press("/").type("true_match").press("enter").see("4 numbers · filter: true_match").press("enter")
     at.see("risk.identification.true_match_rate", "lower is better").press("q")
     at.press("4").see("study 1/1: age", "expected_match_risk").press("right", "right").see(r"S = 0\.")
     at.press("4").see(r"\[Diagnostics\]", "no convergence check")
