@@ -161,14 +161,6 @@ def limits_text(verdicts: Sequence[Verdict]) -> str:
     return "the limit is met" if total == 1 else f"all {total} limits met"
 
 
-def group_heading(group: str, verdicts: Sequence[Verdict]) -> Content:
-    """Return the heading of a group, such as ``Disclosure risk  2 of 7 not met``."""
-    own = [one for one in verdicts if verdict_group(one) == group]
-    unmet = sum(one.outcome != "met" for one in own)
-    said = f"{unmet} of {len(own)} not met" if unmet else f"all {len(own)} met" if len(own) > 1 else "met"
-    return Content.assemble((group, "$primary bold"), (f"  {said}", "$text-muted"))
-
-
 @dataclass(frozen=True)
 class GateLines:
     """Gate's answer and findings as the board shows them.

@@ -1,13 +1,12 @@
 """The lines of the gate: the answer in few lines, findings with their witnesses, and which of them stand for themselves."""
 
-import re
 from dataclasses import replace
 
 import pytest
 
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import RecordCount
-from sfumato.tui.parts.gate_lines import answer_lines, finding_lines, most_answer_lines
+from sfumato.tui.parts.gate_lines import answer_lines, most_answer_lines
 from sfumato.tui.session.gate_answers import ExaminedRun, GateMemory
 from sfumato.workspace.gate.answer import ReleaseAnswer
 from sfumato.workspace.gate.gate import Approval, Examination, Finding, Waiver
@@ -66,29 +65,6 @@ def test_the_title_of_an_answer_has_its_sign_and_ink(may_leave, ink, sign):
 
 def test_a_low_terminal_has_a_short_answer():
     assert [most_answer_lines(height) for height in (9, 15, 16, 24, 29, 30, 50)] == [2, 2, 4, 4, 4, 8, 8]
-
-
-@pytest.mark.parametrize("width", [76, 100, 150])
-def test_findings_are_lines_of_one_width_with_their_limits(width):
-    findings = [
-        finding("a" * 60, people=12),
-        finding("share", "warn", compared_value=0.125, limit=0.05, unit="share of the people"),
-        finding("least", "warn", compared_value=0.2, limit=0.5, unit="ratio", at_least=True),
-        finding("unmade", "not checked", compared_value=None),
-    ]
-    lines = finding_lines(findings, [(), (findings[0],), (), ()], frozenset(), width)
-    assert {line.cell_length for line in lines} == {width}
-    assert re.search(r"(≤|at most) 5 people$", lines[0].plain)
-    assert "12.5 %" in lines[1].plain
-    assert "(+1 witness)" in lines[1].plain
-    assert re.search(r"(≥|at least) 0.5$", lines[2].plain), "a lower limit is not drawn as an upper one"
-    assert "5" not in lines[3].plain, "nothing is compared where nothing was checked"
-    assert [line.plain.split("  ")[0] for line in lines] == ["✗ blocks", "! to be judged", "! to be judged", "? not checked"]  # fmt: skip
-
-
-def test_a_finding_that_is_waived_says_so():
-    (line,) = finding_lines([finding("one")], [()], frozenset({"one"}), 76)
-    assert line.plain.startswith("waived ")
 
 
 def test_one_leak_is_one_finding_and_waiving_it_waives_its_witnesses():
