@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sfumato.engine.errors import BadInput
-from sfumato.workspace.store.searches import count_ended_looks
 
 from . import completion as completing
 from .options import (
@@ -161,6 +160,7 @@ class _ProgressReport:
     def __init__(self, workspace: Workspace, search_id: int) -> None:
         """Create the report; looks that have ended before are not reported again."""
         from sfumato.workspace.service.searching import search_progress
+        from sfumato.workspace.store.searches import count_ended_looks
 
         from .run import RewrittenLine
 
