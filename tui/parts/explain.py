@@ -127,6 +127,9 @@ class NumberExplanation(Dialog[Any]):
 class ResultExplanation(NumberExplanation):
     """Dialog that explains one row of the results, with its verdicts and companions."""
 
+    # The text has one width, whether its bar is there yet or not.
+    DEFAULT_CSS = "ResultExplanation Scroll { scrollbar-gutter: stable; }"
+
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("open", "people", "Who is at risk", show=True),
         bind_act("next", "people"),  # where enter takes a lever
