@@ -86,6 +86,10 @@ class _TableOfUnits:
             found[first:last] = np.add.reduceat(keys, starts[first:last] - rows.start)
         return found
 
+    def unit_keys(self, exact: Collection[str], *, by_place: bool) -> Keys:
+        """Return the key of each unit on some exact variables, (U,), of its records in their order or in any."""
+        return self.sequence_keys(self.row_keys(exact)) if by_place else self.composition_keys(exact)
+
     def sequence_keys(self, rows: Keys) -> Keys:
         """Return the key of the sequence of each unit's row keys, (U,)."""
         place = np.arange(len(rows)) - np.repeat(self.units.starts, self.units.sizes) + 1
@@ -198,7 +202,7 @@ class UnitMatcher:
         exact = [name for name in self.names if name in names and name not in self.windows]
         windows = [name for name in self.windows if name in names]
         by_place = self.by_place and bool(windows)
-        ours, theirs = (self._unit_keys(table, exact, by_place=by_place) for table in (self.ours, self.theirs))
+        ours, theirs = (table.unit_keys(exact, by_place=by_place) for table in (self.ours, self.theirs))
         own = self.own[targets]
         hit = own >= 0
         hit[hit] = ours[targets[hit]] == theirs[own[hit]]
@@ -230,7 +234,7 @@ class UnitMatcher:
         exact = [name for name in self.names if name in names and name not in self.windows]
         among = [name for name in self.windows if name in names]
         everyone = np.arange(len(self.ours.units))
-        ours, theirs = (self._unit_keys(table, exact, by_place=self.by_place) for table in (self.ours, self.theirs))
+        ours, theirs = (table.unit_keys(exact, by_place=self.by_place) for table in (self.ours, self.theirs))
         equal = self.own >= 0
         equal[equal] = ours[equal] == theirs[self.own[equal]]
         ends = [[_in_order(self.ours.units, one) for one in (key.lower, key.upper)] for key in windows]
@@ -239,7 +243,8 @@ class UnitMatcher:
         for some in self._sizes_of_units(exact, among, everyone, ours, theirs):
             lower, upper = (some.ends_of_queries(one, among) for one in (self.ours.lower, self.ours.upper))
             values = some.values_of_points(self.theirs.lower, among)
-            pairs = _PairsInWindows.from_windows(some.group, lower, upper, some.point_group, values)
+            boxes = _without_repeats(lower, upper, values)
+            pairs = _PairsInWindows.from_windows(some.group, boxes[0], boxes[1], some.point_group, boxes[2])
             if pairs.number > left:
                 return None
             left -= pairs.number
@@ -254,10 +259,6 @@ class UnitMatcher:
                 result.candidates[some.queries] = np.bincount(query[among_pairs], minlength=len(some.queries))
                 result.hit[some.queries[own]] = near & _all_between(least, most, drawn, own, place)
         return found
-
-    def _unit_keys(self, table: _TableOfUnits, exact: Collection[str], *, by_place: bool) -> Keys:
-        """Return the key of each unit of a table on some exact variables, (U,)."""
-        return table.sequence_keys(table.row_keys(exact)) if by_place else table.composition_keys(exact)
 
     def _sizes_of_units(
         self, exact: Sequence[str], windows: Sequence[str], targets: Integers, ours: Keys, theirs: Keys
@@ -393,7 +394,6 @@ class _PairsInWindows:
         cls, group: Integers, lower: Floats, upper: Floats, point_group: Integers, values: Floats
     ) -> _PairsInWindows:
         """Find the pairs that lie in the most selective window, without listing them."""
-        lower, upper, values = _without_repeats(lower, upper, values)
         # The variable with most values has the most selective windows.
         first = int(np.argmax([len(np.unique(column)) for column in values.T])) if len(values) else 0
         distinct = np.unique(values[~np.isnan(values[:, first]), first])

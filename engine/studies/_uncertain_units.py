@@ -89,13 +89,13 @@ class UncertainUnits:
         if not near:
             return
         assert ranked is not None
-        # An open radius has no window around 0. Members are then aligned by each window.
-        ranks = [np.where(np.isnan(ranked), key.lower, ranked) for key in near]
         found = self._match_each_window(near, ranked) if len(near) > 1 and not np.isnan(ranked).any() else None
         if found is not None:
             yield from found
             return
-        for place, (key, rank) in enumerate(zip(near, ranks, strict=True)):
+        for place, key in enumerate(near):
+            # An open radius has no window around 0. Members are then aligned by each window.
+            rank = np.where(np.isnan(ranked), key.lower, ranked)
             matcher = self.certain.with_key(self.variable, key, self.place, ranked=rank)
             yield self._match_both(matcher, self.variable, of_hits=place > 0 or not self.has_radius)
 
