@@ -161,12 +161,10 @@ def answer_from_examination(examination: Examination, recipe: Recipe, policy: Po
         sentence, people = _worst_finding_text(open_findings, count, described) if open_findings else ("", None)
         needs = _open_findings_text(open_findings, unchecked)
         # Waived blocks may have found people, so that nobody can be said to be safe.
-        nobody = (
-            ""
-            if people or waived
-            else fill_sentence(sentences.NOBODY_FOUND_BY_MADE_CHECKS, records=count, noun=count.noun)
-        )
-        nobody = " ".join(filter(None, (nobody, _attacks_text(examination) if nobody else "")))
+        nobody = ""
+        if not people and not waived:
+            found = fill_sentence(sentences.NOBODY_FOUND_BY_MADE_CHECKS, records=count, noun=count.noun)
+            nobody = _with_attacks_tried(found, examination)
         text = " ".join(filter(None, (sentence, nobody, waived or sentences.NOTHING_BLOCKS, needs)))
         claim = _claim_text(open_findings, people, count) or (
             fill_sentence(sentences.FINDINGS_TO_JUDGE, number=len(open_findings))
@@ -184,28 +182,28 @@ def answer_from_examination(examination: Examination, recipe: Recipe, policy: Po
             learned=(_worst_finding(open_findings).learned if people else "") or ("" if waived else _row_text(recipe)),
             change=_change_text(open_findings) if open_findings else "" if waived else sentences.NOTHING_TO_CHANGE,
         )
-    # Not "no more than chance": limits let a few be found, and a measure may count them on the same page.
-    text = fill_sentence(sentences.NOBODY_FOUND, records=count, noun=count.noun)
+    # Nothing is waived here, since what is waived stays to be judged. Not "no more than chance": limits let a few be
+    # found, and a measure may count them on the same page.
     return ReleaseAnswer(
         "yes",
         audience,
-        " ".join(filter(None, (waived, text, _attacks_text(examination)))),
+        _with_attacks_tried(fill_sentence(sentences.NOBODY_FOUND, records=count, noun=count.noun), examination),
         "",
         0,
         count,
-        claim="" if waived else sentences.NOBODY_BEYOND_LIMITS,
-        learned="" if waived else _row_text(recipe),
-        change="" if waived else sentences.NOTHING_TO_CHANGE,
+        claim=sentences.NOBODY_BEYOND_LIMITS,
+        learned=_row_text(recipe),
+        change=sentences.NOTHING_TO_CHANGE,
     )
 
 
-def _attacks_text(examination: Examination) -> str:
-    """Describe which attacks of the recipe find nobody beyond their limits; empty where none was tried."""
+def _with_attacks_tried(nobody_found: str, examination: Examination) -> str:
+    """Return a sentence that nobody is found, followed by the attacks of the recipe that find nobody, where it has some."""
     attacks = {key_of_question(question) for question in QUESTIONS}
     titles = [
         one.title for one in examination.findings if one.check in attacks and one.applies and one.status == "pass"
     ]
-    return fill_sentence(sentences.ATTACKS_TRIED, titles=titles) if titles else ""
+    return f"{nobody_found} {fill_sentence(sentences.ATTACKS_TRIED, titles=titles)}" if titles else nobody_found
 
 
 def _claim_text(findings: Sequence[Finding], people: int | None, records: RecordCount) -> str:
