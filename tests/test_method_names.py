@@ -29,7 +29,6 @@ EXAMPLES = {
     "workspace/release/judgements.py": {"risk.linkability", "risk.singling_out"},
     "workspace/gate/run_checks.py": {"risk.linkability"},
     "workspace/reporting/questions.py": {"risk.linkability"},
-    "workspace/service/run_levers.py": {"risk.linkability"},
     "workspace/service/lever_trials.py": {"utility.propensity"},
 }
 """What a help text gives as an example, the utility that a trial adds where a plan measures none, and the keys of a document's format and questions that are a method's name by chance."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sfumato.engine.methods.labels import labels_of
+from sfumato.engine.methods.outputs import QUESTIONS
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import count_noun, format_percent
 
 from ..gate.checks import STATUSES
+from ..gate.questions import key_of_question
 from ..plan.edits import draft_to_change_run
 from ..plan.levers import COLUMN_CHECKS, PlanLever, find_column_levers, find_finding_levers, find_levers
 from ..policy.policy import read_policy_of_workspace
@@ -24,15 +26,10 @@ MOST_LEVERS = 8
 """Levers of a run at most, so that all of them are tried while somebody reads."""
 LIMITS_CHECK = "unmet_thresholds"
 """The check of limits that are not met, which have levers of their own."""
-CHECKS_OF_MEASURES = {
-    "singling_out_excess": ("singling out",),
-    "linkability_excess": ("linkability",),
-    "inference_excess": ("inference",),
-    "membership_excess": ("membership",),
-    "worst_records": (ALL_MEASURES,),
-    "newly_certain": (ALL_MEASURES,),
-    "guessed_beyond_prior": (ALL_MEASURES,),
-    "risk_above_confidential": (ALL_MEASURES,),
+CHECKS_OF_RECORDS = ("worst_records", "newly_certain", "guessed_beyond_prior", "risk_above_confidential")
+MEASURES_OF_CHECKS: Mapping[str, tuple[str, ...]] = {
+    **{key_of_question(question): (question,) for question in QUESTIONS},
+    **dict.fromkeys(CHECKS_OF_RECORDS, (ALL_MEASURES,)),
 }
 """Questions whose measures a check reads, or all measures; other checks read the records and the datasets alone."""
 
@@ -56,7 +53,7 @@ class LeverAim:
     @property
     def measures(self) -> tuple[str, ...]:
         """Return the measures that a trial needs for it: keys of methods, or questions that these answer."""
-        return CHECKS_OF_MEASURES.get(self.check, ()) if self.check else (self.value.rpartition(".")[0],)
+        return MEASURES_OF_CHECKS.get(self.check, ()) if self.check else (self.value.rpartition(".")[0],)
 
     def serves(self, check: str) -> bool:
         """Return whether it is a finding of the gate, or one of the limits that a finding counts."""
