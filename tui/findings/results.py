@@ -123,8 +123,8 @@ class NumberEntry:
 
 
 @dataclass(frozen=True)
-class SelectedNumbers:
-    """Numbers of a selection as a source of pages; every call opens a connection of its own."""
+class _Selected:
+    """Base of what a selection has as a source of pages; every call opens a connection of its own."""
 
     directory: Path
     selection: ResultSelection
@@ -138,6 +138,14 @@ class SelectedNumbers:
 
     def count(self, workspace: Workspace) -> int:
         """Return the number of lines of the selection."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class SelectedNumbers(_Selected):
+    """Numbers of a selection as a source of pages."""
+
+    def count(self, workspace: Workspace) -> int:
         return self.orders.count(workspace, self.selection)
 
     def lines(self, offset: int, limit: int) -> Sequence[NumberEntry]:
@@ -155,20 +163,10 @@ class SelectedNumbers:
 
 
 @dataclass(frozen=True)
-class SelectedResults:
-    """Rows of single datasets of a selection as a source of pages; every call opens a connection of its own."""
-
-    directory: Path
-    selection: ResultSelection
-    orders: SortedNumberLines
-
-    def __len__(self) -> int:
-        """Return the number of rows of the selection."""
-        with Workspace.open(self.directory, read_only=True) as workspace:
-            return self.count(workspace)
+class SelectedResults(_Selected):
+    """Rows of single datasets of a selection as a source of pages."""
 
     def count(self, workspace: Workspace) -> int:
-        """Return the number of rows of the selection."""
         return len(self.orders.ids.row_ids(workspace, self.selection))
 
     def lines(self, offset: int, limit: int) -> Sequence[ResultLine]:
