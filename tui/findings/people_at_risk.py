@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 
-from sfumato.engine.wording import singular_noun
+from sfumato.engine.wording import count_noun, singular_noun
 from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.terminal.text import cut_text, fit_text
 from sfumato.workspace.reporting.words import number
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MOST_PEOPLE, FEWER_PEOPLE = 10, 5
 MOST_READ = 100
+"""Records or units among which those are sought of whom the release says more than was believed before."""
 LEAST_HEIGHT, FULL_HEIGHT = 30, 45
 """Heights of a terminal in lines from which fewer people are shown, and all that are read."""
 WHO, SURE = 14, 7
@@ -84,7 +85,7 @@ def _people_of_run(workspace: Workspace, run_id: int) -> PeopleMostAtRisk:
             run_id,
             [
                 PersonAtRisk(
-                    row, f"{noun} {line.unit:,}", _all_records_text(line.members or 0), number(line.probability)
+                    row, f"{noun} {line.unit:,}", count_noun(line.members or 0, "record"), number(line.probability)
                 )
                 for row, line in units
             ],
@@ -97,11 +98,6 @@ def _people_of_run(workspace: Workspace, run_id: int) -> PeopleMostAtRisk:
         found_by = "" if driver is None else replace_unprintable(driver.variable)
         people.append(PersonAtRisk(row, f"record {line.record:,}", found_by, number(line.probability)))
     return PeopleMostAtRisk(run_id, people)
-
-
-def _all_records_text(members: int) -> str:
-    """Return by which of its records a unit is found: ``all 5 records``."""
-    return f"all {members:,} records" if members > 1 else "1 record"
 
 
 def _is_more_likely(line: RecordLine) -> bool:
@@ -135,7 +131,7 @@ class PeopleAtRisk(Scroll):
         """Show the people in lines of ``width`` cells; without people, or in a low terminal, nothing is shown."""
         most = MOST_PEOPLE if self.app.size.height >= FULL_HEIGHT else FEWER_PEOPLE
         self._people, self._width = people[:most], width
-        self._at = min(self._at, max(0, len(people) - 1))
+        self._at = min(self._at, max(0, len(self._people) - 1))
         self.display = bool(people) and self.app.size.height >= LEAST_HEIGHT
         self._paint_people()
 

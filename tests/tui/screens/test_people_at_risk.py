@@ -1,11 +1,15 @@
 """Findings opens on one answer, with the people most at risk beside the list."""
 
+import math
+from dataclasses import replace
+
 import pytest
 
-from sfumato.tui.findings.people_at_risk import PeopleAtRisk
+from sfumato.tui.findings.people_at_risk import FEWER_PEOPLE, FULL_HEIGHT, MOST_PEOPLE, PeopleAtRisk, _is_more_likely
 from sfumato.tui.parts.answer_panel import AnswerPanel
 from sfumato.tui.parts.verdict_board import VerdictBoard
 from sfumato.tui.widgets.grid import Grid
+from sfumato.workspace.reporting.records import RecordLine
 
 pytestmark = pytest.mark.slow
 WIDE = (160, 50)
@@ -24,6 +28,24 @@ async def test_enter_on_a_person_shows_it_among_the_records(sit, built_data):
         await seat.until(lambda: "[Records]" in seat.text)
         await seat.until(lambda: seat.app.screen.pane.query_one(Grid).row_count)
         await seat.until(lambda: seat.app.screen.pane.query_one(Grid).cursor == 1)
+
+
+async def test_the_cursor_stays_on_a_person_who_is_shown_in_a_lower_terminal(sit, built_data):
+    async with sit(built_data, tab="verdicts", size=WIDE) as seat:
+        await seat.until(lambda: len(people_of(seat)._people) == MOST_PEOPLE)
+        await seat.press("tab", "tab", "G")
+        assert people_of(seat)._at == MOST_PEOPLE - 1
+        await seat.pilot.resize_terminal(160, FULL_HEIGHT - 1)
+        await seat.until(lambda: len(people_of(seat)._people) == FEWER_PEOPLE)
+        await seat.press("enter")
+        await seat.until(lambda: "[Records]" in seat.text)
+        await seat.until(lambda: seat.app.screen.pane.query_one(Grid).cursor == FEWER_PEOPLE - 1)
+
+
+def test_only_people_of_whom_the_release_says_more_than_was_believed_before_are_listed():
+    line = RecordLine(1, 0.9, None, math.nan, None, None)
+    found = [_is_more_likely(replace(line, prior=prior)) for prior in (None, 0.2, 0.9, 1.0)]
+    assert found == [True, True, False, False]
 
 
 async def test_the_people_beside_the_list_have_no_values(sit, built_data):
