@@ -116,19 +116,16 @@ class NumberExplanation(Dialog[Any]):
     def _draw_facts(self) -> None:
         """Lay the facts out, without the scrollbar's column if they need one."""
         pane = self.query_one(Scroll)
-        region, facts = pane.scrollable_content_region, self._facts_of(self._meaning)
-        lines = fact_lines(facts, region.width)
-        # Whether there is a scrollbar depends on the number of lines, and that on the width.
-        if len(lines) > pane.size.height:
-            lines = fact_lines(facts, region.width - pane.styles.scrollbar_size_vertical)
+        # The bar of an earlier layout is part of this width: whether it stays depends on the lines, and they on the width.
+        size, facts = pane.size, self._facts_of(self._meaning)
+        lines = fact_lines(facts, size.width)
+        if len(lines) > size.height:
+            lines = fact_lines(facts, size.width - pane.styles.scrollbar_size_vertical)
         pane.show_text(Content("\n").join(lines))
 
 
 class ResultExplanation(NumberExplanation):
     """Dialog that explains one row of the results, with its verdicts and companions."""
-
-    # The text has one width, whether its bar is there yet or not.
-    DEFAULT_CSS = "ResultExplanation Scroll { scrollbar-gutter: stable; }"
 
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("open", "people", "Who is at risk", show=True),
