@@ -62,9 +62,7 @@ def _counts_people(row: Row) -> bool:
 
 def _names(names: Iterable[str]) -> str:
     """Return the first names in words, with the number of the others."""
-    every = [replace_unprintable(name) for name in names]
-    more = [f"{len(every) - MOST_NAMED} more"] if len(every) > MOST_NAMED else []
-    return join_names([*every[: MOST_NAMED if more else len(every)], *more]) or "no variable"
+    return join_names(_first_texts([replace_unprintable(name) for name in names])) or "no variable"
 
 
 def next_step_text(dossier: ReleaseDossier) -> str:
@@ -119,7 +117,7 @@ def missing_values_text(dossier: ReleaseDossier) -> str:
         if variable.missing
     ]
     codes = (
-        f"codes for no value are read as missing: {_names_of_text(coded)}"
+        f"codes for no value are read as missing: {', '.join(_first_texts(coded))}"
         if coded
         else "no variable declares a code for no value, so that a code such as -8 or 999 is read as a value"
     )
@@ -131,11 +129,10 @@ def missing_values_text(dossier: ReleaseDossier) -> str:
     return f"Missing values: {codes}; {treatment}."
 
 
-def _names_of_text(texts: Sequence[str]) -> str:
-    """Return the first texts, separated by commas, with the number of the others."""
-    shown = list(texts[:MOST_NAMED])
-    more = [f"{len(texts) - MOST_NAMED} more"] if len(texts) > MOST_NAMED else []
-    return ", ".join([*shown, *more])
+def _first_texts(texts: Sequence[str]) -> list[str]:
+    """Return the first texts, and the number of the others as one more."""
+    left = len(texts) - MOST_NAMED
+    return [*texts[:MOST_NAMED], f"{left} more"] if left > 0 else list(texts)
 
 
 def dropped_people_text(dossier: ReleaseDossier) -> str:
@@ -170,17 +167,14 @@ def changes_text(dossier: ReleaseDossier) -> str:
     parts = [*_variable_changes(change), _record_change(change), *_limit_changes(change)]
     both = [one for one in dossier.examination.findings if one.check in ("differencing", "joined_releases")]
     shown = [one for one in both if one.applies and one.status in ("block", "warn")]
-    people = sum(one.people or 0 for one in shown)
-    noun = record_noun(dossier.answer.records)
-    follows = (
-        (
-            f"{count_of_noun(people, noun)} may follow from both (see the findings)"
-            if people
-            else "people may follow from both (see the findings)"
-        )
-        if shown
-        else "no person is known to follow from both"
-    )
+    if shown:
+        people = sum(one.people or 0 for one in shown)
+        count = count_of_noun(people, record_noun(dossier.answer.records)) if people else "people"
+        follows = f"{count} may follow from both (see the findings)"
+    elif any(one.applies and one.status == "not checked" for one in both):
+        follows = "whether people follow from both was not examined"
+    else:
+        follows = "no person is known to follow from both"
     return f"Since the last release, run {change.run_id}: {'; '.join([*parts, follows])}."
 
 
@@ -208,7 +202,7 @@ def _limit_changes(change: ChangesSinceRelease) -> list[str]:
     changes = []
     for limits, title in ((change.added_limits, "new limits"), (change.removed_limits, "limits gone")):
         if limits:
-            changes.append(f"{title}: {_names_of_text([_threshold_text(one) for one in limits])}")
+            changes.append(f"{title}: {', '.join(_first_texts([_threshold_text(one) for one in limits]))}")
     if change.audience != change.earlier_audience:
         changes.append(f"released {AUDIENCE_WORDS[change.audience]}, before {AUDIENCE_WORDS[change.earlier_audience]}")
     return changes or ["the same limits"]

@@ -255,3 +255,16 @@ def test_the_page_says_what_is_new_since_the_last_release_of_the_project(
     assert said in bullets_of(summary_of(dossier))
     again = dossier_for(first)
     assert changes_text(again).startswith("Last release: no other run"), "a run is not compared with itself"
+    for status, applies, end in (
+        ("pass", True, "no person is known to follow from both."),
+        ("not checked", True, "whether people follow from both was not examined."),
+        ("not checked", False, "no person is known to follow from both."),
+        ("warn", True, "2 people may follow from both (see the findings)."),
+    ):
+        found = tuple(
+            replace(one, status=status, applies=applies, people=2 if status == "warn" else None)
+            for one in dossier.examination.findings
+            if one.check == "differencing"
+        )
+        told = changes_text(replace(dossier, examination=replace(dossier.examination, findings=found)))
+        assert told.endswith(f"; {end}")
