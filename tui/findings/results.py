@@ -123,7 +123,7 @@ class NumberEntry:
 
 
 @dataclass(frozen=True)
-class _Selected:
+class _SelectionSource:
     """Base of what a selection has as a source of pages; every call opens a connection of its own."""
 
     directory: Path
@@ -142,7 +142,7 @@ class _Selected:
 
 
 @dataclass(frozen=True)
-class SelectedNumbers(_Selected):
+class SelectedNumbers(_SelectionSource):
     """Numbers of a selection as a source of pages."""
 
     def count(self, workspace: Workspace) -> int:
@@ -163,7 +163,7 @@ class SelectedNumbers(_Selected):
 
 
 @dataclass(frozen=True)
-class SelectedResults(_Selected):
+class SelectedResults(_SelectionSource):
     """Rows of single datasets of a selection as a source of pages."""
 
     def count(self, workspace: Workspace) -> int:
