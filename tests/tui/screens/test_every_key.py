@@ -156,9 +156,7 @@ PLACES = {
     "commands": Place(("CommandGrid",), "runs", ("at",)),
     "doctor": Place(("DoctorDialog",), "runs", ("act:doctor",), data="built_data"),
     "release": Place(("ReleaseScreen",), "verdicts", ("w", "right_square_bracket"), data="second_person"),
-    "levers": Place(
-        ("VerdictExplanation",), "verdicts", ("enter",), {"VerdictExplanation.up": ("j",)}, on_verdict=True
-    ),
+    "levers": Place(("LeverDialog",), "verdicts", ("enter",), {"LeverDialog.up": ("j",)}, on_verdict=True),
     "plan change": Place(("PlanChange",), "verdicts", ("enter", "enter"), on_verdict=True),
     "findings": Place(("FindingGrid",), "verdicts", ("w",)),
     "export": Place(("ExportDialog",), "results", ("e",)),
@@ -186,15 +184,11 @@ ELSEWHERE = {
     "Dialog.keys": "the place of dialogs is the help itself: test_beliefs",
     "SfumatoApp.redraw": "sends what is shown once more",
     "SfumatoApp.next_pane": "the toolkit moves the focus by it where there are several panes: test_split",
-    **dict.fromkeys(
-        (f"FindingExplanation.{way}" for way in ("down", "up", "page_down", "page_up")),
-        "a finding with levers, which are found beside the app: test_lever_pane",
-    ),
     "PeopleAtRisk.open": "people beside the list of a wide terminal: test_people_at_risk",
     "LeverList.down": "the levers of a run, which are found beside the app: test_lever_pane",
     "LeverList.up": "the levers of a run, which are found beside the app: test_lever_pane",
-    "VerdictExplanation.page_down": "an explanation that is longer than the screen",
-    "VerdictExplanation.page_up": "an explanation that is longer than the screen",
+    "LeverDialog.page_down": "an explanation that is longer than the screen",
+    "LeverDialog.page_up": "an explanation that is longer than the screen",
     **dict.fromkeys(
         (
             "ResultExplanation.open",
