@@ -55,6 +55,8 @@ NOT_OF_DATASETS = (
     "surrogate_scope",
 )
 """Keys of [release] that change no dataset: with other public figures a run makes the same ones, and no second release of them costs more."""
+TABLES, TABLES_AUDIT = "tables", "tables/audit"
+"""Names of the tasks of tables, and of the artefacts that they leave."""
 NOT_COMPUTED = "not computed"
 """The one array of a block that has no answer."""
 
@@ -127,10 +129,12 @@ def _dataset_settings(step: RecipeStep) -> dict[str, object]:
 class TaskKind(StrEnum):
     """Kind of a task.
 
-    These are to anonymise the table, fit a model, draw a dataset, measure one, compute points of a study, and combine
-    everything into verdicts.
+    These are to protect tables, audit them with all that is released beside them, anonymise the table, fit a model,
+    draw a dataset, measure one, compute points of a study, and combine everything into verdicts.
     """
 
+    TABLES = "tables"
+    TABLES_AUDIT = "tables/audit"
     ANONYMISE = "anonymise"
     FIT = "fit"
     DRAW = "draw"
@@ -163,6 +167,9 @@ def plan_tasks(recipe: Recipe) -> tuple[Task, ...]:
 
 def _tasks_before_combining(recipe: Recipe) -> Iterator[Task]:
     """Yield every task except the last, which needs them all."""
+    if recipe.tables:
+        yield Task(TABLES, TaskKind.TABLES)
+        yield Task(TABLES_AUDIT, TaskKind.TABLES_AUDIT, needs=(TABLES,))
     fits = tuple(f"fit/{k}" for k in range(len(recipe.synthesis)))
     for k, key in enumerate(fits):
         yield Task(key, TaskKind.FIT, k)

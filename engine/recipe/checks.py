@@ -24,9 +24,9 @@ from ..errors import BadInput
 from ..statistics.columns import independent_columns
 from ..wording import agreeing_word, count_noun
 from .budget import NO_PACKAGES, TrustedPackages, check_budget
+from .declared_tables import declare_tables
 from .recipe import Recipe
 from .steps import RecipeStep
-from .table_sections import refuse_tables
 from .unit_stages import UNTIL
 
 
@@ -81,7 +81,7 @@ def check_steps(recipe: Recipe, data: Microdata, trusted_packages: TrustedPackag
     Every step passes its method's own check; targets and predictors of synthesis steps must vary, and functions of
     columns must be defined; every record needs its survey weight; the run must keep to its privacy budget.
     """
-    refuse_tables(recipe.tables)
+    check_tables(recipe, data)
     check_survey_weights(data.without_controls)
     if recipe.data.screen is None:  # few records may lack a level that few have
         check_rule_levels(recipe.form.recode, data, "release.recode")
@@ -112,6 +112,20 @@ def check_steps(recipe: Recipe, data: Microdata, trusted_packages: TrustedPackag
         )
     check_constraint_levels(data, recipe.schema)
     check_budget(recipe, data.without_controls, trusted_packages)
+
+
+def check_tables(recipe: Recipe, data: Microdata) -> None:
+    """Raise BadInput where a table of the recipe cannot be made of these data, or where a recipe of tables alone measures
+    datasets.
+    """
+    if not recipe.tables:
+        return
+    if not recipe.makes_release and (steps := (*recipe.measures, *recipe.studies)):
+        raise BadInput(
+            steps[0].place,
+            "measures datasets, and this recipe makes none: it has tables alone, whose numbers every run has; leave it out",
+        )
+    declare_tables(data.without_controls.with_units(recipe.schema.unit_declaration), recipe.tables)
 
 
 def _check_drop_out(data: Microdata, name: str) -> None:

@@ -324,13 +324,17 @@ class RecipeTables:
     system: atoms and cells
     decided: what the recipe decides of single cells
     protected: which cells are hidden, and what a reader finds out
+    frozen: cells that are printed whatever follows, (cells,)
     are_zeros_hidden: whether cells without records are hidden, those that are no cells of the system among them
+    are_contributors_examined: whether contributors who are alone in a cell were looked at
     """
 
     system: TableSystem
     decided: DecidedCells
     protected: ProtectedTables
+    frozen: Booleans
     are_zeros_hidden: bool = False
+    are_contributors_examined: bool = True
 
 
 def protect_recipe_tables(
@@ -340,6 +344,7 @@ def protect_recipe_tables(
     release: str = "",
     earlier: Sequence[DeclaredTable] = (),
     frozen: Callable[[TableSystem], Integers] | None = None,
+    contributors: Callable[[TableSystem], bool] = lambda _: True,
 ) -> RecipeTables:
     """Return the tables of a recipe protected by its rules.
 
@@ -350,6 +355,7 @@ def protect_recipe_tables(
         release: name of this release
         earlier: tables of earlier releases over the same records
         frozen: from the system, the cells that these printed; by default all of their cells
+        contributors: from the system, whether to protect against contributors who are alone in a cell
 
     Raises BadInput, also for what the recipe decides and protection does not know yet.
     """
@@ -367,12 +373,16 @@ def protect_recipe_tables(
         printed = frozen(system)
     else:
         printed = np.concatenate([system.cells_of_release(name) for name in releases] or [np.zeros(0, dtype=np.int64)])
+    examined = contributors(system)
+    frozen_cells = np.union1d(printed, np.flatnonzero(decided.published)).astype(np.int64)
     protected = protect_tables(
         system,
         protection.rules,
+        contributors=examined,
         cost=decided.costs,
-        frozen=np.union1d(printed, np.flatnonzero(decided.published)).astype(np.int64),
+        frozen=frozen_cells,
         hidden_by_hand=np.flatnonzero(decided.unsafe | decided.hidden),
         releases=[(name, release) for name in releases] if protection.changes else (),
     )
-    return RecipeTables(system, decided, protected, protection.zeros == "unsafe")
+    is_frozen = np.isin(np.arange(system.cell_count), frozen_cells)
+    return RecipeTables(system, decided, protected, is_frozen, protection.zeros == "unsafe", examined)

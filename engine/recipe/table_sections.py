@@ -422,10 +422,11 @@ def read_planned_tables(tables: Sequence[Mapping[str, Any]], schema: Schema) -> 
 
 
 def refuse_tables(tables: Sequence[PlannedTable]) -> None:
-    """Raise BadInput where a recipe that is to be run has tables, which no task protects yet."""
+    """Raise BadInput where a plan that is to be searched has tables."""
     if tables:
-        # A run that left them out would look as if it had protected them.
+        # A search that left them out would look as if it had judged them.
         raise BadInput(
             "table[0]",
-            "tables are read and checked, but this version does not protect them; leave [[table]] and [tables] out to run the rest",
+            "a search compares plans of datasets, and tables are the same in all of them; leave [[table]] and [tables] out, and "
+            "run the plan with them afterwards",
         )

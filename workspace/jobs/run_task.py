@@ -27,6 +27,11 @@ from sfumato.engine.data.schema import UnitDeclaration
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput, Cancelled, EngineError, NotConverged
 from sfumato.engine.execution import tasks
+from sfumato.engine.execution.protecting import (
+    audit_protected_tables,
+    list_cells_by_hand,
+    protect_tables_of_recipe,
+)
 from sfumato.engine.execution.tasks import TaskKind
 from sfumato.engine.methods.registry import OWN
 from sfumato.engine.methods.results import Fit
@@ -61,6 +66,7 @@ from ..store.chains import chains_name, write_chains
 from ..store.database import is_lock_error
 from ..store.disk import disk_error_message
 from ..store.keys import run_key
+from ..store.protected_tables import StoredTables, read_protected_tables, write_protected_tables
 from ..store.redraw_counts import redraws_name, write_redraws
 from ..store.run_log import log_task
 from ..store.runs import find_run
@@ -171,7 +177,7 @@ def read_task_input(workspace: Workspace, lease: TaskLease) -> TaskInput:
     left = workspace.connection.execute(
         """SELECT name, sha256 FROM artefact
            WHERE run_id = ? AND (name LIKE 'fit/%' OR name LIKE 'draw/%' OR name LIKE 'classes/%' OR name LIKE 'measure/%'
-                               OR name LIKE ? OR name IN ('weights', 'controls'))""",
+                               OR name LIKE ? OR name IN ('weights', 'controls', 'tables'))""",
         # Only the last task ranks records: the others need not know of tables for each dataset and measure.
         (run.id, "records/%" if lease.kind == TaskKind.COMBINE else ""),
     )
@@ -464,12 +470,37 @@ def _compute_combine(tables: TableStore, task: TaskInput, report: ReportProgress
     report(Progress(0, 1, "verdicts"))
     records = tables.count_table_records(task.table_sha256)
     recipe = _parse_recipe(task.recipe)
-    released = [tables.count_table_records(task.tables[f"draw/{draw}"]) for draw in range(1, recipe.m + 1)]
+    draws = [task.tables[name] for draw in range(1, recipe.m + 1) if (name := f"draw/{draw}") in task.tables]
+    released = [tables.count_table_records(sha256) for sha256 in draws]
     rows, verdicts = tasks.combine_rows(recipe, task.rows, release_provenance(recipe, records, released))
     return TaskResult(rows=rows, verdicts=verdicts, artefacts=store_rankings(tables, recipe, task.tables, records))
 
 
+def _compute_tables(tables: TableStore, task: TaskInput, report: ReportProgress, _: bytes) -> TaskResult:
+    """Protect the tables of the recipe, jointly."""
+    found = protect_tables_of_recipe(_parse_recipe(task.recipe), _confidential_data(tables, task), report)
+    return TaskResult(artefacts={task.lease.key: write_protected_tables(tables, StoredTables.from_protected(found))})
+
+
+def _compute_tables_audit(tables: TableStore, task: TaskInput, report: ReportProgress, _: bytes) -> TaskResult:
+    """Audit the protected tables again, by other random numbers."""
+    report(Progress(0, 1, "readers of the tables"))
+    stored = read_protected_tables(tables, task.tables[tasks.TABLES])
+    protection = _parse_recipe(task.recipe).table_protection
+    assert protection is not None
+    again = audit_protected_tables(
+        stored.system,
+        stored.audit,
+        protection.rules,
+        list_cells_by_hand(stored.audit),
+        stored.are_contributors_examined,
+    )
+    return TaskResult(artefacts={task.lease.key: write_protected_tables(tables, replace(stored, audit=again))})
+
+
 _COMPUTE_BY_KIND: dict[TaskKind, Callable[[TableStore, TaskInput, ReportProgress, bytes], TaskResult]] = {
+    TaskKind.TABLES: _compute_tables,
+    TaskKind.TABLES_AUDIT: _compute_tables_audit,
     TaskKind.ANONYMISE: _compute_anonymise,
     TaskKind.FIT: _compute_fit,
     TaskKind.DRAW: _compute_draw,

@@ -22,6 +22,10 @@ RECENT_RUNS = 20
 """Number of earlier runs that are considered."""
 IDLE_PROCESS_BYTES = 120_000_000
 """Bytes of a process below which a peak says nothing of its task."""
+BYTES_OF_TABLES = 300_000_000
+"""Bytes of the equations of tables, whatever the number of records."""
+TABLE_KINDS = (TaskKind.TABLES, TaskKind.TABLES_AUDIT)
+"""Tasks of tables: what they take depends on the cells, which nobody knows before they are counted."""
 SECTION_OF_KIND = {
     TaskKind.FIT: "synthesis",
     TaskKind.ANONYMISE: "anonymisation",
@@ -76,6 +80,11 @@ def estimate_task_costs(recipe: Recipe, records: int, measured: MeasuredCosts | 
 
 def _estimate_task_cost(recipe: Recipe, task: Task, records: int, earlier: MeasuredCosts) -> TaskCost:
     """Estimate the cost of a task by measured costs, else by the declared rates of its methods."""
+    if task.kind in TABLE_KINDS:
+        took = earlier.get((task.kind.value, ""))
+        seconds = None if took is None else took.seconds * records
+        memory = PROCESS + BYTES_OF_TABLES + records * 8 * (len(recipe.schema.names) + len(recipe.tables))
+        return TaskCost(task, "", seconds, memory, from_runs=took is not None)
     steps = _steps_of_task(recipe, task)
     named = steps[0].method.key if steps and task.kind is not TaskKind.DRAW else ""
     columns = len(recipe.schema.names)
@@ -191,8 +200,10 @@ def _parse_recipe_toml(toml: str) -> dict[str, object]:
 
 
 def _method_of_task(table: Mapping[str, object], kind: str, item: int) -> str | None:
-    """Return the key of the method of a stored recipe's task; empty for a draw, None where it cannot be determined."""
-    if kind == TaskKind.DRAW.value:
+    """Return the key of the method of a stored recipe's task; empty for a draw and for tables, None where it cannot be
+    determined.
+    """
+    if kind in (TaskKind.DRAW.value, *(one.value for one in TABLE_KINDS)):
         return ""
     section = next((name for of, name in SECTION_OF_KIND.items() if of.value == kind), "")
     steps = table.get(section)

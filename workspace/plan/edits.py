@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.recipe.table_sections import refuse_tables
 from sfumato.engine.recipe.thresholds import Threshold
 
 from ..errors import NotFound
@@ -77,12 +76,7 @@ def parse_plan(toml: str) -> PlanView:
         recipe = Recipe.from_table(table)
     except BadInput as error:
         return PlanView(toml, lines, table, str(error), error.place)
-    view = PlanView(toml, lines, table, warnings=recipe.warnings, sha256=recipe.sha256)
-    try:
-        refuse_tables(recipe.tables)
-    except BadInput as error:
-        return replace(view, problem=str(error), problem_place=error.place)
-    return view
+    return PlanView(toml, lines, table, warnings=recipe.warnings, sha256=recipe.sha256)
 
 
 def draft_to_change_run(workspace: Workspace, run_id: int) -> PlanDraft:

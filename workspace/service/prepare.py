@@ -17,7 +17,6 @@ from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.overrides import apply_settings
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.steps import MAKERS
-from sfumato.engine.recipe.table_sections import refuse_tables
 
 from ..ingest.files import find_source, read_file_microdata
 from ..ingest.sources import SourceFile
@@ -73,7 +72,6 @@ def prepare_run(
             "the recipe makes no release; add [[synthesis]] or [[anonymisation]], or score files with: sfumato evaluate",
         )
     recipe = Recipe.from_table(table)
-    refuse_tables(recipe.tables)
     source = (
         find_source(data_file, place="--data")
         if data_file
@@ -159,9 +157,9 @@ def _scoring_recipe(table: Mapping[str, Any], recipe: Recipe, files: int) -> Rec
         means = [v.name for v in recipe.released_schema if v.kind is not recipe.schema[v.name].kind]
         release["generalised"] = sorted(recipe.generalised, key=recipe.schema.names.index)
         release["micro_aggregated"] = [name for name in means if name not in recipe.generalised]
-    return Recipe.from_table(
-        {**{key: value for key, value in table.items() if key not in (*MAKERS, "weights")}, "release": release}
-    )
+    # Released files are scored; tables are protected by a run of the recipe itself.
+    out = (*MAKERS, "weights", "table", "tables")
+    return Recipe.from_table({**{key: one for key, one in table.items() if key not in out}, "release": release})
 
 
 @dataclass(frozen=True)
@@ -182,7 +180,6 @@ def prepare_plan(workspace: Workspace, draft: PlanDraft) -> PreparedRun:
     if not (table.get("synthesis") or table.get("anonymisation") or table.get("table")):
         raise BadInput("synthesis", "the plan makes no release; add a synthesis or an anonymisation step")
     recipe = Recipe.from_table(table)
-    refuse_tables(recipe.tables)
     dataset = workspace.find_dataset(draft.dataset_id)
     # The result must be what a run of the recipe on the file would be: stored records serve only where the file would
     # give the same.

@@ -1,17 +1,14 @@
-"""Tables of a recipe: what is read, what is refused, and that no run leaves them out without a word."""
+"""Tables of a recipe: what is read, and what is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.errors import BadInput
-from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.recipe.table_sections import refuse_tables
 from sfumato.engine.tables.rules import TableRules
 
 TREE = [["a1", "a", "*"], ["a2", "a", "*"], ["b1", "b", "*"]]
@@ -166,12 +163,10 @@ def test_tables_have_names_of_their_own_and_one_unit_for_one_measure() -> None:
     assert plan(table=[{**TABLE, "unit": "firm"}, {**TABLE, "name": "u"}]).tables[1].unit is None
 
 
-def test_no_run_leaves_tables_out(small_recipe: Callable[..., Recipe], small_data: Microdata) -> None:
-    recipe = small_recipe()
-    check_steps(recipe, small_data)
-    with_tables = replace(recipe, tables=plan().tables, table_protection=plan().table_protection)
-    with pytest.raises(BadInput, match=r"table\[0\]: tables are read and checked, but this version does not protect"):
-        check_steps(with_tables, small_data)
+def test_a_search_has_no_tables() -> None:
+    refuse_tables(())
+    with pytest.raises(BadInput, match=r"table\[0\]: a search compares plans of datasets"):
+        refuse_tables(plan().tables)
 
 
 def test_a_rule_that_leaves_something_open_is_a_remark() -> None:

@@ -73,7 +73,6 @@ def test_a_wrong_file_of_decided_cells_is_named(tmp_path: Path, fixed: Any, mess
     assert str(caught.value).startswith(message)
 
 
-def test_a_plan_with_tables_is_a_recipe_that_cannot_be_run() -> None:
+def test_a_plan_with_tables_can_be_run() -> None:
     view = parse_plan(write_plan(plan()))
-    assert view.problem.startswith("table[0]: tables are read and checked, but this version does not protect them")
-    assert (view.problem_place, bool(view.sha256), view.table["table"][0]["name"]) == ("table[0]", True, "people")
+    assert (view.problem, bool(view.sha256), view.table["table"][0]["name"]) == ("", True, "people")

@@ -78,13 +78,21 @@ def test_what_cannot_be_run_is_refused_at_its_place(recipe_file: Any, sections: 
 
 
 @pytest.mark.parametrize("without", [(), ("synthesis", "measure", "threshold")])
-def test_a_recipe_with_tables_is_refused_and_not_run_without_them(
+def test_a_recipe_with_tables_is_run_with_them(
     recipe_file: Any, small_data: Microdata, without: tuple[str, ...]
 ) -> None:
     by = next(one.name for one in small_data.schema if one.kind.has_levels)
     tables = {"table": [{"name": "people", "by": [by]}], "tables": {"threshold": 3}}
-    with pytest.raises(BadInput, match=r"^table\[0\]: tables are read and checked, but this version does not protect"):
-        prepare_run(recipe_file(**tables, **{section: [] for section in without}), key=PUBLIC)
+    prepared = prepare_run(recipe_file(**tables, **{section: [] for section in without}), key=PUBLIC)
+    assert prepared.recipe.tables[0].name == "people"
+    assert prepared.recipe.makes_release == (not without)
+
+
+def test_a_table_that_the_data_cannot_fill_is_refused_at_its_place(recipe_file: Any, small_data: Microdata) -> None:
+    by = next(one.name for one in small_data.schema if one.kind.has_levels)
+    nobody = {"name": "people", "by": [by], "where": "visits > 100000"}
+    with pytest.raises(BadInput, match=r"^table\[0\]: no record is in this table"):
+        prepare_run(recipe_file(table=[nobody], tables={"threshold": 3}), key=PUBLIC)
 
 
 def test_a_step_that_the_data_cannot_carry_is_refused_before_anything_runs(recipe_file: Any) -> None:

@@ -1,0 +1,99 @@
+"""Protection of the tables of a recipe, and their audit by other random numbers, as the tasks of a run carry them out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..data.arrays import Integers
+from ..data.microdata import Microdata
+from ..errors import NotComputable
+from ..methods.run import Progress, ignore_progress
+from ..recipe.declared_tables import RecipeTables, protect_recipe_tables
+from ..recipe.recipe import Recipe
+from ..tables.audit import TableAudit, audit_tables
+from ..tables.elimination import SECOND_PRIME
+from ..tables.rules import TableRules
+from ..tables.system import DeclaredTable, TableSystem
+from .making import Report
+
+MOST_CELLS = 30_000
+"""Different cells with records up to which tables are protected: beyond, the equations need too much memory."""
+MOST_CELLS_OF_CONTRIBUTORS = 5_000
+"""Cells up to which contributors are examined: of 14,160 cells that did not end in 5 minutes."""
+CONTRIBUTORS_NOT_EXAMINED = (
+    f"The tables have more than {MOST_CELLS_OF_CONTRIBUTORS:,} cells, so what somebody who is alone in a cell works out "
+    "was not examined. Print fewer cells, or fewer tables in one run."
+)
+
+
+def protect_tables_of_recipe(
+    recipe: Recipe,
+    confidential: Microdata,
+    report: Report = ignore_progress,
+    earlier: Sequence[DeclaredTable] = (),
+    frozen: Integers | None = None,
+) -> RecipeTables:
+    """Protect the tables of a recipe by its rules, jointly.
+
+    Raises BadInput, and NotComputable for more cells than ``MOST_CELLS``.
+    """
+    assert recipe.table_protection is not None, "a recipe with tables has rules for them"
+
+    def examine(system: TableSystem) -> bool:
+        """Return whether contributors are examined. Raises NotComputable for too many cells."""
+        if system.cell_count > MOST_CELLS:
+            raise NotComputable(
+                f"the tables have {system.cell_count:,} different cells, at most {MOST_CELLS:,} can be protected "
+                "together; print fewer levels, or fewer tables"
+            )
+        report(Progress(0, 1, f"{system.cell_count:,} cells"))
+        return system.cell_count <= MOST_CELLS_OF_CONTRIBUTORS
+
+    found = protect_recipe_tables(
+        confidential,
+        recipe.tables,
+        recipe.table_protection,
+        earlier=earlier,
+        frozen=None if frozen is None else lambda _: frozen,
+        contributors=examine,
+    )
+    report(Progress(1, 1, f"{found.system.cell_count:,} cells"))
+    return found
+
+
+def audit_protected_tables(
+    system: TableSystem, audit: TableAudit, rules: TableRules, by_hand: Integers, contributors: bool
+) -> TableAudit:
+    """Audit protected tables again, by other random numbers than those that they were protected with.
+
+    ``by_hand`` are the cells that count as unsafe whatever the rules say. Tables that fit are reused, since each is
+    checked against all printed cells.
+    """
+    again = audit_tables(
+        system,
+        audit.published,
+        rules,
+        hidden_by_hand=by_hand.tolist(),
+        contributors=contributors,
+        witnesses=list(audit.tables),
+        prime=SECOND_PRIME,
+    )
+    # What one of the two finds is found.
+    return replace(
+        again,
+        exact_outside=again.exact_outside | audit.exact_outside,
+        exact_zeros_shown=again.exact_zeros_shown | audit.exact_zeros_shown,
+        exact_contributor=again.exact_contributor | audit.exact_contributor,
+        short_of_level=again.short_of_level | audit.short_of_level,
+        undecided=again.undecided | audit.undecided,
+        people_affected=max(again.people_affected, audit.people_affected),
+    )
+
+
+def list_cells_by_hand(audit: TableAudit) -> Integers:
+    """Return the cells that are unsafe by no rule: the recipe decides that they are hidden."""
+    by_rule = np.logical_or.reduce([np.zeros(len(audit.primary), dtype=np.bool_), *audit.by_rule.values()])
+    return np.flatnonzero(audit.primary & ~by_rule)

@@ -1,0 +1,155 @@
+"""Runs of recipes with tables: tables are protected, audited and stored, alone or beside datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sfumato.engine.errors import BadInput
+from sfumato.engine.execution.tasks import plan_tasks
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.library import synthesise
+from sfumato.workspace.store.protected_tables import (
+    read_run_protected_tables,
+    write_protected_tables,
+)
+from sfumato.workspace.store.runs import find_run
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.run_tables import RunTables, list_run_tables
+
+pytestmark = pytest.mark.slow
+
+VARIABLES = {
+    "region": {"kind": "categorical"},
+    "sex": {"kind": "binary"},
+    "trade": {"kind": "categorical"},
+    "pay": {"kind": "continuous"},
+    "firm": {"kind": "categorical", "role": "identifier"},
+}
+TABLES: dict[str, Any] = {
+    "variables": VARIABLES,
+    "table": [
+        {"name": "people", "by": ["region", "sex"]},
+        {"name": "trades", "by": ["trade", "region"], "also": {"region": {"coast": [["a", "sea"], ["b", "sea"], ["c", "land"], ["d", "land"]]}}},
+        {"name": "pay", "by": ["trade"], "value": "pay"},
+    ],
+    "tables": {"threshold": 4, "p_percent": 15},
+}  # fmt: skip
+
+
+def people(n: int = 90) -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    return pd.DataFrame(
+        {
+            "region": rng.choice(list("abcd"), n, p=[0.5, 0.3, 0.15, 0.05]),
+            "sex": rng.choice(["f", "m"], n),
+            "trade": rng.choice(["food", "iron", "wool"], n, p=[0.6, 0.3, 0.1]),
+            "pay": rng.lognormal(3, 1.2, n).round(2),
+            "firm": [f"f{at // 2}" for at in range(n)],
+        }
+    )
+
+
+def run_tables(directory: Path, recipe: Mapping[str, Any] = TABLES) -> tuple[int, RunTables]:
+    number = synthesise(people(), recipe, directory)
+    with Workspace.open(directory, read_only=True) as opened:
+        found = list_run_tables(opened, number)
+        assert found is not None
+        return number, found
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("tables") / "workspace"
+
+
+@pytest.fixture(scope="module")
+def tables(directory: Path) -> RunTables:
+    return run_tables(directory)[1]
+
+
+def test_tables_alone_are_protected_and_audited(tables: RunTables) -> None:
+    assert [(one.name, one.variables, one.value_name) for one in tables.tables] == [
+        ("people", ("region", "sex"), "count"), ("trades", ("trade", "region"), "count"), ("pay", ("trade",), "pay"),
+    ]  # fmt: skip
+    counts = tables.counts
+    assert counts["primary"] > 0
+    assert counts["secondary"] > 0
+    for number in ("exact_outside", "exact_zeros_shown", "exact_contributor", "short_of_level", "undecided"):
+        assert counts[number] == 0, number
+    assert tables.find_table("2") is tables.find_table("trades")
+    assert tables.find_table("4") is None
+    assert tables.tables[1].groupings == (("",), ("", "coast"))
+
+
+def test_a_cell_says_what_it_is_and_why(tables: RunTables) -> None:
+    frame, table = people(), tables.tables[0]
+    hidden = 0
+    for cell in table.cells():
+        labels = {name: label for name, (_, label) in cell.labels.items() if label}
+        own = frame
+        for name, label in labels.items():
+            own = own[own[name] == label]
+        assert (cell.value, cell.units, cell.text) == (len(own), len(own), str(len(own)))
+        assert (cell.rules == ("threshold",)) == (0 < len(own) < 4)
+        assert cell.standing == "primary" or not cell.rules
+        hidden += cell.is_hidden
+        if cell.rules:
+            assert cell.safety == "yes"
+            assert cell.lowest is not None
+            assert cell.highest is not None
+            assert cell.lowest <= cell.value <= cell.highest
+            assert cell.lowest < cell.highest
+    assert hidden == table.hidden_count == len(table.hidden_places()) > 0
+
+
+def test_a_certificate_fits_all_that_is_printed(tables: RunTables) -> None:
+    system, audit = tables.stored.system, tables.stored.audit
+    looked = 0
+    for number in np.flatnonzero(~audit.published).tolist():
+        other = tables.certificate_of(number)
+        assert other is not None
+        assert np.allclose(other[audit.published], system.values[audit.published])
+        assert abs(other[number] - system.values[number]) > 1e-9
+        looked += 1
+    assert looked > 0
+
+
+def test_two_runs_leave_equal_bytes(directory: Path, tables: RunTables, tmp_path: Path) -> None:
+    number, _ = run_tables(tmp_path / "other")
+    with Workspace.open(directory) as one, Workspace.open(tmp_path / "other") as other:
+        hashes = [
+            dict(opened.connection.execute("SELECT name, sha256 FROM artefact WHERE run_id = ?", (run,)).fetchall())
+            for opened, run in ((one, tables.run_id), (other, number))
+        ]
+        assert hashes[0] == hashes[1]
+        assert set(hashes[0]) == {"tables", "tables/audit"}
+        stored = read_run_protected_tables(one, tables.run_id)
+        assert stored is not None
+        assert write_protected_tables(one.tables, stored) == hashes[0]["tables/audit"]
+
+
+def test_tables_stand_beside_datasets(tmp_path: Path) -> None:
+    recipe = {
+        **TABLES,
+        "synthesis": [{"target": "sex", "method": "cart", "predictors": ["region"]}],
+        "release": {"m": 2},
+    }
+    assert [task.key for task in plan_tasks(Recipe.from_table(recipe))] == [
+        "tables", "tables/audit", "fit/0", "draw/1", "draw/2", "combine",
+    ]  # fmt: skip
+    number, found = run_tables(tmp_path / "both", recipe)
+    assert found.counts["primary"] > 0
+    with Workspace.open(tmp_path / "both", read_only=True) as opened:
+        assert find_run(opened, number).state == "done"
+
+
+def test_a_recipe_of_tables_alone_measures_no_dataset(tmp_path: Path) -> None:
+    recipe = {**TABLES, "measure": [{"method": "risk.identification", "known": ["region"]}]}
+    with pytest.raises(BadInput, match="this recipe makes none: it has tables alone"):
+        synthesise(people(), recipe, tmp_path / "workspace")
