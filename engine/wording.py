@@ -98,8 +98,16 @@ def agreeing_word(number: int, one: str, several: str) -> str:
     return one if number == 1 else several
 
 
+LEAST_DECIMAL = 1e-7
+"""Size from which a number is written as a decimal: a reader compares 0.000038 with 0.01, and 3.8e-05 with nothing."""
+
+
 def format_number(value: float | None) -> str:
-    """Return a number in four significant digits; thousands separated; very small numbers in powers of ten; a dash for none."""
+    """Return a number in four significant digits; thousands separated; a dash for none.
+
+    Numbers below 0.0001 have two significant digits, and a power of ten only where more than seven zeros would stand
+    before these.
+    """
     if value is None:
         return "-"
     if value == 0 or not math.isfinite(value):
@@ -107,9 +115,10 @@ def format_number(value: float | None) -> str:
     size = abs(value)
     if size >= 10_000:
         return f"{value:,.0f}"
-    if size < 1e-4:
-        return f"{value:.3g}"
-    decimals = max(0, 3 - math.floor(math.log10(size)))
+    if size < LEAST_DECIMAL:
+        return f"{value:.2g}"
+    digits = 2 if size < 1e-4 else 4
+    decimals = max(0, digits - 1 - math.floor(math.log10(size)))
     text = f"{value:,.{decimals}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 

@@ -151,8 +151,8 @@ def attack_outputs(
             risk=RiskOutput(questions=questions),
             label=Label(
                 f"{title}: excess over other people",
-                f"Beyond its success on controls, the {attack} attack gains {{value}} of the remaining risk for people in the data.",
-                "Good is 0 %: members are as safe as people outside the data.",
+                f"Of the guesses that the {attack} attack gets wrong about people outside the data, it gets {{value}} right about people in the data.",
+                "Good is 0 % or below: people in the data are as safe as people outside it.",
                 "The release discloses more about its own people than about others.",
                 levers,
                 counts="share",
@@ -191,8 +191,8 @@ def attack_outputs(
             risk=RiskOutput(gate_reference="chance", questions=questions),
             label=Label(
                 f"{title}: added by the release",
-                f"By the release, the {attack} attack gains {{value}} of the remaining risk for people in the data beyond others.",
-                "Good is 0 %: the release adds no more for members than for people outside the data.",
+                f"Of the guesses that the {attack} attack gets wrong about people outside the data, this release makes {{value}} right about people in the data.",
+                "Good is 0 % or below: the release tells no more about people in the data than about people outside it.",
                 "The release discloses more about its own people than about others.",
                 levers,
                 counts="share",

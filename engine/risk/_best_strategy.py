@@ -49,8 +49,8 @@ def largest_excess_outputs(attack: str, questions: tuple[Question, ...], levers:
             risk=RiskOutput(questions=questions, never_falls_with_knowledge=True),
             label=Label(
                 f"{attack.capitalize()}: excess, best intruder",
-                f"An intruder who ignores what misleads the {attack} attack gains {{value}} of the remaining risk for people in the data.",
-                "Good is 0 %: members are as safe as people outside the data.",
+                f"Of the guesses that the {attack} attack gets wrong about people outside the data, it gets {{value}} right about people in the data, by the variables that help most.",
+                "Good is 0 % or below: people in the data are as safe as people outside it.",
                 "The best choice of variables discloses more about the release's own people than about others.",
                 levers,
                 counts="share",
@@ -65,8 +65,8 @@ def largest_excess_outputs(attack: str, questions: tuple[Question, ...], levers:
             risk=RiskOutput(gate_reference="chance", questions=questions),
             label=Label(
                 f"{attack.capitalize()}: added, best intruder",
-                f"By the release, the best {attack} attack gains {{value}} of the remaining risk for members beyond others.",
-                "Good is 0 %: the release adds no more for members than for people outside the data.",
+                f"Of the guesses that the {attack} attack gets wrong about people outside the data, this release makes {{value}} right about people in the data, by the variables that help most.",
+                "Good is 0 % or below: the release tells no more about people in the data than about people outside it.",
                 "The best choice of variables discloses more about the release's own people than about others.",
                 levers,
                 counts="share",

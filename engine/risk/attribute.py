@@ -136,7 +136,7 @@ def _draft_offer(case: Case) -> Offer | None:
             risk=RiskOutput(questions=("inference",)),
             label=Label(
                 "People whose sensitive values are disclosed",
-                "By a sum of probabilities, an intruder learns the sensitive values of {value}.",
+                "Adding up the probabilities of all records, an intruder learns the sensitive values of {value}.",
                 "Fewer are better; 0 means that no sensitive value is learned.",
                 "An intruder learns the sensitive values of more people than the limit allows.",
                 INFERENCE,
@@ -170,7 +170,7 @@ def _draft_offer(case: Case) -> Offer | None:
             risk=RiskOutput(questions=("inference",), never_falls_with_knowledge=True),
             label=Label(
                 "Sensitive values disclosed, best intruder",
-                "By a sum of probabilities, the best choice of known variables discloses sensitive values of {value}.",
+                "Adding up the probabilities of all records, an intruder who compares only the variables that help learns sensitive values of {value}.",
                 "Fewer are better; 0 means that no sensitive value is learned.",
                 "The best choice of known variables discloses sensitive values of more people than the limit allows.",
                 INFERENCE,

@@ -594,8 +594,8 @@ OUTPUTS = (
         range=SHARE,
         estimated=True,
         label=Label(
-            "Right guesses from controls alone",
-            "For {value}, the same attack guesses rightly from the control records in place of the release.",
+            "Right guesses from other people's records",
+            "Without the release, the same attack guesses {value} rightly from records of other people.",
             counts="share",
         ),
     ),

@@ -66,8 +66,8 @@ TARGET_OUTPUTS = ("cap", "dcap", "tcap", "disco", "disco_beyond", *(f"largest_{n
 
 LABELS = {
     "dcap": Label(
-        "Right attributions from equal keys (DCAP)",
-        "A released record with the same keys, picked at random, has the right {variable} for {value}.",
+        "Values guessed right from equal keys (DCAP)",
+        "A released record with the same known values, picked at random, has the right {variable} for {value}.",
         NO_MORE_THAN_MARGINS,
         "Equal keys disclose the sensitive value of too many people.",
         INFERENCE,
@@ -75,7 +75,7 @@ LABELS = {
         MARGINS,
     ),
     "tcap": Label(
-        "Right attributions where keys agree (TCAP)",
+        "Values guessed right where keys agree (TCAP)",
         "Where all released records with the same keys agree on {variable}, they are right for {value} of the people with these keys.",
         NO_MORE_THAN_MARGINS,
         "Where released records agree, they disclose too many sensitive values.",
@@ -83,8 +83,8 @@ LABELS = {
         baseline=MARGINS,
     ),
     "disco": Label(
-        "Disclosed by released records that agree",
-        "All released records with the same keys have the right {variable} for {value}.",
+        "Values disclosed by records that agree",
+        "All released records with the same known values agree on {variable}, and are right, for {value}.",
         NO_MORE_THAN_MARGINS,
         "Released records that agree disclose the sensitive value of too many people.",
         INFERENCE,
@@ -92,7 +92,7 @@ LABELS = {
         MARGINS,
     ),
     "disco_beyond": Label(
-        "Disclosed beyond what is obvious",
+        "Values disclosed beyond the obvious",
         "Released records that agree disclose the {variable} of {value}, where margins and single keys do not.",
         NO_MORE_THAN_MARGINS,
         "The release discloses values that were not obvious for too many people.",
@@ -101,8 +101,8 @@ LABELS = {
         MARGINS,
     ),
     "largest_dcap": Label(
-        "Right attributions, best intruder (DCAP)",
-        "By the best choice of keys, a released record picked at random has the right {variable} for {value}.",
+        "Values guessed right, best intruder (DCAP)",
+        "By the known variables that help most, a released record picked at random has the right {variable} for {value}.",
         NO_MORE_THAN_MARGINS,
         "The best choice of keys discloses the sensitive value of too many people.",
         INFERENCE,
@@ -110,8 +110,8 @@ LABELS = {
         MARGINS,
     ),
     "largest_disco": Label(
-        "Disclosed where records agree, best intruder",
-        "By the best choice of keys, all released records with equal keys have the right {variable} for {value}.",
+        "Values disclosed by agreement, best intruder",
+        "By the known variables that help most, all matching released records agree on {variable}, and are right, for {value}.",
         NO_MORE_THAN_MARGINS,
         "The best choice of keys discloses the sensitive value of too many people.",
         INFERENCE,
@@ -128,7 +128,7 @@ LABELS = {
         MARGINS,
     ),
     "cap": Label(
-        "Right attributions within the table (CAP)",
+        "Values guessed right within the table (CAP)",
         "Another record of the table with the same keys has the right {variable} for {value} of the records.",
     ),
     "shared_keys": Label(

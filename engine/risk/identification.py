@@ -241,7 +241,7 @@ OUTPUTS = (
         risk=RiskOutput(questions=("linkability",)),
         label=Label(
             "Expected re-identifications",
-            "An intruder who picks one match at random re-identifies {value} on average.",
+            "An intruder who picks one of the matching records at random picks the right one for {value} on average.",
             "Fewer are better; at 0 no match leads to the right person.",
             "Picking one match at random finds more people than the limit allows.",
             IDENTITY,
@@ -278,7 +278,7 @@ OUTPUTS = (
         short="FMR",
         risk=RiskOutput(questions=("linkability",)),
         label=Label(
-            "Wrong single matches",
+            "Single matches that are wrong",
             "Of the people with a single match, {value} are matched to the wrong record.",
             "Higher is better: an intruder cannot trust a single match.",
             "Too few single matches are wrong, so an intruder may trust them.",
@@ -320,7 +320,7 @@ LARGEST_OUTPUTS = (
         risk=RiskOutput(questions=("linkability",), never_falls_with_knowledge=True),
         label=Label(
             "Expected re-identifications, best intruder",
-            "An intruder who ignores what misleads, then picks one match at random, re-identifies {value} on average.",
+            "An intruder who compares only the variables that help, and picks one of the matching records at random, picks the right one for {value} on average.",
             "Fewer are better; at 0 no choice of variables leads to the right person.",
             "The best choice of variables finds more people than the limit allows.",
             IDENTITY,
@@ -338,8 +338,8 @@ LARGEST_OUTPUTS = (
         short="largest TMR",
         risk=RiskOutput(questions=("singling out", "linkability"), never_falls_with_knowledge=True),
         label=Label(
-            "Certainly re-identified, best intruder",
-            "An intruder who ignores what misleads finds exactly one match, the right one, for {value}.",
+            "Re-identified with certainty, best intruder",
+            "An intruder who compares only the variables that help finds exactly one match, the right one, for {value}.",
             "Lower is better; at 0 no single match is the right person.",
             "The best choice of variables makes the intruder certain of more people than the limit allows.",
             IDENTITY,

@@ -661,8 +661,8 @@ FAMILY_OUTPUTS = (
         risk=RiskOutput(gate_reference="chance", questions=("membership",), area=True),
         label=Label(
             "Members distinguished, best attacker (AUC)",
-            "The best of several attackers distinguishes a member from another person in {value} of pairs; 50 % is chance.",
-            "Good is 50 %: no attacker distinguishes members from other people.",
+            "The best of several attackers tells a person in the data from a person outside it in {value} of pairs; 50 % is chance.",
+            "Good is 50 % or below: no attacker can tell who is in the data.",
             "At least one attacker finds out who is in the data.",
             MEMBERSHIP,
             counts="share",
@@ -679,7 +679,7 @@ FAMILY_OUTPUTS = (
         risk=RiskOutput(questions=("membership",)),
         label=Label(
             "Members found by the best attacker",
-            "At the allowed rate of false alarms, the best of several attackers finds {value} of the members asked about.",
+            "At the allowed rate of false alarms, the best of several attackers finds {value} of the people who are in the data.",
             "Good is no more than the rate of false alarms.",
             "The best attacker finds too many members.",
             MEMBERSHIP,
@@ -694,7 +694,7 @@ FAMILY_OUTPUTS = (
         short="p",
         estimated=True,
         label=Label(
-            "Chance of such a membership finding",
+            "Chance of such a membership finding (p-value)",
             "If the release revealed nothing, the best attacker would do as well with probability {value}.",
             counts="share",
         ),
@@ -708,7 +708,7 @@ FAMILY_OUTPUTS = (
         short="detectable AUC",
         estimated=True,
         label=Label(
-            "Smallest AUC that the best attacker shows",
+            "Smallest AUC that would have been found",
             "With a power of 80 %, the test finds an AUC of {value} or more.",
             counts="share",
         ),
@@ -729,8 +729,8 @@ OUTPUTS = (
         statbarn="StatisticalHypothesisTests",
         label=Label(
             "Members distinguished from others (AUC)",
-            "A member looks more like the release than another person does in {value} of pairs; 50 % is chance.",
-            "Good is 50 %: members look like anybody else.",
+            "A person in the data looks more like the release than a person outside it in {value} of pairs; 50 % is chance.",
+            "Good is 50 % or below: people in the data look like anybody else.",
             "The release reveals who is in the data.",
             MEMBERSHIP,
             counts="share",

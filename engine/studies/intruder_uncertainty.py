@@ -90,15 +90,15 @@ WINDOW_MEANINGS = {
 WINDOW_LABELS = {
     "largest_expected_match_risk": Label(
         "Expected re-identifications, best window",
-        "An unsure intruder who looks in the best window re-identifies {value} on average.",
+        "An unsure intruder who searches the best range around what is believed picks the right record for {value} on average.",
         "Fewer are better; at 0 no window leads to the right person.",
         "The best window finds more people than the limit allows.",
         IDENTITY,
         counts="people",
     ),
     "largest_true_match_rate": Label(
-        "Certainly re-identified, best window",
-        "An unsure intruder who looks in the best window finds exactly one match, the right one, for {value}.",
+        "Re-identified with certainty, best window",
+        "An unsure intruder who searches the best range around what is believed finds exactly one match, the right one, for {value}.",
         "Lower is better; at 0 no single match is the right person.",
         "The best window makes the intruder certain of more people than the limit allows.",
         IDENTITY,
@@ -106,7 +106,7 @@ WINDOW_LABELS = {
     ),
     "largest_attribute_risk": Label(
         "Sensitive values disclosed, best window",
-        "By a sum of probabilities, an unsure intruder who looks in the best window learns the sensitive values of {value}.",
+        "Adding up the probabilities of all records, an unsure intruder who searches the best range around what is believed learns the sensitive values of {value}.",
         "Fewer are better; 0 means that no sensitive value is learned.",
         "The best window discloses the sensitive values of more people than the limit allows.",
         INFERENCE,
@@ -625,7 +625,7 @@ OUTPUTS = (
         risk=RiskOutput(questions=("inference",)),
         label=Label(
             "Sensitive values disclosed, intruder unsure",
-            "By a sum of probabilities, an unsure intruder learns the sensitive values of {value}.",
+            "Adding up the probabilities of all records, an unsure intruder learns the sensitive values of {value}.",
             "Fewer are better; 0 means that no sensitive value is learned.",
             "An intruder learns the sensitive values of more people than the limit allows.",
             INFERENCE,

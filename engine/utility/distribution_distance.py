@@ -226,7 +226,7 @@ class DistributionDistanceSpec(Spec):
             range=(0.0, LARGEST_DISTANCE),
             statbarn="StatisticalHypothesisTests",
             label=Label(
-                "Distance of a distribution",
+                "Distance between the two distributions",
                 "The distribution of {variable} is {value} away from the confidential one (0 to 2).",
                 "Lower is better; 0 is the same distribution.",
                 "The distribution of the variable differs too much.",
@@ -240,7 +240,7 @@ class DistributionDistanceSpec(Spec):
             range=NON_NEGATIVE,
             statbarn="StatisticalHypothesisTests",
             label=Label(
-                "Distance of a conditional distribution",
+                "Distance between conditional distributions",
                 "Given another variable, the distribution of {variable} is {value} away from the confidential one.",
                 "Lower is better; 0 is the same distribution.",
                 "The relation of the two variables differs too much.",

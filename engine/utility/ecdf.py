@@ -197,8 +197,8 @@ def _draft_offer(case: Case) -> Offer | None:
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Largest gap between distributions",
-                "The cumulative shares of {variable} differ by at most {value}.",
-                "Good is no more than for a fresh sample.",
+                "For no value of {variable} does the share of records up to it differ by more than {value} between release and data.",
+                "Lower is better; good is no more than another sample of the same people would differ.",
                 "The distribution of the variable differs too much.",
                 FIDELITY,
                 counts="share",
@@ -214,7 +214,7 @@ def _draft_offer(case: Case) -> Offer | None:
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Mean squared gap between distributions",
-                "The squared gap of the cumulative shares of {variable} is {value} on average.",
+                "The shares of records up to each value of {variable} differ by {value}, squared and averaged, between release and data.",
                 "Lower is better; 0 is the same distribution.",
                 "The distribution of the variable differs too much.",
                 FIDELITY,

@@ -426,7 +426,7 @@ def _draft_offer(case: Case) -> Offer | None:
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Difference that a model finds (pMSE)",
-                "A classifier distinguishes released from confidential records with a pMSE of {value}; 0 is not at all.",
+                "A classifier that tries to tell released records from confidential ones reaches {value}, where 0 is not at all and 0.25 is always (for tables of one size).",
                 "Lower is better; 0 means that no classifier can distinguish the tables.",
                 "A classifier distinguishes the release from the data too well.",
                 FIDELITY,
@@ -441,7 +441,8 @@ def _draft_offer(case: Case) -> Offer | None:
             estimated=True,
             statbarn="StatisticalHypothesisTests",
             label=Label(
-                "Difference found by chance alone (pMSE)", "A release from a fitted model would have a pMSE of {value}."
+                "Difference found by chance alone (pMSE)",
+                "By chance alone, a classifier would reach {value} for a release from a model that fits the data.",
             ),
         ),
         Output(
@@ -455,8 +456,8 @@ def _draft_offer(case: Case) -> Offer | None:
             estimated=True,
             statbarn="StatisticalHypothesisTests",
             label=Label(
-                "Difference found, times chance (S-pMSE)",
-                "The pMSE is {value} times that of a release from a fitted model.",
+                "Difference as a multiple of chance (S-pMSE)",
+                "The difference that a classifier finds is {value} times what chance alone would make.",
                 "Good is near 1; far below 1, the release repeats the data.",
                 "The release differs from the data, or repeats it, more than a fitted model does.",
                 FIDELITY,

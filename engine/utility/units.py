@@ -314,7 +314,7 @@ _FRESH = "what a split of all units at random gives"
             range=SHARE,
             statbarn="StatisticalHypothesisTests",
             label=Label(
-                "Distance of the sizes of units",
+                "Difference in the sizes of units",
                 "The shares of units of each size are {value} away from those of the data (0 to 1).",
                 "Lower is better; good is what another sample of units has.",
                 "Units of the release have other numbers of records.",
@@ -329,7 +329,7 @@ _FRESH = "what a split of all units at random gives"
             range=SHARE,
             statbarn="StatisticalHypothesisTests",
             label=Label(
-                "Distance of the compositions of units",
+                "Difference in the composition of units",
                 "The shares of units by their values of {variable} are {value} away from those of the data (0 to 1).",
                 "Lower is better; good is what another sample of units has.",
                 "Units of the release are composed in another way.",
@@ -344,7 +344,7 @@ _FRESH = "what a split of all units at random gives"
             range=(-1.0, 1.0),
             statbarn="CorrelationCoefficients",
             label=Label(
-                "Correlation of records of a unit", "Between records of a unit {variable} correlates by {value}."
+                "Correlation between records of a unit", "Between records of a unit {variable} correlates by {value}."
             ),
         ),
         Output(
@@ -383,7 +383,7 @@ _FRESH = "what a split of all units at random gives"
             range=SHARE,
             statbarn="StatisticalHypothesisTests",
             label=Label(
-                "Distance of transitions",
+                "Difference in changes from record to record",
                 "From one record to the next {variable} changes {value} otherwise than in the data (0 to 1).",
                 "Lower is better: values change as in the data.",
                 "Values change over time otherwise than in the data.",
@@ -397,7 +397,7 @@ _FRESH = "what a split of all units at random gives"
             range=SHARE,
             statbarn="StatisticalHypothesisTests",
             label=Label(
-                "Distance of trajectories",
+                "Difference in the trajectories of units",
                 "The shares of units by their sequence of {variable} are {value} away from those of the data (0 to 1).",
                 "Lower is better; good is what another sample of units has.",
                 "Units of the release have other sequences of values.",
@@ -412,7 +412,7 @@ _FRESH = "what a split of all units at random gives"
             range=SHARE,
             statbarn="StatisticalHypothesisTests",
             label=Label(
-                "Distance of entries",
+                "Difference in where units begin",
                 "The shares of units that begin at each {variable} are {value} away from those of the data (0 to 1).",
                 "Lower is better; good is what another sample of units has.",
                 "Units of the release begin at other times.",
@@ -427,7 +427,7 @@ _FRESH = "what a split of all units at random gives"
             range=SHARE,
             statbarn="StatisticalHypothesisTests",
             label=Label(
-                "Distance of exits",
+                "Difference in where units end",
                 "The shares of units that end at each {variable} are {value} away from those of the data (0 to 1).",
                 "Lower is better; good is what another sample of units has.",
                 "Units of the release drop out at other times.",

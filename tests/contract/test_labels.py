@@ -69,12 +69,12 @@ def test_the_figures_of_a_sentence_are_those_of_its_row() -> None:
     assert sentence_of(rate) == "An intruder finds exactly one match, the right one, for 0.44 % of the people."
     expected = row("risk.identification.expected_match_risk", 12.5)
     assert sentence_of(expected, 1000) == (
-        "An intruder who picks one match at random re-identifies 12.5 of 1,000 people (1.25 %) on average."
+        "An intruder who picks one of the matching records at random picks the right one for 12.5 of 1,000 people (1.25 %) on average."
     )
     assert sentence_of(row("utility.summary.quantile", 41.0, "age", q=0.9)) == "The 0.9 quantile of age is 41."
     assert sentence_of(row("risk.linkability.excess_risk", 0.017, people="vulnerable")) == (
-        "Beyond its success on controls, the linkage attack gains 1.7 % of the remaining risk for people in the data "
-        "(vulnerable people)."
+        "Of the guesses that the linkage attack gets wrong about people outside the data, it gets 1.7 % right about people "
+        "in the data (vulnerable people)."
     )
 
 

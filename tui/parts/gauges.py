@@ -58,10 +58,3 @@ def draw_range(
         else:
             parts.append((sign_for("track"), "$text-muted"))
     return Content.assemble(*parts, (sign_for("to"), "$text-muted"))
-
-
-def abbreviate_limit(limit: str) -> str:
-    """Abbreviate a limit: ``≤ 0.65 × conf.`` for ``at most 0.65 × confidential``."""
-    for words in ("at most", "at least"):
-        limit = limit.replace(words, sign_for(words))
-    return limit.replace("confidential", "conf.")

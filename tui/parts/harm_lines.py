@@ -20,11 +20,18 @@ from sfumato.workspace.reporting.findings import (
     scale_name,
     state_text,
 )
-from sfumato.workspace.reporting.words import limit_text, observed_text, outcome_text, shorten_names
+from sfumato.workspace.reporting.words import (
+    brief_limit_text,
+    brief_observed_text,
+    limit_text,
+    observed_text,
+    outcome_text,
+    shorten_names,
+)
 from sfumato.workspace.visible_text import replace_unprintable
 
 from .gate_lines import INKS, title_with_witnesses
-from .gauges import GAUGE, STYLES, abbreviate_limit, draw_range
+from .gauges import GAUGE, STYLES, draw_range
 
 if TYPE_CHECKING:
     from sfumato.workspace.gate.gate import Finding
@@ -291,9 +298,9 @@ def _verdict_cells(verdict: Verdict, label: str, records: int | None, *, safe: b
         ink,
         replace_unprintable(label),
         observed_text(verdict, records).removesuffix(" of the people"),
-        observed_text(verdict, None).removesuffix(" of the people"),
+        brief_observed_text(verdict),
         limit,
-        abbreviate_limit(limit),
+        brief_limit_text(limit),
         draw_range(verdict.observed, verdict.limit, ink, verdict.lower, verdict.upper),
         replace_unprintable(verdict.reason) if verdict.outcome != "met" else "",
         False,

@@ -29,6 +29,8 @@ from sfumato.workspace.reporting.harm import (
 )
 from sfumato.workspace.reporting.words import (
     FAMILY_HEADINGS,
+    brief_limit_text,
+    brief_observed_text,
     limit_text,
     observed_text,
     outcome_text,
@@ -39,7 +41,7 @@ from sfumato.workspace.reporting.words import (
 from sfumato.workspace.visible_text import replace_unprintable
 
 from ..widgets.lines import Scroll
-from .gauges import GAUGE, STYLES, abbreviate_limit, draw_gauge
+from .gauges import GAUGE, STYLES, draw_gauge
 from .harm_lines import harm_lines
 
 if TYPE_CHECKING:
@@ -87,11 +89,11 @@ def verdict_lines(
     wanted = min(max(map(cell_len, names), default=0), 60)
     # From the widest layout to the narrowest; the first with enough room for the names is taken.
     for people, gauges, whole in ((records, True, True), (None, True, True), (None, True, False), (None, False, False)):
-        values = [observed_text(one, people).removesuffix(" of the people") for one in verdicts]
+        values = [observed_text(one, people) if people else brief_observed_text(one) for one in verdicts]
         bounds = (
             limits
             if whole or max(map(cell_len, limits), default=0) <= LEAST_OF_LIMIT
-            else list(map(abbreviate_limit, limits))
+            else list(map(brief_limit_text, limits))
         )
         sizes = [max([len(head), *map(cell_len, cells)]) for head, cells in (("value", values), ("limit", bounds))]
         sizes[1] = min(sizes[1], MOST_OF_LIMIT if whole else LEAST_OF_LIMIT)

@@ -48,9 +48,13 @@ DIRECTION_TEXTS = {
 _HASH = re.compile("[0-9a-f]{64}")
 PUBLIC_KEY = "public key"
 number, spelled = wording.format_number, wording.format_setting
+CONFIDENTIAL_VALUE = "the confidential value"
+"""What a ratio and an increase compare with, unless the measure has another baseline."""
+LEAST_RATIO = 1e-6
+"""Ratio below which no decimal is written: it would be zeros alone to a reader."""
 _BOUNDS = {
-    "max": "at most {}", "min": "at least {}", "max_ratio": "at most {} × confidential",
-    "max_increase": "at most confidential + {}",
+    "max": "at most {}", "min": "at least {}", "max_ratio": "at most {} of {}",
+    "max_increase": "at most {} above {}",
 }  # fmt: skip
 _MARKS = {
     "pass": "✓", "fail": "✗", "not computed": "?", "queued": "○", "running": "●", "done": "✓", "failed": "✗",
@@ -132,30 +136,36 @@ def outcome_text(outcome: str) -> str:
 def limit_text(bound: str, limit: float | str, value: str = "") -> str:
     """Return a limit in the unit of measure ``value``: ``at most 2 %``, ``at least 5 records``.
 
-    A ratio and an increase name their reference, ``at most 1.2 × before the release``: it is the confidential data's
-    own value unless the measure has another baseline. A text as limit stays unchanged.
+    A ratio and an increase name their reference, ``at most 120 % of that before the release``: it is the confidential
+    data's own value unless the measure has another baseline. A text as limit stays unchanged.
     """
-    text, against = limit if isinstance(limit, str) else limit_quantity(bound, limit, value), ""
-    if bound in ("max_ratio", "max_increase") and value:
-        # imported late, since it loads methods, which most commands do not need
-        from sfumato.engine.recipe.thresholds import baseline_words
+    text = limit if isinstance(limit, str) else limit_quantity(bound, limit, value)
+    return _BOUNDS[bound].format(text, _reference_words(value) if bound in ("max_ratio", "max_increase") else "")
 
-        against = baseline_words(value)
-    if against:
-        return f"at most {text} × {against}" if bound == "max_ratio" else f"at most {text} above the value {against}"
-    return _BOUNDS[bound].format(text)
+
+def _reference_words(value: str) -> str:
+    """Return what a ratio and an increase of measure ``value`` compare with: ``the confidential value``."""
+    if not value:
+        return CONFIDENTIAL_VALUE
+    # imported late, since it loads methods, which most commands do not need
+    from sfumato.engine.recipe.thresholds import baseline_words
+
+    against = baseline_words(value)
+    return f"that {against}" if against else CONFIDENTIAL_VALUE
 
 
 def brief_limit_text(text: str) -> str:
-    """Return a limit in few cells: ``≤ 0.65 × conf.`` for ``at most 0.65 × confidential``."""
+    """Return a limit in few cells: ``≤ 65 % of conf.`` for ``at most 65 % of the confidential value``."""
     for words in ("at most", "at least"):
         text = text.replace(words, sign_for(words))
-    return text.replace("confidential", "conf.")
+    return text.replace(CONFIDENTIAL_VALUE, "conf.")
 
 
 def limit_quantity(bound: str, limit: float, value: str) -> str:
-    """Return a number in the unit of a bound on measure ``value``: ``2 %``, ``5 records``, ``1.2``."""
-    if bound == "max_ratio" or not value:
+    """Return a number in the unit of a bound on measure ``value``: ``2 %``, ``5 records``, ``1.2``; a ratio in per cent."""
+    if bound == "max_ratio":
+        return format_percent(limit) if limit >= LEAST_RATIO or limit <= 0 else f"{100 * limit:.2g} %"
+    if not value:
         return number(limit)
     from sfumato.engine.methods.labels import method_and_output, quantity_of
 
@@ -168,14 +178,19 @@ def limit_quantity(bound: str, limit: float, value: str) -> str:
 def observed_text(verdict: Verdict, records: int | None = None) -> str:
     """Return the number that a verdict judges, in people or its unit: ``88 of 20,190 (0.44 %)``; a dash for none.
 
-    ``records`` is the number of confidential records.
+    A ratio is a share of what it is compared with: ``0.3 % of the confidential value``. ``records`` is the number of confidential records.
     """
     if verdict.observed is None:
         return "-"
     if verdict.bound not in ("max", "min"):
-        ratio = " ×" if verdict.bound == "max_ratio" else ""
-        return f"{limit_quantity(verdict.bound, verdict.observed, verdict.value)}{ratio}"
+        observed = limit_quantity(verdict.bound, verdict.observed, verdict.value)
+        return f"{observed} of {_reference_words(verdict.value)}" if verdict.bound == "max_ratio" else observed
     return value_text(verdict.value, verdict.observed, records, verdict.params, beside=verdict.limit)
+
+
+def brief_observed_text(verdict: Verdict) -> str:
+    """Return the number that a verdict judges in few cells: a share without what it is a share of, which the limit beside it names."""
+    return observed_text(verdict).partition(" of ")[0]
 
 
 def value_text(
@@ -240,7 +255,7 @@ def judged_interval_text(verdict: Verdict) -> str:
         return ""
     from sfumato.engine.methods.labels import method_and_output
 
-    in_percent = verdict.bound != "max_ratio" and method_and_output(verdict.value)[1].in_percent
+    in_percent = verdict.bound == "max_ratio" or method_and_output(verdict.value)[1].in_percent
     return unit_interval_text(verdict.lower, verdict.upper, in_percent=in_percent)
 
 

@@ -179,7 +179,7 @@ def test_a_ratio_of_what_an_intruder_guesses_is_held_against_what_was_guessed_be
     (verdict,) = judge_thresholds([Threshold(R, "max_ratio", 1.2)], [of])
     assert (verdict.outcome, verdict.reason) == (outcome, reason)
     assert verdict.observed == (None if observed is None else pytest.approx(observed))
-    assert limit_text(verdict.bound, verdict.limit, verdict.value) == "at most 1.2 × before the release"
+    assert limit_text(verdict.bound, verdict.limit, verdict.value) == "at most 120 % of that before the release"
 
 
 def test_a_ratio_of_any_other_measure_is_held_against_the_confidential_data() -> None:
@@ -187,4 +187,4 @@ def test_a_ratio_of_any_other_measure_is_held_against_the_confidential_data() ->
     own = Row("risk", "bayesian_posterior", "prior_risk", "", "synthetic", None, None, 0.3, baseline=0.25)
     (verdict,) = judge_thresholds([Threshold("risk.bayesian_posterior.prior_risk", "max_ratio", 1.2)], [own])
     assert verdict.outcome == "not computed"
-    assert limit_text(verdict.bound, verdict.limit, verdict.value) == "at most 1.2 × confidential"
+    assert limit_text(verdict.bound, verdict.limit, verdict.value) == "at most 120 % of the confidential value"

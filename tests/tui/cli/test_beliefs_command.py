@@ -139,6 +139,6 @@ def test_verdicts_say_what_a_ratio_is_held_against(
 ) -> None:
     assert sfumato("results", "1", "--workspace", workspace_with_beliefs) in (0, 1)
     out = capsys.readouterr().out
-    assert "at most 1.2 × before the release" in out
+    assert "at most 120 % of that before the release" in out
     assert sfumato("results", "1", "--all", "--workspace", workspace_with_beliefs) in (0, 1)
     assert "datasets 2" in capsys.readouterr().out

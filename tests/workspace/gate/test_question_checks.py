@@ -115,7 +115,7 @@ def test_what_a_useful_release_has_too_only_warns_and_hides_nothing_that_blocks(
     assert look(margin, sure)["inference_excess"].message.startswith(
         "Attribute inference: added by the release (visits)"
     )
-    assert look(margin, small)["inference_excess"].message.startswith("Disclosed beyond what is obvious (income)")
+    assert look(margin, small)["inference_excess"].message.startswith("Values disclosed beyond the obvious (income)")
     lax = Policy(findings={"inference_excess": FindingLimit(warn=0.05, block=0.5)})
     assert look(margin, sure, policy=lax)["inference_excess"].status == "warn"
 

@@ -106,7 +106,7 @@ def test_what_the_winner_gained_and_gave_up_against_the_plan_is_one_sentence(ver
     assert lines[0].startswith(first)
     fails = "" if verdict is RATIO else ", which does not pass"
     assert lines[-2] == (
-        f"In place of the unchanged plan (run 8{fails}): better difference found, times chance (S-pMSE) 5.82 -> 1.1; "
+        f"In place of the unchanged plan (run 8{fails}): better difference as a multiple of chance (S-pMSE) 5.82 -> 1.1; "
         "worse overlap of confidence intervals 0.891 -> 0.792; no different largest gap between distributions 0.03 -> 0.031."
     )
     assert lines[-1] == "Run 7 passes: m 3."
