@@ -23,6 +23,7 @@ from .tables import DisplayCell, DisplayColumn, DisplayRow, DisplayTable, outcom
 from .words import (
     NO_SETTINGS,
     SettingsByMethod,
+    brief_observed_text,
     full_row_name,
     interval_text,
     judged_interval_text,
@@ -568,7 +569,7 @@ def verdict_table(
         [
             outcome_cell(verdict.outcome),
             DisplayCell(name, full_text=full_row_name(verdict, apart)),
-            observed_text(verdict, records),
+            _observed_cell(verdict, records),
             judged_interval_text(verdict),
             limit_text(verdict.bound, verdict.limit, verdict.value),
             verdict.reason,
@@ -577,6 +578,14 @@ def verdict_table(
         for verdict, name in zip(verdicts, labels_of(verdicts), strict=True)
     ]
     return DisplayTable(columns, lines)
+
+
+def _observed_cell(verdict: Verdict, records: int | None) -> DisplayCell | str:
+    """Return the number that a verdict judges; a ratio names what it is a share of on a page, and in the limit beside it."""
+    observed = observed_text(verdict, records)
+    if verdict.bound != "max_ratio":
+        return observed
+    return DisplayCell(brief_observed_text(verdict), full_text=observed)
 
 
 def published_source_table(quoted: SourceTable) -> DisplayTable:
