@@ -311,9 +311,26 @@ def find_contributor_pairs(
     ``tables`` are changes to tables that fit; more are added where pairs of cells move together in all of them.
     """
     readers = list_sole_readers(system, published)
+    return find_pairs_of_readers(system, reader.printed_exactly, readers, targets, polytope, tables, prime)
+
+
+def find_pairs_of_readers(
+    system: TableSystem,
+    printed_exactly: Integers,
+    readers: list[Integers],
+    targets: Integers,
+    polytope: TablePolytope,
+    tables: list[Floats],
+    prime: int = PRIME,
+) -> list[KnownPair]:
+    """Return which of the target cells follow for readers who know some hidden cells besides what is printed.
+
+    ``readers`` are the cells that each of them knows, ``printed_exactly`` the cells that everybody does; ``polytope``
+    has the tables that are left for the strictest reader who knows nothing besides, ``tables`` some changes to these.
+    """
     if not readers or not len(targets):
         return []
-    printed = system.columns[:, reader.printed_exactly]
+    printed = system.columns[:, printed_exactly]
     found = dict[tuple[tuple[int, ...], int], KnownPair]()
     single = np.array([own[0] for own in readers if len(own) == 1], dtype=np.int64)
     for sole, cell, _ in find_known_pairs(system.columns, printed, single, targets, prime):

@@ -622,6 +622,59 @@ class CellRepair:
         return RepairStep(pays[moved], change)
 
 
+def find_table(columns: Any, bounds: CellBounds, whole: Booleans) -> Floats | None:
+    """Return the values of the atoms (atoms,) of one table that keeps to bounds of cells; None if none was found.
+
+    Args:
+        columns: atoms of each cell, (atoms, cells), sparse.
+        bounds: bounds of each cell, (cells,) each.
+        whole: which atoms are numbers of records, (atoms,).
+    """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    if whole.any() and not whole.all():
+        # Numbers of records and sums of money share no cell, and each has its own scale.
+        found = np.zeros(columns.shape[0])
+        of_cell = np.asarray(columns.T @ whole.astype(np.int64)) > 0
+        for part, cells in ((whole, of_cell), (~whole, ~of_cell)):
+            atoms = np.flatnonzero(part)
+            own = find_table(
+                columns.tocsr()[atoms].tocsc()[:, np.flatnonzero(cells)],
+                CellBounds(bounds.low[cells], bounds.high[cells]),
+                whole[atoms],
+            )
+            if own is None:
+                return None
+            found[atoms] = own
+        return found
+    says = np.flatnonzero((bounds.low > 0) | np.isfinite(bounds.high))
+    rows = columns.tocsc()[:, says].T.tocsr().astype(np.float64)
+    low, high = bounds.low[says], bounds.high[says]
+    is_whole = bool(whole.all())
+    finite = high[np.isfinite(high)]
+    scale = 1.0 if is_whole else max(1e-300, float(finite.max(initial=0.0)))
+    # Sums of decimal numbers differ in their last digits.
+    slack = np.zeros(len(says)) if is_whole else 1e-9 * np.maximum(np.abs(low), scale * 1e-3)
+    for integral in (False, True) if is_whole else (False,):
+        solved = milp(
+            np.zeros(columns.shape[0]),
+            integrality=np.full(columns.shape[0], int(integral)),
+            bounds=Bounds(0, np.inf),
+            constraints=LinearConstraint(rows, (low - slack) / scale, (high + slack) / scale),
+            options=cast(Any, {"node_limit": SINGLE_NODES}),
+        )
+        if solved.x is None:
+            return None
+        values = np.maximum(np.asarray(solved.x) * scale, 0.0)
+        if not is_whole:
+            return values
+        values = np.rint(values)
+        sums = rows @ values
+        if (sums >= low).all() and (sums <= high).all():
+            return values
+    return None
+
+
 def cell_interval(columns: Any, values: Floats, bounds: CellBounds, cell: int) -> tuple[float, float]:
     """Return the smallest and the largest value of one cell that a reader's bounds leave, by linear programs."""
     polytope = TablePolytope(columns, values, bounds, np.zeros(len(values), dtype=np.bool_))

@@ -21,7 +21,7 @@ COMMAND_GROUPS = {
     "Start": ("demo", "import", "draft", "recipes", "methods", "help"),
     "Work": ("run", "search", "evaluate", "plan", "again", "cancel", "resume", "worker", "constraints", "hierarchies"),
     "Look": ("runs", "results", "records", "whatif", "compare", "figures", "report"),
-    "Release": ("examine", "approve", "release", "population", "verify", "policy"),
+    "Release": ("examine", "approve", "release", "population", "verify", "audit-tables", "policy"),
     "Workspace": ("init", "adopt", "delete", "audit", "key", "doctor", "keys", "completion", "new-method"),
 }
 """The commands by what they are for, in the order in which a new user needs them."""

@@ -15,6 +15,7 @@ from sfumato.workspace.process import forbid_core_dumps
 
 from . import completion as completing
 from .admin import adopt, audit, cancel, delete, doctor, keys, runs, worker
+from .audit_tables import audit_tables
 from .completion import completion
 from .constraints import constraints
 from .draft import draft
@@ -608,7 +609,7 @@ def recipes(name: str | None, json_file: str | None) -> None:
 
 
 for command in (
-    adopt, again, approve, constraints, audit, cancel, completion, delete, doctor, draft, examine, figures, hierarchies, key, keys, manual, plan, policy, population, release, report, runs, search, verify, whatif, worker,
+    adopt, again, approve, audit_tables, constraints, audit, cancel, completion, delete, doctor, draft, examine, figures, hierarchies, key, keys, manual, plan, policy, population, release, report, runs, search, verify, whatif, worker,
 ):  # fmt: skip
     sfumato.add_command(command)
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 DEMO = "randhie"
 BLANKS, NUMBERED, FIRST_LINE, NOTHING = "blanks", "numbered", "first line", "none"
+PEOPLE, SUMS = "people", "sums"
 """Answers that are words."""
 
 
@@ -219,6 +220,56 @@ def check_a_file(session: PlainSession) -> None:
     _offer_page(session, view)
 
 
+def audit_table_file(session: PlainSession) -> None:
+    """Say which hidden cells of tables that any tool made follow from what they print."""
+    from sfumato.workspace.reporting.audited_tables import (
+        MOST_LINES,
+        NOT_COVERED,
+        audited_tables_sentences,
+        left_out_sentence,
+    )
+    from sfumato.workspace.service.table_file_audit import TableAuditSettings, audit_table_files
+    from sfumato.workspace.table_files.printed_files import PrintedForm
+    from sfumato.workspace.visible_text import replace_unprintable
+
+    talk = session.conversation
+    files = [talk.ask("Which table?", "the path of a CSV or .tab file", _check_path_exists)]
+    talk.say(f"Table: {files[0]}.")
+    while more := talk.ask(
+        "Which other table of the same people?", f"a path, or {NOTHING}", _check_other_path, NOTHING
+    ):
+        files.append(more)
+        talk.say(f"Table: {more}.")
+    talk.say("No further table.")
+    kind = talk.ask("What do they add up?", f"{PEOPLE} or {SUMS}", _check_kind, PEOPLE)
+    talk.say("The tables are read; this can take a minute.")
+    settings = TableAuditSettings(PrintedForm(kind="counts" if kind == PEOPLE else "sums"))
+    found = audit_table_files(files, settings)
+    talk.say(f"{found.headline}.")
+    talk.print_lines(audited_tables_sentences(found))
+    talk.print_lines(
+        [
+            replace_unprintable(f"Line {one.line} of {one.file}: {one.cell}; found out by {one.reason_words}.")
+            for one in found.found[:MOST_LINES]
+        ]
+    )
+    if left := left_out_sentence(len(found.found)):
+        talk.say(f"{left}.")
+    talk.say(NOT_COVERED)
+
+
+def _check_other_path(answer: str) -> str:
+    """Return a path that exists, empty for none. Raises BadInput."""
+    return "" if answer == NOTHING else _check_path_exists(answer)
+
+
+def _check_kind(answer: str) -> str:
+    """Return what tables add up. Raises BadInput."""
+    if answer not in (PEOPLE, SUMS):
+        raise BadInput("", f"{answer} is neither {PEOPLE} nor {SUMS}.")
+    return answer
+
+
 def _check_k(value: float) -> bool:
     """Return whether a number can be a limit on k."""
     return value >= 2 and value.is_integer()
@@ -306,5 +357,6 @@ MENU = NumberedMenu(
         MenuEntry("Run the demo", "a study that ships, of 20,190 person-years", run_demo),
         MenuEntry("Import a file", "text, Excel, SPSS, Stata, SAS or Parquet", import_a_file),
         MenuEntry("Check an anonymised file", "k, l and t of one file, without the confidential one", check_a_file),
+        MenuEntry("Audit tables", "which hidden cells follow, in tables of any tool", audit_table_file),
     ),
 )
