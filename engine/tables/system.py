@@ -438,33 +438,42 @@ class _MeasurePart:
         """Build from the tables of one measure."""
         number = _count_records(tables[0])
         rows, chosen, amounts, sizes, weights = _record_instances(tables, number)
-        codes = [
-            np.stack([grouping.codes[rows] for own in table.variables for grouping in own.groupings], axis=1).reshape(
-                len(rows), -1
-            )
-            if any(own.groupings for own in table.variables)
-            else np.zeros((len(rows), 0), dtype=np.int64)
-            for table in tables
-        ]
-        for at, own in enumerate(codes):
-            own[~chosen[:, at]] = -1
         used = chosen.any(axis=1)
         rows, chosen, amounts, sizes, weights = rows[used], chosen[used], amounts[used], sizes[used], weights[used]
-        codes = [own[used] for own in codes]
-        digits = np.unique(np.concatenate([chosen.astype(np.int64), *codes], axis=1), axis=1)
-        groups = distinct_rows(list(digits.T), len(rows))
+        codes = [
+            [_codes_inside(grouping.codes[rows], chosen[:, at]) for own in table.variables for grouping in own.groupings]
+            for at, table in enumerate(tables)
+        ]
+        digits = _distinct_columns([*(chosen.T.astype(np.int64)), *(column for own in codes for column in own)])
+        groups = distinct_rows(digits, len(rows))
         atoms = groups.combination_of.astype(np.int64)
         first = groups.first
         counted = next((table.records for table in tables if table.records is not None), None)
         records = np.ones(len(rows), dtype=np.int64) if counted is None else counted[rows]
         contributions = Contributions(atoms, rows if units is None else units[rows], sizes, weights, records)
         values = np.asarray(np.bincount(atoms, amounts * records, len(first)), dtype=np.float64)
-        atom_codes, inside = [own[first] for own in codes], chosen[first]
+        atom_codes = [
+            np.stack([column[first] for column in own], axis=1) if own else np.zeros((len(first), 0), dtype=np.int64)
+            for own in codes
+        ]
+        inside = chosen[first]
         if complete:
             atom_codes, inside = _add_empty_combinations(tables, atom_codes, inside)
             values = np.append(values, np.zeros(len(inside) - len(values)))
         whole = all(table.value is None and table.weights is None for table in tables)
         return cls(tables, atom_codes, inside, values, contributions, whole)
+
+
+def _codes_inside(codes: Integers, inside: Booleans) -> Integers:
+    """Return group numbers (n,) with -1 for the records that are not in the table."""
+    return codes.astype(np.int64) if inside.all() else np.where(inside, codes, -1).astype(np.int64)
+
+
+def _distinct_columns(columns: Sequence[Integers]) -> list[Integers]:
+    """Return each of some columns (n,) of numbers from -1 on once, in the order of their values."""
+    # Bytes from the highest on are in the order of the numbers; comparing them is much faster than sorting a matrix.
+    keys = {(column + 1).astype(">i4").tobytes(): column for column in columns}
+    return [keys[key] for key in sorted(keys)]
 
 
 def _count_records(table: DeclaredTable) -> int:
