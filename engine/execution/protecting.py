@@ -15,7 +15,7 @@ from ..recipe.declared_tables import RecipeTables, protect_recipe_tables
 from ..recipe.recipe import Recipe
 from ..tables.audit import TableAudit, audit_tables
 from ..tables.elimination import SECOND_PRIME
-from ..tables.rules import TableRules
+from ..tables.rules import TableRules, UnsafeCells
 from ..tables.system import DeclaredTable, TableSystem
 from .making import Report
 
@@ -78,6 +78,8 @@ def audit_protected_tables(
         rules,
         hidden_by_hand=by_hand.tolist(),
         contributors=contributors,
+        # What the recipe declares safe, and its levels, are decided already.
+        unsafe=UnsafeCells(audit.by_rule, audit.levels, rules.warnings),
         witnesses=list(audit.tables),
         prime=SECOND_PRIME,
     )

@@ -30,11 +30,6 @@ from .table_sections import COST_OF_CELL, COST_OF_SIZE, CellStatus, FixedCell, P
 if TYPE_CHECKING:
     from ..tables.protection import ProtectedTables
 
-NOT_YET = {
-    "safe": 'no cell can be declared safe yet; write status = "published" where it is to be printed whatever follows',
-    "level": "the rules alone say how far a cell must stay possible; leave it out",
-}
-"""What a recipe can decide of a cell, and protection does not know."""
 MISSING = "missing"
 """Label of records without a value, where no level is called so."""
 
@@ -357,14 +352,10 @@ def protect_recipe_tables(
         frozen: from the system, the cells that these printed; by default all of their cells
         contributors: from the system, whether to protect against contributors who are alone in a cell
 
-    Raises BadInput, also for what the recipe decides and protection does not know yet.
+    Raises BadInput.
     """
     from ..tables.protection import protect_tables
 
-    for i, fixed in enumerate(protection.fixed):
-        for key, words in NOT_YET.items():
-            if fixed.status == key or (key == "level" and fixed.level is not None):
-                raise BadInput(f"tables.fixed[{i}].{'level' if key == 'level' else 'status'}", words)
     declared = declare_tables(data, tables, release)
     system = build_system([*declared, *earlier], complete=protection.zeros == "unsafe")
     decided = decide_cells(system, data, tables, protection, release)
@@ -382,6 +373,8 @@ def protect_recipe_tables(
         cost=decided.costs,
         frozen=frozen_cells,
         hidden_by_hand=np.flatnonzero(decided.unsafe | decided.hidden),
+        safe=np.flatnonzero(decided.safe),
+        levels=decided.levels,
         releases=[(name, release) for name in releases] if protection.changes else (),
     )
     is_frozen = np.isin(np.arange(system.cell_count), frozen_cells)

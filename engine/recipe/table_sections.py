@@ -270,7 +270,10 @@ class FixedCell(Section):
     status: Annotated[CellStatus | None, Param("whether it is hidden, or printed; left out, as the rules say")] = None
     level: Annotated[
         float | None,
-        Param("how far from its value it must stay possible where it is unsafe; left out, as the rules say", gt=0),
+        Param(
+            "how far above its value it must stay possible at least where it is unsafe; left out, as the rules say",
+            gt=0,
+        ),
     ] = None
     cost: Annotated[float | None, Param("what hiding it costs, in place of its own cost", gt=0)] = None
     factor: Annotated[float | None, Param("how many times its own cost hiding it costs", gt=0)] = None

@@ -85,6 +85,8 @@ def protect_tables(
     cost_factors: Floats | None = None,
     frozen: Sequence[int] | Integers = (),
     hidden_by_hand: Sequence[int] | Integers = (),
+    safe: Sequence[int] | Integers = (),
+    levels: Floats | None = None,
     releases: Sequence[tuple[str, str]] = (),
     contributors: bool = True,
     reprint: bool = True,
@@ -99,6 +101,8 @@ def protect_tables(
         cost_factors: factors of the costs, as an a priori file gives them, (cells,).
         frozen: cells that are printed whatever follows, such as those that an earlier release printed.
         hidden_by_hand: cells that are hidden like unsafe ones.
+        safe: cells that no rule finds; they may be hidden for others.
+        levels: how far above its value each cell must stay possible at least where it is unsafe, (cells,).
         releases: pairs of releases whose differences by fewer people than the threshold must not follow.
         contributors: whether to protect against contributors who are alone in a cell, and against published sums whose
             hidden parts together break a rule of contributions.
@@ -110,7 +114,7 @@ def protect_tables(
     and names changes nothing, and the same input gives the same bytes.
     """
     return _Protection(
-        system, rules, cost, cost_factors, frozen, hidden_by_hand, releases, contributors, prime
+        system, rules, cost, cost_factors, frozen, hidden_by_hand, safe, levels, releases, contributors, prime
     ).protect(reprint)
 
 
@@ -125,6 +129,8 @@ class _Protection:
         cost_factors: Floats | None,
         frozen: Sequence[int] | Integers,
         hidden_by_hand: Sequence[int] | Integers,
+        safe: Sequence[int] | Integers,
+        levels: Floats | None,
         releases: Sequence[tuple[str, str]],
         contributors: bool,
         prime: int,
@@ -139,7 +145,13 @@ class _Protection:
             raise BadInput("tables.fixed", f"{system.cell_names[int(both[0])]} is both fixed as printed and as hidden")
         self.by_hand = np.flatnonzero(by_hand)
         self.costs = _cell_costs(system, cost, cost_factors)
-        self.unsafe: UnsafeCells = find_unsafe_cells(system, rules)
+        decided = np.zeros(number) if levels is None else np.asarray(levels, dtype=np.float64)
+        if decided.shape != (number,) or not (decided >= 0).all():
+            raise BadInput("tables.fixed", "levels must be a number of at least 0 for each cell")
+        declared_safe = _mark_cells(safe, number, "safe")
+        if (both := np.flatnonzero(declared_safe & by_hand)).size:
+            raise BadInput("tables.fixed", f"{system.cell_names[int(both[0])]} is both fixed as safe and as hidden")
+        self.unsafe: UnsafeCells = find_unsafe_cells(system, rules).with_decisions(declared_safe, decided)
         self.primary: Booleans = self.unsafe.unsafe | by_hand
         # What is printed already cannot be protected any more.
         self.protected = np.flatnonzero(self.primary & ~self.frozen)
@@ -318,7 +330,9 @@ class _Protection:
         for cell in cells.tolist():
             value, level = float(self.system.values[cell]), float(self.levels[cell])
             if level > 0:
-                found.append((cell, (level * (1 + 1e-4),)))
+                # Numbers of records move by whole numbers.
+                amount = float(np.ceil(level)) if self.system.cell_is_whole[cell] else level * (1 + 1e-4)
+                found.append((cell, (amount,)))
             elif self.system.cell_is_whole[cell]:
                 least = 1.0 if self.rules.zeros == "safe" and value > 0 else 0.0
                 found.append((cell, (1.0, -1.0) if value - 1 >= least else (1.0,)))

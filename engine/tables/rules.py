@@ -148,6 +148,15 @@ class UnsafeCells:
         """Return the cells that any rule finds, (cells,)."""
         return np.asarray(np.logical_or.reduce([np.zeros(len(self.levels), dtype=np.bool_), *self.by_rule.values()]))
 
+    def with_decisions(self, safe: Booleans, levels: Floats) -> UnsafeCells:
+        """Return what is unsafe once an a priori file has its say.
+
+        ``safe`` are cells that no rule finds, ``levels`` how far above its value each cell must stay possible at least
+        where it is unsafe, (cells,) each.
+        """
+        by_rule = {rule: cells & ~safe for rule, cells in self.by_rule.items()}
+        return UnsafeCells(by_rule, np.where(safe, 0.0, np.maximum(self.levels, levels)), self.warnings)
+
 
 def judge_units(units: CellUnits, rules: TableRules, place: str = "table") -> UnsafeCells:
     """Return which cells are unsafe by the contributions of their units. Raises BadInput for sizes below 0."""

@@ -441,7 +441,11 @@ class _MeasurePart:
         used = chosen.any(axis=1)
         rows, chosen, amounts, sizes, weights = rows[used], chosen[used], amounts[used], sizes[used], weights[used]
         codes = [
-            [_codes_inside(grouping.codes[rows], chosen[:, at]) for own in table.variables for grouping in own.groupings]
+            [
+                _codes_inside(grouping.codes[rows], chosen[:, at])
+                for own in table.variables
+                for grouping in own.groupings
+            ]
             for at, table in enumerate(tables)
         ]
         digits = _distinct_columns([*(chosen.T.astype(np.int64)), *(column for own in codes for column in own)])

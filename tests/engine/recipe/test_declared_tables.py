@@ -303,7 +303,27 @@ def test_decided_cells_are_kept() -> None:
     assert found.decided.unsafe.sum() == 1
 
 
-@pytest.mark.parametrize("decision", [{"status": "safe"}, {"status": "unsafe", "level": 2.0}])
-def test_what_protection_does_not_know_is_refused(decision: dict[str, Any]) -> None:
-    with pytest.raises(BadInput, match=r"^tables.fixed\[0\]."):
-        protected(people(60, 1), fixed=[{"table": "t0", "cell": {"region": "c1"}, **decision}])
+@pytest.mark.slow
+def test_a_cell_that_is_declared_safe_is_found_by_no_rule_and_a_level_is_kept() -> None:
+    plain = protected(people(300, 1))
+    by_rules = plain.protected.primary
+    table = next(one for one in plain.system.tables if one.name == "t0")
+    small = next(
+        place
+        for place in np.ndindex(*table.cells.shape)
+        if table.cells[place] >= 0 and by_rules[table.cells[place]] and table.options[0][place[0]][1] in ("c1", "b2")
+    )
+    labels = {
+        name: ":".join(filter(None, options[at]))
+        for name, options, at in zip(table.variables, table.options, small, strict=True)
+        if options[at][1]
+    }
+    cell = int(table.cells[small])
+    safe = protected(people(300, 1), fixed=[{"table": "t0", "cell": labels, "status": "safe"}])
+    assert not safe.protected.primary[cell]
+    assert not safe.protected.audit.by_rule["threshold"][cell]
+    assert safe.protected.primary.sum() == by_rules.sum() - 1
+    far = protected(people(300, 1), fixed=[{"table": "t0", "cell": labels, "level": 6.0}])
+    assert far.protected.audit.levels[cell] == 6
+    assert far.protected.audit.rise[cell] >= 6 or far.protected.audit.short_of_level[cell]
+    assert not far.protected.audit.undecided[cell]

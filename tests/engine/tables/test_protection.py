@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from table_oracle import DATA, cells_that_follow, peer_cases, worked_examples
+from table_oracle import DATA, all_tables, cells_that_follow, peer_cases, worked_examples
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.tables import polytope
@@ -16,7 +16,7 @@ from sfumato.engine.tables.audit import NOT_EXAMINED, audit_tables, list_table_c
 from sfumato.engine.tables.elimination import PRIME, SECOND_PRIME, find_following, suppress_cells
 from sfumato.engine.tables.polytope import CellBounds
 from sfumato.engine.tables.protection import ProtectedTables, protect_tables
-from sfumato.engine.tables.rules import TableRules
+from sfumato.engine.tables.rules import TableRules, find_unsafe_cells
 from sfumato.engine.tables.system import DeclaredTable, TableSystem, TableVariable, build_system
 
 
@@ -500,3 +500,60 @@ def test_what_is_too_large_is_undecided_and_never_safe(monkeypatch: pytest.Monke
     audit = audit_tables(system, found.published, rules)
     assert (audit.undecided == found.primary).all()
     assert audit.people_affected > 0
+
+
+def _largest_values(system: TableSystem, published: np.ndarray, cells: np.ndarray) -> dict[int, int] | None:
+    """The largest value of some cells over all tables of whole numbers that fit, for who sees zeros; None for too many."""
+    matrix = system.columns.toarray()
+    values = system.values.astype(int)
+    low = [int(v) if p else int(v > 0) for v, p in zip(values, published, strict=True)]
+    high = [int(v) if p else None for v, p in zip(values, published, strict=True)]
+    found = dict.fromkeys(cells.tolist(), 0)
+    for number, table in enumerate(all_tables(matrix, values.tolist(), low, high)):
+        sums = np.asarray(table) @ matrix
+        for cell in found:
+            found[cell] = max(found[cell], int(sums[cell]))
+        if number > 30_000:
+            return None
+    return found
+
+
+@pytest.mark.slow
+def test_levels_and_safe_cells_are_kept_as_all_tables_of_whole_numbers_show() -> None:
+    compared = reached = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        records = rng.integers(0, (2, 3), (int(rng.integers(8, 16)), 2))
+        variables = tuple(TableVariable.from_values(name, records[:, at]) for at, name in enumerate("ab"))
+        system = build_system([DeclaredTable("t", variables)])
+        rules = TableRules(threshold=3)
+        unsafe = np.flatnonzero(find_unsafe_cells(system, rules).unsafe)
+        if len(unsafe) < 2:
+            continue
+        levels = np.zeros(system.cell_count)
+        levels[unsafe[0]] = float(rng.integers(1, 4))
+        safe = unsafe[-1:]
+        found = protect_tables(system, rules, safe=safe, levels=levels, contributors=False)
+        assert not found.primary[safe].any()
+        assert found.audit.levels[unsafe[0]] == levels[unsafe[0]]
+        most = _largest_values(system, found.published, unsafe[:1])
+        if most is None:
+            continue
+        compared += 1
+        far = most[int(unsafe[0])] - system.values[unsafe[0]] >= levels[unsafe[0]]
+        reached += far
+        assert far or found.audit.failing[unsafe[0]], seed
+    assert compared > 15
+    assert reached > 10
+
+
+def test_a_table_whose_small_cells_are_all_safe_hides_nothing() -> None:
+    variables = (TableVariable.from_values("a", ["x"] * 5 + ["y"]),)
+    system = build_system([DeclaredTable("t", variables)])
+    small = find_unsafe_cells(system, TableRules(threshold=3)).unsafe
+    assert small.sum() == 1
+    assert protect_tables(system, TableRules(threshold=3), safe=np.flatnonzero(small)).published.all()
+    with pytest.raises(BadInput, match="both fixed as safe and as hidden"):
+        protect_tables(
+            system, TableRules(threshold=3), safe=np.flatnonzero(small), hidden_by_hand=np.flatnonzero(small)
+        )
