@@ -6,13 +6,18 @@ fewer. A kept variable that is known within ``u`` is matched within a window of 
 holds the own record. A wider window holds more records, so that the narrowest is the best, and less certainty never
 finds more.
 
+A drawn value misses the true one by chance: a narrow window misses the own record, and a wide one holds many others. Who
+knows a drawn variable within ``u`` uses the window of at least ``u`` that finds most people, the same against everybody,
+dataset by dataset (``best_window_counts``).
+
 Bit i of a mask is set where variable i is known. Of p variables there are 2^p sets.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 
 import numpy as np
 
@@ -26,6 +31,9 @@ from ..matching.radius import Radius
 from ..matching.strategies import BestStrategy, MatchKey, MatchTargets, find_best_matches
 from ..matching.unit_matching import UnitMatcher, find_best_unit_matches, own_units
 from .intruder_knowledge import match_subsets, subset_risks, subset_risks_of_units
+
+Windows = tuple[tuple[str, Radius], ...]
+"""How near is a match for some drawn variables, by name."""
 
 
 def largest_of_subsets(values: Floats) -> Floats:
@@ -47,11 +55,16 @@ class KnowledgeCounts:
     expected: people found on average by picking one of the matching records at random
     certain: people whose record is the only match
     few: people whom the limits on kept columns leave unprotected; empty without limits or kept columns
+    windows: the windows that were tried; empty where the plan says how near is a match
+    best_expected, best_certain: place in ``windows`` of those that find most people over all datasets, (2^p,) each
     """
 
     expected: tuple[float, ...]
     certain: tuple[float, ...]
     few: tuple[float, ...] = ()
+    windows: tuple[Windows, ...] = ()
+    best_expected: tuple[int, ...] = ()
+    best_certain: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +169,43 @@ def _count_unprotected(
     for order, place in enumerate(places):
         among_kept |= (masks >> place & 1) << order
     return [float(value) for value in largest_of_subsets(counts)[among_kept]]
+
+
+def count_in_windows(
+    confidential: Microdata,
+    released: Microdata,
+    known: KnownVariables,
+    within: Mapping[str, float],
+    windows: Sequence[Windows],
+    *,
+    by_unit: bool,
+) -> list[KnowledgeCounts]:
+    """Count as ``count_found_people`` in one dataset, for each of some windows of drawn variables."""
+    found: list[KnowledgeCounts] = []
+    for one in windows:
+        # Kept columns are read as they are, so that the windows of drawn ones leave the small groups unchanged.
+        limits = None if found else known.limits
+        there = replace(known, radius={**known.radius, **dict(one)}, limits=limits)
+        counts = count_found_people(confidential, released, there, within, by_unit=by_unit)
+        found.append(replace(counts, few=found[0].few) if found else counts)
+    return found
+
+
+def combine_windows(*choices: tuple[str, Sequence[Radius]]) -> tuple[Windows, ...]:
+    """Return every choice of one window a variable, given each variable with its windows, narrow ones first."""
+    names = [name for name, _ in choices]
+    return tuple(tuple(zip(names, one, strict=True)) for one in product(*(radii for _, radii in choices)))
+
+
+def best_window_counts(counts: Sequence[Sequence[KnowledgeCounts]], windows: Sequence[Windows]) -> KnowledgeCounts:
+    """Return the means over datasets of what the best window of each finds, given the counts by dataset and window."""
+    means, best = {}, {}
+    for name in ("expected", "certain"):
+        values = np.array([[getattr(one, name) for one in of_dataset] for of_dataset in counts])
+        means[name] = tuple(values.max(axis=1).mean(axis=0).tolist())
+        best[name] = tuple(values.mean(axis=0).argmax(axis=0).tolist())
+    few = mean_counts([of_dataset[0] for of_dataset in counts]).few
+    return KnowledgeCounts(means["expected"], means["certain"], few, tuple(windows), best["expected"], best["certain"])
 
 
 def mean_counts(counts: Sequence[KnowledgeCounts]) -> KnowledgeCounts:

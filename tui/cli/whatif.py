@@ -32,15 +32,16 @@ if TYPE_CHECKING:
     "--unsure",
     multiple=True,
     metavar="NAME=WIDTH",
-    help="A kept number that he knows within WIDTH, such as age=2. Repeatable.",
+    help="A number that he knows within WIDTH, such as age=2. Repeatable.",
 )
 def whatif(
     run_id: str, directory: Path | None, json_file: str | None, known: tuple[str, ...], unsure: tuple[str, ...]
 ) -> None:
     """Count whom an intruder finds by what he knows.
 
-    RUN is a number, a name, or last. The numbers are those of the dial on the first page of Findings. The last line says
-    what to coarsen first.
+    RUN is a number, a name, or last. The numbers are those of the dial on the first page of Findings. For a synthetic number
+    that he knows within WIDTH, 0 included, he looks in the window that finds most people. The last line says what to
+    coarsen first.
     """
     from dataclasses import replace
 
@@ -56,7 +57,7 @@ def whatif(
         raise BadInput("RUN", f"run {run.id} is not done, so it has no release to count in")
     check_seal(workspace, run.id)
     dial = _turned_dial(IntruderDial.from_numbers(count_for_dial(workspace.directory, run.id)), known, unsure)
-    if dial.numbers.counts is not None and dial.counts is None:
+    if dial.numbers.counts is not None and dial.counts is None and not dial.uncounted_reason:
         (found,) = count_unsure(workspace.directory, run.id, (dial.wanted_reaches,))
         dial = replace(dial, unsure={dial.wanted_reaches: found})
     write_object(dial.to_table(), json_file)
@@ -94,6 +95,6 @@ def _turned_dial(dial: IntruderDial, known: Sequence[str], unsure: Sequence[str]
         if not (math.isfinite(reach) and reach >= 0):
             raise BadInput("--unsure", f'"{width}" is no width; write NAME=WIDTH, such as {name}=2')
         if not variables[name].is_numeric:
-            raise BadInput("--unsure", f'"{name}" is known or not: it is no number that the release keeps')
+            raise BadInput("--unsure", f'"{name}" is known or not: the release has no numbers of it')
         turned = turned.set_reach(name, reach)
     return turned

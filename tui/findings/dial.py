@@ -163,7 +163,7 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
             return
         names = [variable.name, *(one.name for one in dial.numbers.variables if one.name in dial.known)]
         alone = (dial.missing_reaches(name) for name in dict.fromkeys(names))
-        now = [] if dial.counts is not None else [dial.wanted_reaches]
+        now = [] if dial.counts is not None or dial.uncounted_reason else [dial.wanted_reaches]
         self._count_missing(run_id, now or next(filter(None, alone), []))
 
     def _count_missing(self, run_id: int, wanted: Sequence[Reaches]) -> None:
@@ -202,7 +202,7 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         if dial is None or variable is None:
             return
         if not variable.is_numeric:
-            self.sfumato.say(f"{variable.name} is known or not: it is no number that the release keeps")
+            self.sfumato.say(f"{variable.name} is known or not: the release has no numbers of it")
             return
         changed = dial.shift_reach(variable.name, step)
         if changed.reaches == dial.reaches:
@@ -252,7 +252,9 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         lines, main = dial.lines(), dial.main_line
         shown = [main] if is_low and main is not None else lines
         if main is None:
-            numbers = [Content.styled(COUNTING, "$text-muted"), *([Content("")] * (0 if is_low else 2))]
+            text = f"Not counted: {dial.uncounted_reason}" if dial.uncounted_reason else COUNTING
+            line = Content.styled(cut_text(replace_unprintable(text), width), "$text-muted")
+            numbers = [line, *([Content("")] * (0 if is_low else 2))]
         else:
             numbers = [self._number_line(one, width, is_main=one == main) for one in shown]
         return [*chips, *numbers, self._sentence_line(dial, width)]

@@ -292,7 +292,7 @@ def turn_dial(session: PlainSession) -> None:
     if dial.numbers.counts is None:
         raise ActNotPossible(f"these numbers cannot be counted: {dial.numbers.reason}.")
     while True:
-        if dial.counts is None:
+        if dial.counts is None and not dial.uncounted_reason:
             (found,) = count_unsure(session.workspace.directory, run.id, (dial.wanted_reaches,))
             dial = replace(dial, unsure={**dial.unsure, dial.wanted_reaches: found})
         talk.print_lines(dial.sentences())
@@ -308,11 +308,11 @@ def _ask_certainty(session: PlainSession, dial: IntruderDial, at: int) -> Intrud
     variable = dial.numbers.variables[at]
     if not variable.is_numeric:
         return dial.toggle_variable(variable.name)
-    certainties = ["not at all", *(f"known {variable.reach_text(reach)}" for reach in variable.reaches)]
+    certainties = ["not at all", *(f"known {variable.reach_text(one)}".rstrip() for one in variable.certainties)]
     chosen = session.conversation.choose(f"How surely does he know {variable.name}?", certainties, "1")
     if chosen == 0:
         return dial.toggle_variable(variable.name) if variable.name in dial.known else dial
-    return dial.set_reach(variable.name, variable.reaches[chosen - 1])
+    return dial.set_reach(variable.name, variable.certainties[chosen - 1])
 
 
 MENU = NumberedMenu(

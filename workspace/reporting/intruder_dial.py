@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from sfumato.engine.matching.radius import Radius
 from sfumato.engine.studies._knowledge_counts import KnowledgeCounts
 from sfumato.engine.wording import agreeing_word, count_of_noun, format_number, format_percent, join_names
 
@@ -14,6 +16,8 @@ from .words import sign_for
 Reaches = tuple[tuple[str, float], ...]
 """Half widths of what is known of some variables, by name, without those that are known surely."""
 FoundBy = Literal["certain", "expected", "few"]
+MOST_WINDOWS = 64
+"""Combinations of windows that are counted for drawn variables: those of two variables."""
 
 
 @dataclass(frozen=True)
@@ -21,9 +25,10 @@ class DialVariable:
     """Variable that the intruder may know.
 
     is_stated: whether the plan says that he knows it
-    reaches: half widths within which he may know it, ascending; 0 first, which is as the plan says
+    reaches: half widths within which he may know it, ascending; 0 first, which for a kept variable is as the plan says
     within: tolerance of a match that the plan states; empty without
     is_date: whether the half widths are in days
+    windows: windows in which he may look for a drawn number that he knows; 0 for other variables
     """
 
     name: str
@@ -31,20 +36,42 @@ class DialVariable:
     reaches: tuple[float, ...] = (0.0,)
     within: str = ""
     is_date: bool = False
+    windows: int = 0
+
+    @property
+    def certainties(self) -> tuple[float | None, ...]:
+        """Return how surely he may know it, from surest to least sure: None is as the plan says, others are half widths.
+
+        Within a half width, 0 among them, he looks for a drawn number in the window that finds most people.
+        """
+        return (None, *(self.reaches if self.windows else self.reaches[1:]))
 
     @property
     def is_numeric(self) -> bool:
         """Return whether the intruder may be unsure of it."""
-        return len(self.reaches) > 1
+        return len(self.certainties) > 1
 
-    def reach_text(self, reach: float) -> str:
+    def reach_text(self, reach: float | None) -> str:
         """Return how surely the variable is known: ``± 2``, ``± 5 %``, ``± 3 days``; empty where it has no size."""
-        sign, days = sign_for("plus or minus"), " days" if self.is_date else ""
-        if reach:
-            return f"{sign} {format_number(reach)}{days}"
+        sign = sign_for("plus or minus")
+        if reach is not None:
+            return f"{sign} {format_number(reach)}{self._days}{' (best window)' if self.windows else ''}"
         if self.within:
-            return f"{sign} {self.within.replace('%', ' %')}{days}"
+            return f"{sign} {self.within.replace('%', ' %')}{self._days}"
         return f"{sign} 0" if self.is_numeric else ""
+
+    def window_text(self, reach: float, window: Radius | None) -> str:
+        """Return how surely a drawn variable is known, and its best window; None where ignoring it is as good."""
+        sign = sign_for("plus or minus")
+        best = "best ignored"
+        if window is not None:
+            days = self._days if window.kind == "absolute" else ""
+            best = f"best window {sign} {str(window.written).replace('%', ' %')}{days}"
+        return f"{sign} {format_number(reach)}{self._days} ({best})"
+
+    @property
+    def _days(self) -> str:
+        return " days" if self.is_date else ""
 
 
 @dataclass(frozen=True)
@@ -54,12 +81,14 @@ class DialLimits:
     expected, certain: by the limits of the plan
     few: people left unprotected in kept columns, by the policy
     smallest_group: number of people below which a group is small, by the policy; None without
+    texts: limits in words by number, of those that compare with the confidential data
     """
 
     expected: float | None = None
     certain: float | None = None
     few: float | None = None
     smallest_group: int | None = None
+    texts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -73,6 +102,7 @@ class DialNumbers:
     limits: the limits
     counts: the numbers for each set of variables; None where they cannot be counted
     reason: why they cannot
+    most_windows: combinations of windows of drawn variables that are counted at most
     """
 
     run_id: int
@@ -83,6 +113,7 @@ class DialNumbers:
     limits: DialLimits
     counts: KnowledgeCounts | None
     reason: str = ""
+    most_windows: int = MOST_WINDOWS
 
 
 @dataclass(frozen=True)
@@ -138,14 +169,21 @@ class IntruderDial:
 
         It is the same dial where there is none.
         """
-        own = next(one for one in self.numbers.variables if one.name == name).reaches
-        at = own.index(self.reaches.get(name, 0.0)) + step
+        own = self._variable(name).certainties
+        at = own.index(self.reaches.get(name)) + step
         return self.set_reach(name, own[at]) if 0 <= at < len(own) else self
 
-    def set_reach(self, name: str, reach: float) -> IntruderDial:
-        """Return the dial with a variable known within a half width, 0 for as the plan says."""
+    def set_reach(self, name: str, reach: float | None) -> IntruderDial:
+        """Return the dial with a variable known within a half width, None for as the plan says."""
         rest = {other: own for other, own in self.reaches.items() if other != name}
-        return replace(self, reaches={**rest, name: reach} if reach else rest, known=self.known | {name})
+        # A kept number that is known within 0 is known as the plan says.
+        if reach is not None and (reach or self._variable(name).windows):
+            rest[name] = reach
+        return replace(self, reaches=rest, known=self.known | {name})
+
+    def _variable(self, name: str) -> DialVariable:
+        """Return the variable of a name."""
+        return next(one for one in self.numbers.variables if one.name == name)
 
     @property
     def wanted_reaches(self) -> Reaches:
@@ -162,8 +200,15 @@ class IntruderDial:
 
     def missing_reaches(self, name: str) -> list[Reaches]:
         """Return the half widths of one variable alone that are not yet counted."""
-        (own,) = (one.reaches for one in self.numbers.variables if one.name == name)
-        return [one for one in (((name, reach),) for reach in own[1:]) if one not in self.unsure]
+        reaches = (one for one in self._variable(name).certainties if one is not None)
+        return [one for one in (((name, reach),) for reach in reaches) if one not in self.unsure]
+
+    @property
+    def uncounted_reason(self) -> str:
+        """Return why the numbers under the present half widths are not counted; empty where they are."""
+        drawn = [one for one, _ in self.wanted_reaches if self._variable(one).windows]
+        windows = math.prod(self._variable(name).windows for name in drawn)
+        return too_many_windows_text(drawn) if windows > self.numbers.most_windows else ""
 
     def mask_of(self, known: frozenset[str]) -> int:
         """Return the mask of a set of variables."""
@@ -198,6 +243,8 @@ class IntruderDial:
         """Return a limit in words: the plan's as a share or a number, the policy's as a number."""
         if limit is None:
             return ""
+        if name in self.numbers.limits.texts:
+            return self.numbers.limits.texts[name]
         if name == "certain":
             return f"the plan allows {format_percent(limit / max(1, self.numbers.number))}"
         whose = "plan" if name == "expected" else "policy"
@@ -252,9 +299,25 @@ class IntruderDial:
         return f"For this intruder coarsen {name} first: then at most {people} {agreeing_word(1 if value == 1 else 2, 'is', 'are')} {how}."
 
     def variable_text(self, variable: DialVariable) -> str:
-        """Return a variable with how surely it is known: ``age ± 2``."""
-        reach = variable.reach_text(self.reaches.get(variable.name, 0.0))
-        return f"{variable.name} {reach}".rstrip()
+        """Return a variable with how surely it is known: ``age ± 2``, and for a drawn one the best window."""
+        reach = self.reaches.get(variable.name)
+        text = variable.reach_text(reach)
+        if reach is not None and variable.windows and variable.name in self.known and self.counts is not None:
+            text = variable.window_text(reach, self.best_window(variable.name))
+        return f"{variable.name} {text}".rstrip()
+
+    def best_window(self, name: str) -> Radius | None:
+        """Return the window of a drawn variable that finds most people by the number that decides.
+
+        It is None where who ignores the variable finds as many, or nothing is counted.
+        """
+        main, counts = self.main_line, self.counts
+        if main is None or counts is None or not counts.windows:
+            return None
+        if main.value <= (self.value_of(main.name, self.known - {name}) or 0.0) + 1e-9:
+            return None
+        best = counts.best_certain if main.name == "certain" else counts.best_expected
+        return dict(counts.windows[best[self.mask_of(self.known)]]).get(name)
 
     def knowledge_text(self) -> str:
         """Return what the intruder knows in words: ``sex, age ± 2 and education``."""
@@ -265,6 +328,8 @@ class IntruderDial:
         """Return the dial in sentences, for plain text."""
         if self.numbers.counts is None:
             return [f"Not counted: {self.numbers.reason}."]
+        if self.uncounted_reason:
+            return [f"The intruder knows {self.knowledge_text()}.", f"Not counted: {self.uncounted_reason}."]
         lines = [f"The intruder knows {self.knowledge_text()}."]
         for one in self.lines():
             limit = f"; {one.limit_text}" if one.limit_text else ""
@@ -278,10 +343,33 @@ class IntruderDial:
             "run": self.numbers.run_id,
             "known": [one.name for one in self.numbers.variables if one.name in self.known] + list(self.numbers.others),
             "within": dict(self.wanted_reaches),
+            "best_windows": self._window_table(),
             "records": self.numbers.number,
             "noun": self.numbers.noun,
             "found": {one.name: one.value for one in self.lines()},
             "limits": {one.name: one.limit for one in self.lines()},
             "coarsen_first": None if found is None else {"variable": found[0], "then": found[1]},
-            "reason": self.numbers.reason,
+            "reason": self.numbers.reason or self.uncounted_reason,
         }
+
+    def _window_table(self) -> dict[str, Any]:
+        """Return the best window of each drawn variable that is known within a half width, as a plan writes it."""
+        names = [name for name, _ in self.wanted_reaches if self._variable(name).windows]
+        return {name: None if (best := self.best_window(name)) is None else best.written for name in names}
+
+
+def too_many_windows_text(names: Collection[str]) -> str:
+    """Return why the best windows of some drawn variables together are not counted."""
+    if len(names) == 1:
+        return f"the run is too large to try windows of {join_names(list(names))}; leave it as the plan says"
+    return f"{join_names(list(names))} have too many windows to try together; leave one of them as the plan says"
+
+
+def ratio_limit_text(found: float, ratio: float) -> str:
+    """Return a limit that is a ratio to the people found in the confidential data, in words."""
+    return f"the plan allows {format_number(found * ratio)}: {format_number(ratio)} of {format_number(found)} in the confidential data"
+
+
+def increase_limit_text(found: float, more: float) -> str:
+    """Return a limit on people beyond those found in the confidential data, in words."""
+    return f"the plan allows {format_number(found + more)}: {format_number(more)} more than in the confidential data"

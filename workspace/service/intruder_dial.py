@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,20 +18,46 @@ from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.errors import NotComputable
+from sfumato.engine.matching.radius import Radius
 from sfumato.engine.methods.labels import method_and_output
+from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.recipe.thresholds import Threshold
 from sfumato.engine.risk.identification import IdentificationSpec
-from sfumato.engine.studies._knowledge_counts import KnowledgeCounts, KnownVariables, count_found_people, mean_counts
+from sfumato.engine.studies._knowledge_counts import (
+    KnowledgeCounts,
+    KnownVariables,
+    Windows,
+    best_window_counts,
+    combine_windows,
+    count_found_people,
+    count_in_windows,
+    mean_counts,
+)
 
 from ..gate.kept_columns import columns_known_to_audience
 from ..policy.policy import Policy, read_policy_of_workspace
-from ..reporting.intruder_dial import DialLimits, DialNumbers, DialVariable, Reaches
+from ..reporting.intruder_dial import (
+    MOST_WINDOWS,
+    DialLimits,
+    DialNumbers,
+    DialVariable,
+    Reaches,
+    increase_limit_text,
+    ratio_limit_text,
+    too_many_windows_text,
+)
 from ..store.artefacts import read_released_dataset
 from ..store.runs import StoredRun, find_run, read_run_records
 from ..store.workspace import Workspace
+from ..views.results import read_result_rows
 
 LEVELS = (0.5, 1.0, 2.0, 3.0)
 """Half widths within which the intruder may know a number, in steps of the variable."""
+WINDOW_LEVELS, FEW_WINDOW_LEVELS = (*LEVELS, 5.0, 8.0), (1.0, 3.0)
+"""Half widths of windows in which he may look for a drawn number, in steps of the variable; the few of larger runs."""
+MOST_WINDOW_MATCHES = 120_000_000
+"""Records times sets of variables times datasets times windows that are matched for the best windows."""
 MOST_VARIABLES = 12
 """Variables that the dial turns; of more those that are stated as known come first, and the rest stays known."""
 MOST_MATCHES, FEW_MATCHES = 60_000_000, 4_000_000
@@ -76,6 +105,7 @@ class _DialTables:
         self.spec = _stated_knowledge(self.recipe)
         self.audience = self.policy.effective_audience(self.recipe.form.audience)
         self.names, self.others = self._split_variables()
+        self._counted_windows: dict[tuple[Any, ...], dict[Windows, KnowledgeCounts]] = {}
 
     def _split_variables(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the variables that the dial turns, and those that the intruder knows in any case."""
@@ -119,6 +149,21 @@ class _DialTables:
         limits = self.policy.audience_limits(self.audience).limits
         return None if self.by_unit or limits == KeptColumnLimits() else limits
 
+    @property
+    def _matches(self) -> int:
+        """Return how many matches the sets of the variables take in all datasets."""
+        return max(1, len(self.confidential) * self.datasets) << len(self.names)
+
+    @property
+    def _window_levels(self) -> tuple[float, ...]:
+        """Return the half widths of windows in steps of a variable: fewer in a larger run, where each takes long."""
+        return WINDOW_LEVELS if self._matches <= FEW_MATCHES else FEW_WINDOW_LEVELS
+
+    @property
+    def most_windows(self) -> int:
+        """Return how many combinations of windows are counted at most."""
+        return min(MOST_WINDOWS, MOST_WINDOW_MATCHES // self._matches)
+
     def count_all(self) -> DialNumbers:
         """Count who is found by who knows each set of variables surely."""
         units = self.confidential.units
@@ -134,10 +179,14 @@ class _DialTables:
                 reason = error.reason
         variables = tuple(map(self._describe_variable, self.names))
         limits = self._find_limits(number, counts)
-        return DialNumbers(self.run.id, variables, self.others, number, noun, limits, counts, reason)
+        most = self.most_windows
+        return DialNumbers(self.run.id, variables, self.others, number, noun, limits, counts, reason, most)
 
     def count_within(self, within: dict[str, float]) -> KnowledgeCounts:
         """Count who is found where variables are known within some half widths. Raises NotComputable."""
+        drawn = {name: reach for name, reach in within.items() if name in self.recipe.released}
+        if drawn:
+            return self._count_in_best_windows(drawn, {k: v for k, v in within.items() if k not in drawn})
         found = [
             count_found_people(self.confidential, released, self.known_variables, within, by_unit=self.by_unit)
             for released in self._read_datasets()
@@ -145,6 +194,44 @@ class _DialTables:
         if not found:
             raise NotComputable("the run has no released dataset")
         return mean_counts(found)
+
+    def _count_in_best_windows(self, drawn: dict[str, float], within: dict[str, float]) -> KnowledgeCounts:
+        """Count who is found in the best windows of ``drawn`` variables, others known within half widths."""
+        choices = [(name, self._windows_from(name, reach)) for name, reach in drawn.items()]
+        windows = combine_windows(*choices)
+        if len(windows) > self.most_windows:
+            raise NotComputable(too_many_windows_text(drawn))
+        counted = [
+            self._count_windows(draw, released, within, windows)
+            for draw, released in enumerate(self._read_datasets(), 1)
+        ]
+        if not counted:
+            raise NotComputable("the run has no released dataset")
+        return best_window_counts(counted, windows)
+
+    def _count_windows(
+        self, draw: int, released: Microdata, within: dict[str, float], windows: Sequence[Windows]
+    ) -> list[KnowledgeCounts]:
+        """Count in each of some windows of one dataset; those that were counted before are known."""
+        known = self._counted_windows.setdefault((draw, *within.items()), {})
+        missing = [one for one in windows if one not in known]
+        counts = count_in_windows(
+            self.confidential, released, self.known_variables, within, missing, by_unit=self.by_unit
+        )
+        known.update(zip(missing, counts, strict=True))
+        return [known[one] for one in windows]
+
+    def _windows_from(self, name: str, reach: float) -> list[Radius]:
+        """Return the windows of who knows a drawn variable within a half width, narrow ones first: none is narrower."""
+        step = self._step_of(name)
+        widths = sorted({reach, *(level * step for level in self._window_levels if level * step > reach)})
+        found, own = [Radius(width) for width in widths], self.spec.radius.get(name)
+        if own is None or own in found:
+            return found
+        if own.kind != "absolute":
+            # A share of the value is no half width: only who knows the value itself may look in it.
+            return found if reach else [found[0], own, *found[1:]]
+        return sorted([*found, own], key=lambda one: one.amount) if own.amount >= reach else found
 
     def _read_datasets(self) -> Iterator[Microdata]:
         """Yield the released datasets."""
@@ -157,20 +244,26 @@ class _DialTables:
         """Return a variable as the dial shows it."""
         radius, kind = self.spec.radius.get(name), self.recipe.schema[name].kind
         within = "" if radius is None else str(radius.written)
-        return DialVariable(
-            name, name in self.spec.matched_variables, self._reaches_of(name), within, kind is Kind.DATE
-        )
+        reaches, is_drawn = self._reaches_of(name), name in self.recipe.released
+        windows = len(self._windows_from(name, 0.0)) if is_drawn and len(reaches) > 1 else 0
+        is_stated = name in self.spec.matched_variables
+        return DialVariable(name, is_stated, reaches, within, kind is Kind.DATE, windows)
+
+    def _step_of(self, name: str) -> float:
+        """Return the round number in which half widths of a numeric variable grow."""
+        return round_step(self.confidential.numbers(name), whole=self.recipe.schema[name].kind is not Kind.CONTINUOUS)
 
     def _reaches_of(self, name: str) -> tuple[float, ...]:
-        """Return the half widths within which a kept number may be known; 0 alone for other variables.
+        """Return the half widths within which a number may be known; 0 alone for other variables.
 
-        A drawn value misses the true one by chance: how near is a match is the plan's radius.
+        A kept number is known at least as the plan says. A drawn value misses the true one by chance, so that the plan's
+        radius says how near is a match, and nothing of how surely the number is known.
         """
-        kept = name not in self.recipe.released and name not in self.recipe.generalised
-        if not kept or self.recipe.schema[name].kind not in NUMBERS:
+        if name in self.recipe.generalised or self.recipe.schema[name].kind not in NUMBERS:
             return (0.0,)
-        numbers, radius = self.confidential.numbers(name), self.spec.radius.get(name)
-        step = round_step(numbers, whole=self.recipe.schema[name].kind is not Kind.CONTINUOUS)
+        radius, step = self.spec.radius.get(name), self._step_of(name)
+        if name in self.recipe.released:
+            return (0.0, *(level * step for level in LEVELS if level in self._window_levels and step))
         least = radius.amount if radius is not None and radius.kind == "absolute" else 0.0
         return (0.0, *(level * step for level in LEVELS if level * step > least))
 
@@ -179,8 +272,48 @@ class _DialTables:
         smallest, few = None, None
         if counts is not None and counts.few and self._kept_limits is not None:
             smallest, few = self._kept_limits.smallest_class, _allowed_unprotected(self.policy) * number
-        share = _least_limit(self.recipe, CERTAIN)
-        return DialLimits(_least_limit(self.recipe, EXPECTED), None if share is None else share * number, few, smallest)
+        expected, certain = self._plan_limit(EXPECTED, 1), self._plan_limit(CERTAIN, number)
+        texts = {"expected": expected[1], "certain": certain[1]}
+        return DialLimits(expected[0], certain[0], few, smallest, {k: text for k, text in texts.items() if text})
+
+    def _plan_limit(self, outputs: Sequence[str], people: int) -> tuple[float | None, str]:
+        """Return the least of the largest values that the plan allows of some outputs, in people; None without a limit.
+
+        ``people`` is how many people one unit of the outputs stands for. The text is empty where the plan writes the limit
+        itself; a limit that compares with the confidential data says with what.
+        """
+        limits: list[tuple[float, str]] = []
+        for one in self.recipe.thresholds:
+            method, output = method_and_output(one.value)
+            if one.bound == "min" or not method or method.spec is not IdentificationSpec or output.name not in outputs:
+                continue
+            if one.bound == "max":
+                limits.append((one.limit * people, ""))
+            elif (value := self._confidential_value(one)) is not None:
+                found = value * people
+                limits.append(
+                    (found * one.limit, ratio_limit_text(found, one.limit))
+                    if one.bound == "max_ratio"
+                    else (found + one.limit * people, increase_limit_text(found, one.limit * people))
+                )
+        return min(limits, key=lambda limit: limit[0], default=(None, ""))
+
+    def _confidential_value(self, limit: Threshold) -> float | None:
+        """Return the number of the confidential data with which a limit compares; None where there is none to compare.
+
+        A ratio to 0 is not judged.
+        """
+        for row in self._result_rows:
+            of_unit = row.params.get("by") == "unit"
+            is_own = row.dataset == "confidential" and of_unit == self.by_unit
+            if is_own and row.value and limit.applies_to(replace(row, dataset="synthetic")):
+                return row.value
+        return None
+
+    @cached_property
+    def _result_rows(self) -> list[Row]:
+        """Return the numbers of the run."""
+        return read_result_rows(self.workspace, self.run.id)
 
 
 def round_step(numbers: np.ndarray, *, whole: bool) -> float:
@@ -213,16 +346,6 @@ def _stated_knowledge(recipe: Recipe) -> IdentificationSpec:
     return IdentificationSpec(
         known=tuple(name for name in quasi if name not in recipe.released), synthesised=tuple(drawn)
     )
-
-
-def _least_limit(recipe: Recipe, outputs: Sequence[str]) -> float | None:
-    """Return the least of the largest values that the plan allows of some outputs; None without a limit."""
-    limits = []
-    for one in recipe.thresholds:
-        method, output = method_and_output(one.value)
-        if one.bound == "max" and method and method.spec is IdentificationSpec and output.name in outputs:
-            limits.append(one.limit)
-    return min(limits, default=None)
 
 
 def _allowed_unprotected(policy: Policy) -> float:

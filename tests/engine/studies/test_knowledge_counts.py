@@ -22,7 +22,10 @@ from sfumato.engine.risk.identification import IdentificationSpec, identificatio
 from sfumato.engine.studies._knowledge_counts import (
     KnowledgeCounts,
     KnownVariables,
+    best_window_counts,
+    combine_windows,
     count_found_people,
+    count_in_windows,
     largest_of_subsets,
     mean_counts,
 )
@@ -58,12 +61,14 @@ def people(records: int, seed: int) -> tuple[Microdata, Microdata]:
     return data, data.with_columns(drawn, "synthetic")
 
 
-def by_loops(data: Microdata, released: Microdata, names: tuple[str, ...], within: dict[str, float]) -> list[int]:
-    """Candidates of each record, negative where its own record is not among them."""
+def by_loops(
+    data: Microdata, released: Microdata, names: tuple[str, ...], within: dict[str, float], window: float | None = None
+) -> list[int]:
+    """Candidates of each record, negative where its own record is not among them; pay within 5 % or a ``window``."""
     found = []
     ours, theirs = data.frame.to_dict("records"), released.frame.to_dict("records")
     for i, a in enumerate(ours):
-        near = {"age": within.get("age", 0.0), "pay": 5 * a["pay"] / 100}
+        near = {"age": within.get("age", 0.0), "pay": 5 * a["pay"] / 100 if window is None else window}
         alike = [
             j
             for j, b in enumerate(theirs)
@@ -167,3 +172,70 @@ def test_means_are_over_the_datasets_and_the_largest_is_over_subsets() -> None:
     assert largest_of_subsets(np.array([0.0, 3.0, 1.0, 2.0])).tolist() == [0, 3, 1, 3]
     one, two = KnowledgeCounts((0.0, 2.0), (0.0, 1.0), (1.0, 3.0)), KnowledgeCounts((0.0, 4.0), (0.0, 0.0), (1.0, 5.0))
     assert mean_counts([one, two]) == KnowledgeCounts((0.0, 3.0), (0.0, 0.5), (1.0, 4.0))
+
+
+@pytest.mark.slow
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.integers(2, 25), st.integers(1, 3), st.sampled_from([0.0, 1.0]))
+def test_the_best_window_is_the_largest_of_the_measure_at_each_tolerance(
+    seed: int, records: int, datasets: int, reach: float
+) -> None:
+    data, _ = people(records, seed)
+    radii = [Radius(width) for width in (0.0, 4.0, 50.0)]
+    windows = combine_windows(("pay", radii))
+    known = KnownVariables(NAMES, (), RADIUS, KEPT, LIMITS)
+    releases = [people(records, seed)[1], *(drawn_again(data, seed + i) for i in range(1, datasets))]
+    counted = [count_in_windows(data, one, known, {"age": reach}, windows, by_unit=False) for one in releases]
+    counts = best_window_counts(counted, windows)
+    for name, output, number in (
+        ("expected", "largest_expected_match_risk", 1),
+        ("certain", "largest_true_match_rate", records),
+    ):
+        at = np.array([[measured(data, one, radius, reach)[output] * number for radius in radii] for one in releases])
+        assert getattr(counts, name)[-1] == pytest.approx(at.max(axis=1).mean())
+        best = getattr(counts, f"best_{name}")[-1]
+        assert at.mean(axis=0)[best] == pytest.approx(at.mean(axis=0).max()), "of the windows tried"
+        of_one = [getattr(one, name) for one in counted[0]]
+        plain = count_found_people(data, releases[0], known, {"age": reach}, by_unit=False)
+        for chosen in subsets(NAMES):
+            if "pay" not in chosen:
+                assert {values[mask(chosen)] for values in of_one} == {getattr(plain, name)[mask(chosen)]}
+    assert counts.few == mean_counts([one[0] for one in counted]).few
+    assert all(one.few == of_dataset[0].few for of_dataset in counted for one in of_dataset)
+
+
+@pytest.mark.slow
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.integers(2, 12))
+def test_the_best_window_by_loops_over_windows_and_subsets(seed: int, records: int) -> None:
+    data, released = people(records, seed)
+    widths = (0.0, 4.0, 50.0)
+    windows = combine_windows(("pay", [Radius(width) for width in widths]))
+    known = KnownVariables(NAMES, (), RADIUS)
+    counts = best_window_counts([count_in_windows(data, released, known, {}, windows, by_unit=False)], windows)
+    for names in subsets(NAMES):
+        told = [by_loops(data, released, one, {}, width) for one in subsets(names) for width in widths]
+        assert counts.expected[mask(names)] == pytest.approx(max(sum(1 / c for c in one if c > 0) for one in told))
+        assert counts.certain[mask(names)] == pytest.approx(max(one.count(1) for one in told))
+
+
+@pytest.mark.slow
+def test_two_drawn_variables_are_tried_in_every_combination_of_windows() -> None:
+    assert len(combine_windows(("pay", [Radius(0), Radius(1)]), ("bonus", [Radius(0), Radius(2), Radius(3)]))) == 6
+
+
+def drawn_again(data: Microdata, seed: int) -> Microdata:
+    """Another release of the same records."""
+    rng = np.random.default_rng(seed)
+    drawn = {
+        name: data.column(name).sample(frac=1, random_state=rng).reset_index(drop=True) for name in ("kind", "pay")
+    }
+    return data.with_columns(drawn, "synthetic")
+
+
+def measured(data: Microdata, released: Microdata, radius: Radius, reach: float) -> dict[str, float | None]:
+    """What risk.identification finds where pay matches within a radius, and age within a half width."""
+    near = {"pay": radius, **({"age": Radius(reach)} if reach else {})}
+    spec = IdentificationSpec(known=KEPT, synthesised=("kind", "pay"), radius=near)
+    found = identification(data, released, spec, Run(np.random.default_rng(0)))
+    return {one.measure: one.value for one in found.estimates}

@@ -25,6 +25,10 @@ def test_what_is_known_is_counted_and_turned(sfumato, capsys):
     assert sorted(stated["known"]) == ["age", "cost", "region", "visits"]
     assert fewer["known"] == ["region"]
     assert rough["within"] == {"age": 3.0}
+    best = table("--unsure", "visits=0")
+    assert best["within"] == {"visits": 0.0}
+    assert set(best["best_windows"]) == {"visits"}
+    assert all(best["found"][name] >= stated["found"][name] - 1e-9 for name in stated["found"])
     for other in (fewer, rough):
         assert all(other["found"][name] <= stated["found"][name] for name in stated["found"])
     assert stated["limits"]["certain"] == 0.5 * 60
@@ -44,7 +48,7 @@ def test_what_is_known_is_counted_and_turned(sfumato, capsys):
         (["--unsure", "age"], "no variable that can be turned"),
         (["--unsure", "age=wide"], '"wide" is no width; write NAME=WIDTH, such as age=2'),
         (["--unsure", "age=-1"], "is no width"),
-        (["--unsure", "region=1"], "it is no number that the release keeps"),
+        (["--unsure", "region=1"], "the release has no numbers of it"),
     ],
 )
 def test_a_wrong_option_names_its_place_and_the_fix(sfumato, capsys, options, said):

@@ -1,6 +1,7 @@
 """The intruder's dial on the first page of Findings: keys turn it, its numbers follow, and it is no greener than the gate."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from prepared_tables import HOUSEHOLD_PLAN, household_survey
@@ -146,3 +147,31 @@ async def test_a_run_without_a_study_has_the_dial_on_its_page_of_studies(sit, tm
         known = pane.dial.known
         await seat.press("space")
         assert pane.dial.known != known
+
+
+@pytest.mark.slow
+async def test_a_drawn_number_is_looked_for_in_the_best_window(sit, built):
+    async with sit(built, tab="verdicts", size=(160, 50)) as seat:
+        await seat.until(lambda: dial_of(seat).dial is not None)
+        variables = dial_of(seat).dial.numbers.variables
+        (at, drawn) = next((at, one) for at, one in enumerate(variables) if one.windows)
+        await seat.press("space", "space", "home", *["right"] * at)
+        if drawn.name not in dial_of(seat).dial.known:
+            await seat.press("space")
+        plan = {line.name: line.value for line in dial_of(seat).dial.lines()}
+        await seat.press("plus")
+        await seat.until(lambda: dial_of(seat).dial.counts is not None)
+        assert all(line.value >= plan[line.name] - 1e-9 for line in dial_of(seat).dial.lines())
+        assert f"{drawn.name} ± 0 (best " in seat.text
+        await seat.press("minus")
+        assert f"{drawn.name} ± 0 (best " not in seat.text
+
+
+@pytest.mark.slow
+async def test_windows_that_are_too_many_are_one_line(sit, built):
+    async with sit(built, tab="verdicts", size=(160, 50)) as seat:
+        await seat.until(lambda: dial_of(seat).dial is not None)
+        pane = dial_of(seat)
+        name = next(one.name for one in pane.dial.numbers.variables if one.windows)
+        pane._change(replace(pane.dial, numbers=replace(pane.dial.numbers, most_windows=1)).set_reach(name, 0.0))
+        await seat.until(lambda: f"Not counted: the run is too large to try windows of {name}" in seat.text)

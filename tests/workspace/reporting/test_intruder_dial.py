@@ -1,7 +1,10 @@
 """The dial in words: what is known and how surely, whom that finds against which limit, and what to coarsen first."""
 
+from dataclasses import replace
+
 import pytest
 
+from sfumato.engine.matching.radius import Radius
 from sfumato.engine.studies._knowledge_counts import KnowledgeCounts
 from sfumato.workspace.reporting.intruder_dial import DialLimits, DialNumbers, DialVariable, IntruderDial
 
@@ -107,3 +110,37 @@ def test_as_a_table_it_has_all_numbers_with_their_limits():
     assert found["found"] == {"certain": 44, "expected": 60, "few": 90}
     assert found["limits"]["certain"] == 10.0
     assert found["coarsen_first"] == {"variable": "age", "then": 0}
+
+
+def test_a_drawn_number_has_the_window_that_finds_most_and_says_where_ignoring_it_is_as_good():
+    drawn = DialVariable("pay", False, (0.0, 2.0), "5%", windows=2)
+    windows = ((("pay", Radius(1.0)),), (("pay", Radius.parse("5%")),))
+    best = KnowledgeCounts(
+        (1, 2, 40, 60, 5, 6, 70, 80), (0, 0, 20, 44, 0, 0, 30, 50), (), windows, (0,) * 8, (0,) * 7 + (1,)
+    )
+    numbers = DialNumbers(3, (SEX, AGE, drawn), (), 200, "people", LIMITS, COUNTS)
+    dial = IntruderDial.from_numbers(numbers).shift_reach("pay", 1)
+    assert dial.wanted_reaches == (("pay", 0.0),), "known surely, which is not as the plan says"
+    assert dial.variable_text(drawn) == "pay ± 0 (best window)"
+    counted = replace(dial, unsure={dial.wanted_reaches: best})
+    assert counted.variable_text(drawn) == "pay ± 0 (best window ± 5 %)"
+    assert counted.to_table()["best_windows"] == {"pay": "5%"}
+    same = replace(best, certain=(0, 0, 20, 44, 0, 0, 30, 44))
+    ignored = replace(dial, unsure={dial.wanted_reaches: same})
+    assert ignored.variable_text(drawn) == "pay ± 0 (best ignored)"
+    assert ignored.to_table()["best_windows"] == {"pay": None}
+    assert dial.shift_reach("pay", -1).wanted_reaches == ()
+    assert dial.shift_reach("pay", -1).knowledge_text() == "sex, age ± 0 and pay ± 5 %"
+
+
+def test_windows_of_too_many_variables_are_not_counted_and_it_says_so():
+    names = ("pay", "bonus", "rent")
+    drawn = tuple(DialVariable(one, True, (0.0, 2.0), "5%", windows=5) for one in names)
+    numbers = DialNumbers(3, drawn, (), 200, "people", LIMITS, COUNTS, most_windows=64)
+    dial = IntruderDial.from_numbers(numbers).set_reach("pay", 0.0).set_reach("bonus", 2.0)
+    assert dial.uncounted_reason == ""
+    dial = dial.set_reach("rent", 0.0)
+    why = "pay, bonus and rent have too many windows to try together; leave one of them as the plan says"
+    assert dial.sentences()[1:] == [f"Not counted: {why}."]
+    assert dial.to_table()["reason"] == why
+    assert dial.toggle_variable("rent").uncounted_reason == ""

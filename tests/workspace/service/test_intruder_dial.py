@@ -6,6 +6,8 @@ import pytest
 from prepared_tables import variables_of
 from prepared_workspaces import finished_workspace
 
+from sfumato.engine.errors import NotComputable
+from sfumato.engine.wording import format_number
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import examine_release
 from sfumato.workspace.policy.policy import read_policy_of_workspace
@@ -13,7 +15,7 @@ from sfumato.workspace.reporting.intruder_dial import IntruderDial
 from sfumato.workspace.service import intruder_dial
 from sfumato.workspace.service.intruder_dial import count_for_dial, count_unsure, round_step
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.results import read_result_rows
+from sfumato.workspace.views.results import read_result_rows, read_verdicts
 
 PLAN = {
     "title": "People",
@@ -93,17 +95,68 @@ def test_all_kept_columns_find_those_whom_the_gate_counts(directory):
 
 
 @pytest.mark.slow
-def test_a_kept_number_may_be_known_roughly_and_a_drawn_one_as_the_plan_says(directory):
+def test_a_kept_number_may_be_known_roughly(directory):
     numbers = count_for_dial(directory, 1)
     reaches = {one.name: one.reaches for one in numbers.variables}
     assert reaches["age"] == (0.0, 1.0, 2.0, 4.0, 6.0)
-    assert reaches["pay"] == (0.0,)
     wanted = tuple((("age", reach),) for reach in reaches["age"][1:])
     last = numbers.counts
     for counts in count_unsure(directory, 1, wanted):
         for name in ("expected", "certain", "few"):
             assert all(a <= b + 1e-9 for a, b in zip(getattr(counts, name), getattr(last, name), strict=True))
         last = counts
+
+
+@pytest.mark.slow
+def test_a_drawn_number_is_looked_for_in_the_best_window(directory):
+    numbers = count_for_dial(directory, 1)
+    (pay,) = [one for one in numbers.variables if one.name == "pay"]
+    assert pay.certainties == (None, 0.0, 25.0, 50.0, 100.0, 150.0)
+    assert pay.windows == 8, "0, the plan's 5 %, and six half widths"
+    wanted = tuple((("pay", reach),) for reach in pay.reaches)
+    last, few = None, numbers.counts.few
+    for counts in count_unsure(directory, 1, wanted):
+        assert counts.few == few, "the small groups of kept columns stay"
+        for name in ("expected", "certain"):
+            if last is None:
+                pairs = zip(getattr(numbers.counts, name), getattr(counts, name), strict=True)
+            else:
+                pairs = zip(getattr(counts, name), getattr(last, name), strict=True)
+            assert all(a <= b + 1e-9 for a, b in pairs), "the plan's tolerance is among those of who knows it surely"
+        last = counts
+
+
+@pytest.mark.slow
+def test_where_too_many_windows_would_be_tried_the_dial_says_so(directory, monkeypatch):
+    monkeypatch.setattr(intruder_dial, "MOST_WINDOW_MATCHES", 90 * 2 * 32 * 7)
+    numbers = count_for_dial(directory, 1)
+    dial = IntruderDial.from_numbers(numbers).set_reach("pay", 0.0)
+    assert numbers.most_windows == 7
+    assert dial.uncounted_reason == "the run is too large to try windows of pay; leave it as the plan says"
+    assert dial.sentences()[-1] == f"Not counted: {dial.uncounted_reason}."
+    with pytest.raises(NotComputable):
+        count_unsure(directory, 1, (dial.wanted_reaches,))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("bound", "limit", "text"), [("max_ratio", 0.5, "0.5 of {} in"), ("max_increase", 3.0, "3 more than in")]
+)
+def test_a_limit_that_compares_with_the_confidential_data_has_its_line(tmp_path, bound, limit, text):
+    plan = {**PLAN, "threshold": [{"value": "risk.identification.largest_expected_match_risk", bound: limit}]}
+    directory = finished_workspace(tmp_path / "workspace", [plan], people())
+    with Workspace.open(directory, read_only=True) as workspace:
+        (verdict,) = read_verdicts(workspace, 1)
+        (found,) = {
+            row.value
+            for row in read_result_rows(workspace, 1)
+            if row.measure == "largest_expected_match_risk" and row.dataset == "confidential" and row.draw is None
+        }
+    line = next(one for one in IntruderDial.from_numbers(count_for_dial(directory, 1)).lines() if one.limit is not None)
+    assert line.name == "expected"
+    assert line.limit == pytest.approx(found * limit if bound == "max_ratio" else found + limit)
+    assert text.format(format_number(found)) in line.limit_text
+    assert line.is_above == (verdict.outcome == "not met")
 
 
 @pytest.mark.slow
