@@ -34,6 +34,7 @@ from sfumato.workspace.store.runs import (
     StoredRun,
     drew_from_tables,
     has_intruder_beliefs,
+    has_protected_tables,
     list_project_summaries,
     summarise_runs,
 )
@@ -52,6 +53,7 @@ from ..findings.people_at_risk import PeopleAtRisk
 from ..findings.records import RecordsPane
 from ..findings.results import ResultsPane
 from ..findings.study import StudiesPane
+from ..findings.tables import CellDecided, TablesPane
 from ..findings.verdicts import VerdictsPane
 from ..parts.page import PageScreen, RunPane
 from ..plan.plan import PlanTab
@@ -71,6 +73,7 @@ PLACES: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "results": "Numbers",
             "sweep": "Studies",
             "diagnostics": "Diagnostics",
+            "tables": "Tables",
         },
     ),
     "release": ("Release", {}),
@@ -82,7 +85,9 @@ TABS = {name: title for _, tabs in PLACES.values() for name, title in tabs.items
 PLACE_BY_TAB = {name: place for place, (_, tabs) in PLACES.items() for name in tabs}
 TITLES = {"data": "Data", "plan": "Plan", "runs": "Runs", "sweep": "Studies", "results": "Results"}
 """Names of tabs in the manual, if they differ from the titles."""
-RUN_TABS = frozenset({"results", "verdicts", "sweep", "diagnostics", "records", "map"})
+RUN_TABS = frozenset({"results", "verdicts", "sweep", "diagnostics", "records", "tables", "map"})
+OPTIONAL_TABS = frozenset({"tables"})
+"""Tabs that stand among the others only for a run that has something to show there."""
 PROJECT_TABS = frozenset({"data", "rows", "plan"})
 """Tabs whose contents do not depend on the run that the other tabs show."""
 NO_RUN = """No runs yet, so there is nothing to show here.
@@ -110,7 +115,8 @@ def _views_with_content(workspace: Workspace, run: StoredRun) -> frozenset[str]:
         "beliefs": has_intruder_beliefs,
         "pairs": drew_from_tables,
     }
-    return frozenset(name for name, has in asked.items() if has(workspace, run))
+    found = {name for name, has in asked.items() if has(workspace, run)}
+    return frozenset(found | ({"tables"} if has_protected_tables(workspace, run.id) else set()))
 
 
 class ProjectPanes(Backdrop, ContentSwitcher):
@@ -168,6 +174,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
             StudiesPane(),
             DiagnosticsPane(),
             RecordsPane(),
+            TablesPane(),
             MapPane(),
         )
         self._panes: Mapping[str, RunPane] = {
@@ -331,6 +338,8 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
             self._wanted_run = None
         self._runs_tab.show_runs(self._lines, self.run_id if first else wanted)
         self._show_run()
+        # Some tabs stand among the others only for a run that has something to show there.
+        self._show_place_names()
         self._identify_plan()
 
     def _show_run(self) -> None:
@@ -456,7 +465,8 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
     async def _open_chosen_run(self, event: RunsTab.RunChosen | MapPane.MapRunChosen) -> None:
         """Open the run that was chosen in the list or the map."""
         line = next(line for line in self._lines if line.run.id == event.run_id)
-        await self.open_run(event.run_id, "verdicts" if line.verdicts.total else "results")
+        others = "tables" if "tables" in self._views.get(event.run_id, frozenset()) else "results"
+        await self.open_run(event.run_id, "verdicts" if line.verdicts.total else others)
 
     async def open_run(self, run_id: int, tab: str, measure: int | None = None, row: int | None = None) -> None:
         """Show a tab of a run; with ``measure``, the records of the measure at this place, the cursor in ``row``."""
@@ -506,6 +516,12 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         if isinstance(self.pane, StudiesPane):
             self.pane.show_lattice()
 
+    @on(CellDecided)
+    async def _apply_cell_decision(self, event: CellDecided) -> None:
+        """Make the plan that of the run with a cell published or hidden."""
+        await self.action_show_tab("plan")
+        self.query_one(PlanTab).replace_draft(event.changed, event.text)
+
     @on(LeverChosen)
     async def _apply_lever(self, event: LeverChosen) -> None:
         """Make the plan that of the run with the change of a lever, and show the difference; where the user must decide how,
@@ -551,7 +567,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
 
     async def action_place(self, name: str) -> None:
         """Go to a place, at the tab that it showed last; if it is shown already, to its next tab."""
-        tabs = list(PLACES[name][1])
+        tabs = list(self._tabs_of_place(name))
         again = PLACE_BY_TAB[self._tab] == name
         await self.action_show_tab(tabs[(tabs.index(self._tab) + 1) % len(tabs)] if again else self._last[name])
 
@@ -572,6 +588,11 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         else:
             sift(words)
 
+    def _tabs_of_place(self, place: str) -> Mapping[str, str]:
+        """Return the tabs of a place that have something to show for the run, and the one that is shown."""
+        shown = self._views.get(self.run_id or 0, frozenset()) | {self._tab}
+        return {name: title for name, title in PLACES[place][1].items() if name not in OPTIONAL_TABS or name in shown}
+
     def _show_place_names(self) -> None:
         """Show the name of the place and its tabs, with the present one marked."""
         place = PLACE_BY_TAB[self._tab]
@@ -580,7 +601,9 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         counted = f": {self.pane.heading_count}" if self.pane.heading_count and not self._is_run_missing else ""
         named = Content.styled(f"{PLACES[place][0]}{counted}", "bold")
         title = None if self._is_run_missing else self.pane.frame_title
-        self.query_one(TabEdge).show_tabs(title or named, PLACES[place][1], self._tab, whole=title is not None)
+        self.query_one(TabEdge).show_tabs(
+            title or named, self._tabs_of_place(place), self._tab, whole=title is not None
+        )
 
     @on(RunPane.CountChanged)
     def _update_counts(self) -> None:

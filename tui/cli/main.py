@@ -53,6 +53,7 @@ from .plans import again, plan
 from .population import population
 from .search import search
 from .speech import echo
+from .tables import tables
 from .verify import verify
 from .whatif import whatif
 
@@ -609,7 +610,7 @@ def recipes(name: str | None, json_file: str | None) -> None:
 
 
 for command in (
-    adopt, again, approve, audit_tables, constraints, audit, cancel, completion, delete, doctor, draft, examine, figures, hierarchies, key, keys, manual, plan, policy, population, release, report, runs, search, verify, whatif, worker,
+    adopt, again, approve, audit_tables, constraints, audit, cancel, completion, delete, doctor, draft, examine, figures, hierarchies, key, keys, manual, plan, policy, population, release, report, runs, search, tables, verify, whatif, worker,
 ):  # fmt: skip
     sfumato.add_command(command)
 

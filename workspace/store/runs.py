@@ -493,6 +493,14 @@ def drew_from_tables(workspace: Workspace, run: StoredRun) -> bool:
     )
 
 
+def has_protected_tables(workspace: Workspace, run_id: int) -> bool:
+    """Return whether a run has protected tables."""
+    row = workspace.connection.execute(
+        "SELECT 1 FROM artefact WHERE run_id = ? AND name = 'tables' LIMIT 1", (run_id,)
+    ).fetchone()
+    return row is not None
+
+
 def has_intruder_beliefs(workspace: Workspace, run: StoredRun) -> bool:
     """Return whether a run has stored what an intruder believes of its records."""
     rows = workspace.connection.execute(

@@ -1,0 +1,278 @@
+"""Why a cell of a protected table is hidden, between which values readers place it, and what else fits the table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import ceil, floor, isinf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sfumato.engine.recipe.table_sections import TableProtection
+from sfumato.engine.tables.rules import DOMINANCE, P_PERCENT, PRIOR_POSTERIOR, THRESHOLD, ZEROS
+from sfumato.engine.tables.system import EMPTY, TableSystem
+from sfumato.engine.wording import count_of_noun, format_number, format_percent
+
+from ..visible_text import replace_unprintable
+from .table_grids import LETTERS, UNDECIDED, AuditedTables, TableGrid
+
+if TYPE_CHECKING:
+    from sfumato.engine.tables.polytope import CellBounds
+
+MOST_CONTRIBUTORS = 12
+"""Contributors for whom the interval of one cell is computed, at most."""
+SLACK = 1e-6
+"""By how much a linear program may miss a whole number."""
+HIDDEN_VALUE = "hidden; v shows it"
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderInterval:
+    """Between which values one reader places a cell.
+
+    reader: who reads the tables, in words
+    low, high: smallest and largest possible value; infinity where nothing bounds it
+    needs_values: whether the interval follows from values that are not printed
+    """
+
+    reader: str
+    low: float
+    high: float
+    needs_values: bool = False
+
+    @property
+    def is_exact(self) -> bool:
+        """Return whether one value alone is possible."""
+        return self.is_computed and not isinf(self.high) and self.high - self.low <= SLACK * max(1.0, abs(self.high))
+
+    @property
+    def is_computed(self) -> bool:
+        """Return whether the programs were solved: no sum of values can be below 0."""
+        return not isinf(self.low)
+
+
+@dataclass(frozen=True)
+class CellExplanation:
+    """What a person has to know of one cell.
+
+    place: where it stands, in words
+    letter: what becomes of it
+    value: its value as text; confidential where it is hidden
+    is_hidden: whether it is hidden
+    reasons: why, without confidential numbers
+    numbers: the same with the numbers of its contributors, which are confidential
+    intervals: what each reader computes, the strictest last
+    certificate: value that a second table has there, which fits all that is printed; None without one
+    whole: whether it is a number of records
+    """
+
+    place: str
+    letter: str
+    value: str
+    is_hidden: bool
+    reasons: tuple[str, ...]
+    numbers: tuple[str, ...] = ()
+    intervals: tuple[ReaderInterval, ...] = ()
+    certificate: float | None = None
+    whole: bool = True
+
+    def facts(self, *, revealed: bool) -> list[tuple[str, str]]:
+        """Return the explanation as pairs of a name and a sentence; confidential numbers only where ``revealed``."""
+        shown = [("cell", self.place), ("status", LETTERS[self.letter])]
+        shown.append(("value", HIDDEN_VALUE if self.is_hidden and not revealed else self.value))
+        texts = self.numbers if revealed and self.numbers else self.reasons
+        shown += [("why" if not at else "", text) for at, text in enumerate(texts)]
+        shown += [(one.reader, self._interval_text(one, revealed=revealed)) for one in self.intervals]
+        if self.certificate is not None:
+            shown.append(("what else fits", self._certificate_text(revealed=revealed)))
+        return [(name, replace_unprintable(text)) for name, text in shown]
+
+    def _interval_text(self, interval: ReaderInterval, *, revealed: bool) -> str:
+        """Return an interval in words; the one value that is possible is the hidden value itself."""
+        if not interval.is_computed:
+            return "not computed: the tables are too large"
+        if interval.is_exact:
+            return f"knows that it is {self.number_text(interval.low)}" if revealed else "knows it exactly"
+        if interval.needs_values and not revealed:
+            return "computes an interval; v shows it"
+        if isinf(interval.high):
+            return f"places it at {self.number_text(interval.low)} or more"
+        return f"places it from {self.number_text(interval.low)} to {self.number_text(interval.high)}"
+
+    def _certificate_text(self, *, revealed: bool) -> str:
+        """Return in words that a second table fits what is printed."""
+        if self.certificate is None:
+            return ""
+        if not revealed:
+            return "another value fits all that is printed"
+        return f"{self.value} and {self.number_text(self.certificate)} both fit all that is printed"
+
+    def number_text(self, number: float) -> str:
+        """Return a value of the cell as text."""
+        return f"{round(number):,}" if self.whole else format_number(number)
+
+
+def explain_cell(
+    found: AuditedTables,
+    protection: TableProtection,
+    grid: TableGrid,
+    row: int,
+    column: int,
+    unit_noun: str = "records",
+    *,
+    with_intervals: bool = True,
+) -> CellExplanation:
+    """Return why the cell at a place is hidden, and what readers compute of it.
+
+    ``unit_noun`` is the plural of what the rules protect. Intervals take linear programs; without them the result comes
+    at once.
+    """
+    cell = int(grid.cells[row, column])
+    letter = str(grid.letters[row, column])
+    is_hidden = not bool(grid.published[row, column])
+    base = CellExplanation(
+        grid.describe_place(row, column),
+        letter,
+        grid.value_text(row, column),
+        is_hidden,
+        (),
+        whole=grid.whole,
+    )
+    if cell == EMPTY:
+        reason = "no records are here, and the recipe hides zeros" if is_hidden else "no records are here"
+        return replace(base, reasons=(reason,))
+    reasons, numbers = _list_reasons(found, protection, cell, letter, unit_noun)
+    base = replace(base, reasons=tuple(reasons), numbers=tuple(numbers))
+    if not is_hidden:
+        return base
+    certificate = _certificate_value(found, cell)
+    intervals = _reader_intervals(found, protection, cell) if with_intervals else ()
+    return replace(base, intervals=tuple(intervals), certificate=certificate)
+
+
+def _list_reasons(
+    found: AuditedTables, protection: TableProtection, cell: int, letter: str, unit_noun: str
+) -> tuple[list[str], list[str]]:
+    """Return why a cell has its status, without and with the numbers of its contributors."""
+    audit, frozen = found.audit, bool(found.frozen[cell])
+    is_printed = bool(audit.published[cell])
+    reasons, numbers = list[str](), list[str]()
+    for rule in (name for name, cells in audit.by_rule.items() if cells[cell]):
+        plain, confidential = _describe_rule(found.system, protection, rule, cell, unit_noun)
+        reasons.append(plain)
+        numbers.append(confidential)
+    extra = list[str]()
+    if audit.primary[cell] and not reasons:
+        extra.append("the recipe hides it")
+    if frozen and is_printed:
+        extra.append("an earlier release printed it, or the recipe prints it whatever follows")
+    if not (audit.primary[cell] or is_printed):
+        extra.append("it is safe in itself; printed, it would give an unsafe cell away")
+    if found.unprotected[cell]:
+        extra.append(
+            "it is unsafe, and it is printed all the same"
+            if is_printed
+            else "it follows from cells that stay printed, so hiding it is not enough"
+        )
+    if audit.short_of_level[cell]:
+        extra.append("readers place it closer to its value than the rule allows")
+    if letter == UNDECIDED:
+        extra.append("whether it follows was not found out; it counts as not protected")
+    every = reasons + extra or ["no rule finds it"]
+    return every, (numbers + extra) or every
+
+
+def _describe_rule(
+    system: TableSystem, protection: TableProtection, rule: str, cell: int, unit_noun: str
+) -> tuple[str, str]:
+    """Return the breach of a rule in a cell, without and with the numbers of its contributors."""
+    from sfumato.engine.tables.rules import list_cell_units
+
+    if rule == THRESHOLD:
+        few = f"fewer than {count_of_noun(protection.threshold or 0, unit_noun)}"
+        return (
+            few,
+            f"{count_of_noun(int(system.unit_counts[cell]), unit_noun)}; a printed cell has {protection.threshold} or more",
+        )
+    if rule == ZEROS:
+        return "no records are here, and the recipe hides zeros", "no records are here, and the recipe hides zeros"
+    units = list_cell_units(system, np.array([cell]), protection.weights)
+    total = float(units.totals[0])
+    first, second = float(units.sum_largest(1)[0]), float(units.sum_largest(2)[0])
+    if rule == DOMINANCE:
+        # A rule that is not broken says nothing of the cell; the first that is broken does.
+        number, percent = next(
+            ((n, k) for n, k in protection.dominance if float(units.sum_largest(n)[0]) > k / 100 * total),
+            protection.dominance[0],
+        )
+        share = float(units.sum_largest(number)[0]) / total if total else 1.0
+        who = "the largest contributes" if number == 1 else f"the {number} largest contribute"
+        return (
+            f"{who} more than {format_number(percent)} %",
+            f"{who} {format_percent(share)}, more than {format_number(percent)} %",
+        )
+    rest = max(total - second, 0.0)
+    closeness = rest / first if first else 0.0
+    text = "the second largest could estimate the largest too closely"
+    limit = protection.p_percent
+    if rule == PRIOR_POSTERIOR and protection.prior_posterior:
+        p, q = protection.prior_posterior
+        closeness, limit = closeness * q / 100, p
+    assert rule in (P_PERCENT, PRIOR_POSTERIOR)
+    return text, (
+        f"the second largest could estimate the largest to within {format_percent(closeness)}, "
+        f"less than {format_number(limit)} %"
+    )
+
+
+def _certificate_value(found: AuditedTables, cell: int) -> float | None:
+    """Return the value that a second table which fits all that is printed has in a cell; None without one."""
+    audit, system = found.audit, found.system
+    at = int(audit.certificate[cell])
+    if at < 0 or at >= len(audit.tables):
+        return None
+    move = float((system.columns[:, [cell]].T @ audit.tables[at])[0])
+    return float(system.values[cell]) + move
+
+
+def _reader_intervals(found: AuditedTables, protection: TableProtection, cell: int) -> list[ReaderInterval]:
+    """Return what the readers of the tables compute of a hidden cell, by linear programs."""
+    from sfumato.engine.tables.audit import list_sole_readers
+    from sfumato.engine.tables.polytope import CellBounds
+
+    system, audit = found.system, found.audit
+    outside = CellBounds.of_printed(system.values, audit.published)
+    intervals = [_find_interval(system, outside, cell, "any reader", follows=bool(audit.exact_outside[cell]))]
+    strict = outside
+    if protection.zeros == "safe" and system.cell_is_whole[cell]:
+        strict = outside.with_zeros_shown(system.values, system.cell_is_whole)
+        follows = bool(audit.exact_outside[cell] or audit.exact_zeros_shown[cell])
+        intervals.append(_find_interval(system, strict, cell, "one who uses zeros", follows=follows))
+    pairs = [np.array(pair.known, dtype=np.int64) for pair in audit.pairs if pair.cell == cell and not pair.undecided]
+    readers = pairs or [own for own in list_sole_readers(system, audit.published) if cell not in own]
+    # With more of them the programs would take minutes; the audit has asked for all of them already.
+    if readers and (pairs or len(readers) <= MOST_CONTRIBUTORS):
+        # Somebody who is alone in another hidden cell knows its value.
+        who = "one alone elsewhere"
+        tried = [
+            _find_interval(system, strict.with_known(system.values, own), cell, who, follows=bool(pairs))
+            for own in readers[:MOST_CONTRIBUTORS]
+        ]
+        closest = min(tried, key=lambda one: one.high - one.low)
+        intervals.append(replace(closest, needs_values=True))
+    return intervals
+
+
+def _find_interval(system: TableSystem, bounds: CellBounds, cell: int, reader: str, *, follows: bool) -> ReaderInterval:
+    """Return the interval of a reader; the value alone where the audit found that it ``follows``."""
+    from sfumato.engine.tables.polytope import cell_interval
+
+    value = float(system.values[cell])
+    if follows:
+        # Whole numbers may fix what a linear program leaves open.
+        return ReaderInterval(reader, value, value)
+    low, high = cell_interval(system.columns, system.atom_values, bounds, cell)
+    if system.cell_is_whole[cell] and not isinf(low):
+        low = float(ceil(low - SLACK))
+        high = high if isinf(high) else float(floor(high + SLACK))
+    return ReaderInterval(reader, low, high)
