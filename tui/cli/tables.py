@@ -40,6 +40,7 @@ def tables(run_id: str, table: str, directory: Path | None, json_file: str | Non
     A table is printed as it would be released, with x for hidden cells. With --reveal, hidden values are shown too:
     the output is then as confidential as the data.
     """
+    from sfumato.workspace.policy.disclosure import INTERNAL
     from sfumato.workspace.reporting.table_texts import (
         grid_object,
         grid_tables,
@@ -76,7 +77,7 @@ def tables(run_id: str, table: str, directory: Path | None, json_file: str | Non
         return
     echo("\n\n".join(map(table_text, grid_tables(grid, terminal_width(), revealed=reveal))))
     if reveal:
-        echo(f"{legend_text([grid])}\nINTERNAL: as confidential as the data")
+        echo("\n".join(filter(None, [legend_text([grid]), INTERNAL])))
 
 
 def require_run_grids(workspace: Workspace, run_id: int | str) -> RunGrids:

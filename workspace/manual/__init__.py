@@ -11,7 +11,7 @@ from pathlib import Path
 from sfumato.engine.errors import BadInput, near_miss_hint
 
 TOPICS = (
-    "tutorial", "units", "recipe", "methods", "commands", "app", "plain", "release", "running", "operations", "studies", "python", "speed",
+    "tutorial", "units", "tables", "recipe", "methods", "commands", "app", "plain", "release", "running", "operations", "studies", "python", "speed",
 )  # fmt: skip
 """Every page for users, in the order in which a new reader meets them."""
 DEVELOPER_TOPICS = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -91,10 +91,11 @@ class TableGrid:
     column_name: str
     rows: tuple[tuple[GridLabel, ...], ...]
     columns: tuple[GridLabel, ...]
-    cells: Integers
-    letters: Any
-    published: Booleans
-    values: Floats
+    # Errors print fields of this kind: values must not be among them.
+    cells: Integers = field(repr=False)
+    letters: Any = field(repr=False)
+    published: Booleans = field(repr=False)
+    values: Floats = field(repr=False)
     whole: bool
 
     @property

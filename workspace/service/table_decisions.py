@@ -175,7 +175,9 @@ def _describe_change(before: RunGrids, after: RunGrids, decided: tuple[str, str]
         others = [one for one in _changed_places(before, after, hidden=hidden) if one != decided]
         if others:
             verb = agreeing_word(len(others), "is", "are")
-            sentences.append(f"{count_noun(len(others), 'other cell')} {verb} then {words} as well{_named([place for _, place in others])}.")
+            sentences.append(
+                f"{count_noun(len(others), 'other cell')} {verb} then {words} as well{_bracketed_places([place for _, place in others])}."
+            )
     for letter, (one, several) in OPEN_TEXTS.items():
         if number := sum(grid.count_letters(letter) for grid in after.grids):
             verb = agreeing_word(number, one, several)
@@ -194,6 +196,6 @@ def _changed_places(before: RunGrids, after: RunGrids, *, hidden: bool) -> list[
     return found
 
 
-def _named(places: Sequence[str]) -> str:
+def _bracketed_places(places: Sequence[str]) -> str:
     """Return the first places in brackets."""
     return f" ({'; '.join(places[:MOST_NAMED])}{'; …' if len(places) > MOST_NAMED else ''})" if places else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sfumato.engine.data.schema import Schema
 from sfumato.engine.recipe.recipe import Recipe
@@ -33,7 +33,7 @@ class RunGrids:
 
     run_id: int
     grids: tuple[TableGrid, ...]
-    audited: AuditedTables
+    audited: AuditedTables = field(repr=False)
     protection: TableProtection
     unit_nouns: Mapping[str, str]
     warnings: tuple[str, ...]

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 from prepared_tables import HOUSEHOLD_PLAN, household_survey
 from prepared_workspaces import enter_recipe
+from protected_towns import run_of_tables
 from textual._compositor import Compositor
 from textual._context import visible_screen_stack
 from textual.css.stylesheet import Stylesheet
@@ -301,3 +302,17 @@ def towns_once(tmp_path_factory):
 def towns(towns_once, tmp_path):
     """A copy of it."""
     return shutil.copytree(towns_once, tmp_path / "workspace")
+
+
+@pytest.fixture(scope="session")
+def towns_of_tables(tmp_path_factory):
+    """A run of protected tables."""
+    directory = tmp_path_factory.mktemp("tabled") / "workspace"
+    run_of_tables(directory)
+    return directory
+
+
+@pytest.fixture
+def tabled(towns_of_tables, tmp_path):
+    """A copy of it."""
+    return shutil.copytree(towns_of_tables, tmp_path / "workspace")

@@ -58,6 +58,12 @@ class Place:
 GRID = {f"Grid.{name}": ("G",) for name in ("up", "first", "page_up")} | {
     f"Grid.{name}": ("g",) for name in ("down", "last", "page_down")
 }
+CELLS = (
+    {f"CellGrid.{name}": ("G",) for name in ("up", "first", "page_up")}
+    | {f"CellGrid.{name}": ("g",) for name in ("down", "last", "page_down")}
+    | {f"CellGrid.{name}": ("act:far_right",) for name in ("left", "far_left")}
+    | {f"CellGrid.{name}": ("act:far_left",) for name in ("right", "far_right")}
+)
 PLOT = {f"Plot.{name}": ("0", "end") for name in ("left", "far_left", "first")} | {
     f"Plot.{name}": ("0", "home") for name in ("right", "far_right", "last")
 }
@@ -119,6 +125,7 @@ PLACES = {
     "distributions": Place(("DistributionsDialog",), "runs", ("act:distributions",), MAPS),
     "records of a bar": Place(("RecordsBehindDialog",), "runs", ("G", "act:distributions", "home", "enter", "y")),
     "heat map": Place(("HeatMap",), "runs", ("act:distributions", "right_curly_bracket", "right_curly_bracket"), HEAT),
+    "tables": Place(("TablesPane", "CellGrid"), "tables", before=CELLS, data="tabled"),
     "records": Place(("RecordsPane", "RecordGrid"), "records"),
     "record": Place(("RecordDialog",), "records", ("enter",)),
     "data": Place(("DataTab", "VariableGrid", "MarkedGrid", "FilteredList"), "data", before=SHEET),
