@@ -336,6 +336,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         wanted = self._wanted_run if self._wanted_run in {line.run.id for line in self._lines} else None
         if first or wanted is not None:
             self._wanted_run = None
+        self._runs_tab.take_answers(self.sfumato.gate_memory.release_answers(self._standing.stamp))
         self._runs_tab.show_runs(self._lines, self.run_id if first else wanted)
         self._show_run()
         # Some tabs stand among the others only for a run that has something to show there.
@@ -385,6 +386,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         return self.sfumato.gate_memory.answers_by_run(self._standing.stamp)
 
     @on(VerdictsPane.GateAnswerChanged)
+    @on(RunsTab.GateAnswered)
     def _update_gate_answer(self) -> None:
         """Read the current stamp, then show the answer in the title line and in the next step."""
         self.reload()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 from textual.widgets import Static
 
-from sfumato.tui.session.gate_answers import STATE_INKS, STATE_SIGNS
+from sfumato.tui.session.gate_answers import SHORT_ANSWERS, STATE_INKS, STATE_SIGNS
 from sfumato.workspace.reporting.words import sign_for
 from sfumato.workspace.visible_text import replace_unprintable
 
@@ -35,6 +35,13 @@ def answer_title(answer: ReleaseAnswer) -> Content:
     sign, ink = sign_for(STATE_SIGNS[answer.may_leave]), STATE_INKS[answer.may_leave]
     question, _, said = replace_unprintable(answer.headline).partition("? ")
     return Content.assemble((f"{question}? ", "$foreground bold"), (f" {sign} {said} ", f"{ink} reverse"))
+
+
+def answer_of_run_title(run_id: int, answer: ReleaseAnswer) -> Content:
+    """Return the answer for a run of a list in the heaviest weight; what stands before the colon says enough."""
+    sign, ink = sign_for(STATE_SIGNS[answer.may_leave]), STATE_INKS[answer.may_leave]
+    said = replace_unprintable(": ".join(filter(None, (SHORT_ANSWERS[answer.may_leave], answer.claim))))
+    return Content.assemble((f"Run {run_id} ", "$foreground bold"), (f" {sign} {said} ", f"{ink} reverse"))
 
 
 class AnswerPanel(Static):

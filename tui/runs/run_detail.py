@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from textual.content import Content
@@ -14,11 +16,10 @@ from sfumato.engine.recipe.outcomes import WORST_FIRST
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import count_noun
 from sfumato.tui.terminal.text import cut_text, fit_text
-from sfumato.tui.widgets.facts import ONE_COLUMN, run_in_lines, wrap_text
+from sfumato.tui.widgets.facts import INDENT, ONE_COLUMN, run_in_lines, wrap_text
 from sfumato.workspace.reporting.plan_steps import Facts
-from sfumato.workspace.reporting.recipe_difference import difference_sentence
 from sfumato.workspace.reporting.results import TableContext, result_table
-from sfumato.workspace.reporting.tables import format_table
+from sfumato.workspace.reporting.tables import DisplayTable, format_table, full_cell_text
 from sfumato.workspace.reporting.words import (
     PUBLIC_KEY,
     SettingsByMethod,
@@ -31,9 +32,15 @@ from sfumato.workspace.reporting.words import (
 from sfumato.workspace.views.run_detail import RunDetail, TaskPhase
 from sfumato.workspace.visible_text import replace_unprintable
 
-MOST_CHANGES = 4
+if TYPE_CHECKING:
+    from sfumato.workspace.views.run_changes import RunChanges
+
+MOST_CHANGES, MOST_CHANGE_LINES, MOST_NUMBERS, LEAST_CHANGE_LINES = 4, 8, 6, 3
+"""Most changes of the plan, lines of changes, and numbers that are shown below the list of runs, and the least lines."""
 MOST_UNMET = 3
 NAME, LONG_NAME = 10, 14
+LEAST_TABLE = 76
+"""Width in cells below which numbers are sentences: a table would break their names."""
 NUMBERS = ("measure", "variable", "confidential", "release")
 NUMBERS_OF_RELEASE = tuple(title for title in NUMBERS if title != "confidential")
 
@@ -41,42 +48,85 @@ StyledLines = list[tuple[str, str, str]]
 """Lines as (name, text, style); the name is empty below the first line of a name."""
 
 
-def brief_run_text(
-    detail: RunDetail, plan: Facts, width: int, room: int, least: int = 0, *, beside: bool = False
-) -> Content:
-    """Return the run in brief: data, changes, time by phase, unmet limits and what would fix them, then its ``plan``.
+@dataclass(frozen=True)
+class RunBrief:
+    """Run in brief.
 
+    detail: its data, tasks and unmet limits
+    changes: what changed since the run before it; None for the first run of a project
+    plan: its plan in words
+    """
+
+    detail: RunDetail
+    changes: RunChanges | None
+    plan: Facts
+
+
+def brief_run_text(brief: RunBrief, gate: Sequence[Content], width: int, room: int, *, beside: bool = False) -> Content:
+    """Return the gate's answer, what differs from the run before, the run itself, and what room is left for: its plan.
+
+    gate: lines of the gate's answer
     width: cells of a line
-    room: lines that a short list leaves; they limit the text, and long lines are broken if all fit
-    least: lines of the text beside a long list
+    room: greatest number of lines
     beside: whether the run is shown in full elsewhere, so that only what is missing there is shown
     """
-    said = [] if beside else _run_lines(detail, MOST_CHANGES)
+    detail, changes = brief.detail, brief.changes
+    own = [] if beside else _run_lines(detail)
     unmet = [
         (_verdict_text(one, name), _outcome_style(one.outcome))
         for one, name in zip(detail.unmet_verdicts, detail.verdict_names, strict=True)
     ]
-    said += _first_lines("not met", unmet, MOST_UNMET)
+    said = _first_lines("not met", unmet, MOST_UNMET)
     levers = dict.fromkeys(lever for one in detail.unmet_verdicts for lever in label_by_key(one.value).levers)
     said += _first_lines("what to change", [(lever, "") for lever in levers], MOST_UNMET)
-    # The plan is the least urgent part, so it comes only if a short list leaves room.
-    if room > len(said) + 1:
-        said += [*([("", "", "")] if said else []), *((name, line, "") for name, line in plan)]
-    most, text_width = max(room, least), max(20, width - LONG_NAME - 1)
-    broken = [
-        ("" if at else name, line, style)
-        for name, line, style in said
-        for at, line in enumerate(wrap_text(line, text_width) or [""])
+    plan = [(name, line, "") for name, line in brief.plan]
+    lines = list(gate)
+    # The plan is the least urgent part, so it comes only if there is room left.
+    for lines_in in (
+        partial(_named_content, said, width),
+        partial(_change_content, changes, width),
+        partial(_named_content, own, width),
+        partial(_named_content, plan, width),
+    ):
+        if part := lines_in(room - len(lines) - bool(lines)):
+            lines += [*([Content("")] if lines else []), *part]
+    return Content("\n").join(lines[:room])
+
+
+def _named_content(said: StyledLines, width: int, room: int) -> list[Content]:
+    """Return named lines in at most ``room`` lines: each has one, and the first ones more while there is room."""
+    text_width, said = max(20, width - LONG_NAME - 1), said[: max(0, room)]
+    spare = room - len(said)
+    lines: StyledLines = []
+    for name, text, style in said:
+        broken = wrap_text(text, text_width) or [""]
+        if len(broken) - 1 > spare:
+            broken = [cut_text(replace_unprintable(text), text_width)]
+        spare -= len(broken) - 1
+        lines += [("" if at else name, line, style) for at, line in enumerate(broken)]
+    return [
+        Content.assemble((fit_text(name, LONG_NAME), "$primary"), " ", (line, style)) for name, line, style in lines
     ]
-    lines = (
-        broken
-        if len(broken) <= most
-        else [(name, cut_text(replace_unprintable(line), text_width), style) for name, line, style in said]
-    )
-    return Content("\n").join(
-        Content.assemble((fit_text(name, LONG_NAME), "$primary"), " ", (line, style))
-        for name, line, style in lines[:most]
-    )
+
+
+def _change_content(changes: RunChanges | None, width: int, room: int) -> list[Content]:
+    """Return what differs from the run before in at most ``room`` lines: the plan in words, and the numbers that
+    changed most.
+    """
+    if changes is None or room < LEAST_CHANGE_LINES:
+        return []
+    before = changes.previous_run_id
+    lines = [Content.styled(f"What differs from run {before}", "bold")]
+    plan = [(line, "") for line in changes.plan_lines] or [(f"the same as that of run {before}", "$text-muted")]
+    said = [*_first_lines("plan", plan, MOST_CHANGES), ("numbers", changes.numbers_text, "$text-muted")]
+    lines += _named_content(said, width, min(MOST_CHANGE_LINES, room - 1))
+    # Half of the room that is left is for the run itself.
+    most = min(MOST_NUMBERS, (room - len(lines)) // 2)
+    if changes.changed and most > 0:
+        table = format_table(changes.numbers_table(most, width - len(INDENT)), width - len(INDENT))
+        rows = [line for line in table.splitlines() if not line.startswith("--")]
+        lines += [Content.styled(f"{INDENT}{line}", "" if at else "$text-muted") for at, line in enumerate(rows)]
+    return lines
 
 
 @dataclass(frozen=True)
@@ -101,18 +151,20 @@ class FullRunDetail:
         table fits.
         """
         verdicts = sorted(self.verdicts, key=lambda one: WORST_FIRST.index(one.outcome))
-        run, *others = _run_lines(self.detail, len(self.detail.changes))
+        run, *others = _run_lines(self.detail)
         lines_of = labelled_verdict_lines(verdicts, self.detail.records)
         judged = [(line, _outcome_style(one.outcome)) for one, line in zip(verdicts, lines_of, strict=True)]
         said = [run, ("now", self.state_words, ""), *_first_lines("verdicts", judged, len(judged)), *others]
-        if width < ONE_COLUMN:
-            return Content("\n").join(line for one in said for line in run_in_lines(one[0], one[1], width, one[2]))
         lines = [
             Content.assemble((f"{'' if place else name:<{NAME}}", "$primary"), (line, style))
             for name, text, style in said
             for place, line in enumerate(wrap_text(text, max(20, width - NAME)))
         ]
+        if width < ONE_COLUMN:
+            lines = [line for one in said for line in run_in_lines(one[0], one[1], width, one[2])]
         table = result_table(self.rows, TableContext(self.apart, records=self.detail.records))
+        if self.rows and width < LEAST_TABLE:
+            return Content("\n").join([*lines, Content(""), *_number_lines(table, width)])
         numbers = ""
         # Where even folded names leave too little room, the release alone is shown.
         for titles in (NUMBERS, NUMBERS_OF_RELEASE):
@@ -123,8 +175,22 @@ class FullRunDetail:
         return Content("\n").join([*lines, Content(""), *map(Content, numbers.splitlines())] if self.rows else lines)
 
 
-def _run_lines(detail: RunDetail, changes: int) -> StyledLines:
-    """Return what a run is, with at most ``changes`` of its changes."""
+def _number_lines(table: DisplayTable, width: int) -> list[Content]:
+    """Return the numbers of a table as sentences: ``Sensitive values disclosed (mdvis): 12 of 16,051, before 40``."""
+    places = {column.title: at for at, column in enumerate(table.columns)}
+    lines = []
+    for row in table.rows:
+        name, variable, before, released = (
+            full_cell_text(row[places[title]]) if title in places else "" for title in NUMBERS
+        )
+        values = f"{released}, confidential data {before}" if before else released
+        text = f"{name}{f' ({variable})' if variable else ''}: {values}"
+        lines += [Content(line) for line in wrap_text(text, width, "", INDENT)]
+    return lines
+
+
+def _run_lines(detail: RunDetail) -> StyledLines:
+    """Return what a run is: its data, datasets and seed, its note, and its tasks in a line."""
     made = [] if detail.m is None else [f"m = {detail.m}"]
     key = [PUBLIC_KEY] if detail.key_public else []
     return [
@@ -134,24 +200,13 @@ def _run_lines(detail: RunDetail, changes: int) -> StyledLines:
         *_first_lines("controls", [(holdout_text(detail.n_controls), "")] if detail.n_controls else [], 1),
         *_first_lines("rules", [(detail.redrawn_text, "")] if detail.redrawn_text else [], 1),
         *_first_lines("weights", [(line, "") for line in detail.weight_lines], len(detail.weight_lines)),
-        *_change_lines(detail, changes),
-        ("phases", ", ".join(_phase_text(phase) for phase in detail.phases), ""),
+        *_first_lines("tasks", [(_tasks_text(detail.phases), "")] if detail.phases else [], 1),
     ]  # fmt: skip
 
 
 def _outcome_style(outcome: str) -> str:
     """Return the style of an outcome."""
     return {"not met": "$error", "met": ""}.get(outcome, "$warning")
-
-
-def _change_lines(detail: RunDetail, most: int) -> list[tuple[str, str, str]]:
-    """Return the changes since the previous run; empty without one."""
-    if detail.previous_run_id is None:
-        return []
-    name = f"{sign_for('into')} run {detail.previous_run_id}"
-    if not detail.changes:
-        return [(name, "the same recipe", "$text-muted")]
-    return _first_lines(name, [(difference_sentence(change), "") for change in detail.changes], most)
 
 
 def _first_lines(name: str, lines: Sequence[tuple[str, str]], most: int) -> list[tuple[str, str, str]]:
@@ -161,12 +216,13 @@ def _first_lines(name: str, lines: Sequence[tuple[str, str]], most: int) -> list
     return [("" if place else name, *line) for place, line in enumerate(lines[:most])] + more
 
 
-def _phase_text(phase: TaskPhase) -> str:
-    """Return the tasks of a phase with their time and memory."""
-    tasks = f"{phase.n_done}/{phase.n_tasks}" if phase.n_done < phase.n_tasks else f"{phase.n_tasks}"
-    took = f" in {duration_text(phase.seconds)}" if phase.n_done else ""
-    memory = f" ({phase.peak_bytes / 1e6:.0f} MB)" if phase.peak_bytes else ""
-    return f"{phase.kind} {tasks}{took}{memory}"
+def _tasks_text(phases: Sequence[TaskPhase]) -> str:
+    """Return the number of tasks with their time and their largest memory: ``66 in 59 s, at most 380 MB``."""
+    done, total = sum(one.n_done for one in phases), sum(one.n_tasks for one in phases)
+    tasks = f"{done} of {total}" if done < total else f"{total}"
+    took = f" in {duration_text(sum(one.seconds for one in phases))} of computing" if done else ""
+    peak = max((one.peak_bytes for one in phases), default=0)
+    return f"{tasks}{took}" + (f", at most {peak / 1e6:.0f} MB" if peak else "")
 
 
 def labelled_verdict_lines(verdicts: Sequence[Verdict], records: int | None = None) -> list[str]:

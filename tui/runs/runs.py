@@ -4,6 +4,7 @@ risk.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +16,9 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
+from textual.timer import Timer
 from textual.widgets import Static
+from textual.worker import Worker, WorkerState
 
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.wording import count_noun
@@ -25,29 +28,39 @@ from sfumato.workspace.store.run_names import MAX_NAME_LENGTH, MAX_NOTE_LENGTH, 
 from sfumato.workspace.store.runs import RunState, RunSummary, StoredRun, recipe_text_of
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import ResultSelection, read_selected_rows, read_verdicts
-from sfumato.workspace.views.run_detail import RunDetail, read_run_detail
+from sfumato.workspace.views.run_detail import read_run_detail
 from sfumato.workspace.visible_text import replace_unprintable
 
 from ..keys.own_keys import current_key
+from ..parts.answer_panel import TITLE_NEEDS, answer_of_run_title
 from ..parts.dialogs import ConfirmDialog
 from ..parts.fields import FormField
 from ..parts.form import Form
-from ..parts.page import CallInProcess, RunPane
+from ..parts.gate_lines import answer_lines
+from ..parts.page import CallInProcess, RunPane, unexpected_error
 from ..parts.sifted import FilteredList
-from ..parts.split import DetailQuery, SplitView
+from ..parts.split import REST_SECONDS, DetailQuery, SplitView
 from ..parts.tables import TableScreen
 from ..session import jobs
-from ..session.words import run_state_text, tally_text, task_rate_text, tasks_done_text, time_left_text
-from ..widgets.facts import fact_lines, titled_facts
-from ..widgets.grid import Grid
+from ..session.gate_answers import ASKING, NOT_ASKED, NOT_EXAMINED, SHORT_ANSWERS, STATE_SIGNS
+from ..session.words import (
+    listed_state_text,
+    run_state_text,
+    tally_text,
+    task_rate_text,
+    tasks_done_text,
+    time_left_text,
+)
+from ..widgets.facts import fact_lines, titled_facts, wrap_text
+from ..widgets.grid import HEADER, Grid
 from ..widgets.lines import is_same_text
 from ..widgets.marks import MarkedGrid
 from ..widgets.tables import Columns, GridTable, TableColumn
 from .compare import ComparisonDialog
-from .run_detail import FullRunDetail, brief_run_text, labelled_verdict_lines
+from .run_detail import FullRunDetail, RunBrief, brief_run_text
 
 if TYPE_CHECKING:
-    from sfumato.workspace.reporting.plan_steps import Facts
+    from sfumato.workspace.gate.answer import ReleaseAnswer
     from sfumato.workspace.reporting.searches import SearchProgress
     from sfumato.workspace.service.reweighting import ReweightableRun
 
@@ -59,6 +72,17 @@ LEAST_HEIGHT = 14
 """Height in lines below which all lines are for the table."""
 LEAST_SPARE = 6
 """Number of spare lines from which the plan of the selected run is shown below the list."""
+ROOMY, MOST_ANSWER_LINES, LEAST_ANSWER_LINES = 24, 6, 3
+"""Height of the tab in lines from which the gate's answer has the most lines below the list, and its most lines."""
+GATE = "gate"
+"""Group of the threads that ask the gate."""
+MOST_ATTEMPTS = 2
+"""Times that the gate is asked about a run until its answer holds."""
+UNSTABLE = "the workspace or the policy changed while it examined"
+ASKING_TEXT = "The gate examines this run: it says whether the release may leave."
+NOT_EXAMINED_TEXT = "The gate could not examine this run, so nothing of it can be released: {}"
+LEAST_ROWS = 3
+"""Lines that the list keeps, with its heading."""
 MOST_MARKED = 6
 """Number of marked runs, the latest marked ones, that are drawn together."""
 MOST_ROWS = 200
@@ -224,15 +248,15 @@ def _title_cell(row: RunRow) -> str:
 
 def _state_cell(row: RunRow) -> str:
     """Return the state of a run, or how many trials of a search are done."""
-    return row.state_text if isinstance(row, SearchTrials) else run_state_text(row)
+    return row.state_text if isinstance(row, SearchTrials) else listed_state_text(row)
 
 
-def _filter_words(line: RunRow) -> dict[str, object]:
+def _filter_words(known: GateAnswers, line: RunRow) -> dict[str, object]:
     """Return the texts that filters search, by title."""
     if isinstance(line, SearchTrials):
         return {"title": line.title, "state": line.state_text}
     run = line.run
-    said = {"state": run_state_text(line), "verdicts": _verdicts_cell(line)}
+    said = {"state": run_state_text(line), "leave": known.answer_cell(line), "verdicts": _verdicts_cell(line)}
     return {"run": run.id, "title": run.full_title, **said, "note": run.note}
 
 
@@ -245,19 +269,84 @@ RATE = _cell_of_run(lambda line: task_rate_text(line.run))
 LEFT = _cell_of_run(lambda line: time_left_text(line.run), lambda row: row.time_left_text)
 COLUMNS: Columns[RunRow] = (
     TableColumn("run", "run", 4, "right", cell=_cell_of_run(lambda line: line.run.id)),
-    TableColumn("title", "title", 11, drop_order=7, grow_order=2, cell=_title_cell),
+    TableColumn("title", "title", 11, drop_order=9, grow_order=2, cell=_title_cell),
     TableColumn("state", "state", 13, cell=_state_cell),
     TableColumn("tasks", "tasks", 15, "right", drop_order=6, optional=True, cell=_cell_of_run(_tasks_cell)),
-    TableColumn("rate", "rate", 7, "right", drop_order=1, optional=True, yields=True, cell=RATE),
+    TableColumn("rate", "rate", 7, "right", drop_order=2, optional=True, yields=True, cell=RATE),
     TableColumn("left", "left", 8, "right", drop_order=5, optional=True, cell=LEFT),
     TableColumn("doing", "doing", 22, drop_order=3, grow_order=1, optional=True, cell=_cell_of_run(_activity_cell)),
     TableColumn(
-        "time", "time", 9, "right", drop_order=4, cell=_cell_of_run(lambda line: duration_text(line.run.seconds))
+        "time",
+        "time",
+        9,
+        "right",
+        drop_order=4,
+        yields=True,
+        cell=_cell_of_run(lambda line: duration_text(line.run.seconds)),
     ),
-    TableColumn("entered", "entered", 16, drop_order=2, yields=True, cell=_cell_of_run(_created_cell)),
-    TableColumn("verdicts", "verdicts", 17, cell=_cell_of_run(_verdicts_cell, lambda row: row.best_text)),
+    TableColumn("entered", "entered", 16, drop_order=1, yields=True, cell=_cell_of_run(_created_cell)),
+    TableColumn(
+        "verdicts",
+        "limits",
+        17,
+        drop_order=7,
+        optional=True,
+        yields=True,
+        cell=_cell_of_run(_verdicts_cell),
+    ),
 )
-TABLE = GridTable(COLUMNS, key=_row_key, search_texts=_filter_words)
+STATE_PLACE = 2
+"""Place of the state among the columns; the gate's answer and the people follow it."""
+
+
+@dataclass(frozen=True)
+class GateAnswers:
+    """What is known of the gate's answers for the runs of a list.
+
+    answers: answers that are still valid, by run
+    asking: the run that the gate examines now
+    unexamined: why runs could not be examined, by run
+    """
+
+    answers: Mapping[int, ReleaseAnswer]
+    asking: int | None
+    unexamined: Mapping[int, str]
+
+    def answer_cell(self, line: RunSummary) -> str:
+        """Return the gate's answer for a run that is done with its sign, or that the gate was not asked."""
+        run_id = line.run.id
+        if line.run.state is not RunState.DONE:
+            return ""
+        if (answer := self.answers.get(run_id)) is not None:
+            return f"{sign_for(STATE_SIGNS[answer.may_leave])} {SHORT_ANSWERS[answer.may_leave]}"
+        return ASKING if run_id == self.asking else NOT_EXAMINED if run_id in self.unexamined else NOT_ASKED
+
+    def people_cell(self, line: RunSummary) -> str:
+        """Return how many people the worst finding is about; empty where the gate counted none or was not asked."""
+        answer = self.answers.get(line.run.id)
+        # The limits of a release that may leave let a few be found, so its 0 would say more than the gate does.
+        if answer is None or not answer.people or answer.may_leave == "yes":
+            return ""
+        return f"{answer.people:,} of {int(answer.records):,}"
+
+
+def runs_table(known: GateAnswers) -> GridTable[RunRow]:
+    """Return the table of runs with what is ``known`` of the gate's answers."""
+    gate: Columns[RunRow] = (
+        TableColumn("answer", "may it leave?", 15, cell=_cell_of_run(known.answer_cell, lambda row: row.best_text)),
+        TableColumn(
+            "people",
+            "people",
+            15,
+            "right",
+            drop_order=8,
+            optional=True,
+            yields=True,
+            cell=_cell_of_run(known.people_cell),
+        ),
+    )
+    columns = [*COLUMNS[: STATE_PLACE + 1], *gate, *COLUMNS[STATE_PLACE + 1 :]]
+    return GridTable(columns, key=_row_key, search_texts=partial(_filter_words, known))
 
 
 class RunGrid(MarkedGrid):
@@ -311,6 +400,9 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
 
         run_ids: tuple[int, ...]
 
+    class GateAnswered(Message):
+        """Message that the gate has answered for a run of the list."""
+
     class MapRequested(Message):
         """Message that the user wants to see the runs as points on a map."""
 
@@ -323,6 +415,12 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
         self._read_trials: dict[int, tuple[object, ...]] = {}
         self._can: tuple[bool, ...] = ()
         self._seen: RunSummary | None = None
+        self._brief: RunBrief | None = None
+        self._answers: Mapping[int, ReleaseAnswer] = {}
+        self._unexamined: dict[int, str] = {}
+        self._attempts: Counter[int] = Counter()
+        self._asking: int | None = None
+        self._ask_timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """Yield the table, the brief of the run under the cursor below it, and if there is room the run in full beside
@@ -348,9 +446,75 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
             )
         going = sum(not line.run.state.is_final for line in lines)
         self.set_heading_count(f"{len(lines)}{f', {going} unfinished' if going else ''}")
-        self.show_rows(TABLE, fold_trials(lines, self._open_searches, self._progress), want)
+        self.show_rows(runs_table(self._gate), fold_trials(lines, self._open_searches, self._progress), want)
         self._show_brief()
         self._read_progress()
+
+    def take_answers(self, answers: Mapping[int, ReleaseAnswer]) -> None:
+        """Take the gate's answers that are still valid, which the next ``show_runs`` shows."""
+        self._answers = answers
+        for run_id in answers:
+            del self._attempts[run_id]
+
+    @on(Worker.StateChanged)
+    def _take_gate_error(self, event: Worker.StateChanged) -> None:
+        """Keep an unexpected error as the reason why the gate could not examine the run."""
+        error = event.worker.error if event.worker.group == GATE and event.state is WorkerState.ERROR else None
+        if error is not None and self._asking is not None:
+            self._take_gate_answer(self._asking, unexpected_error(error))
+
+    @property
+    def _gate(self) -> GateAnswers:
+        """Return what is known of the gate's answers."""
+        return GateAnswers(self._answers, self._asking, self._unexamined)
+
+    def on_show(self) -> None:
+        """Ask the gate about the run under the cursor, now that the list is seen."""
+        self._ask_soon()
+
+    def _ask_soon(self) -> None:
+        """Ask the gate about the run under the cursor, once the cursor rests."""
+        if self._ask_timer is not None:
+            self._ask_timer.stop()
+        self._ask_timer = self.set_timer(REST_SECONDS, self._ask_gate)
+
+    def _ask_gate(self) -> None:
+        """Ask the gate in another process about the run under the cursor, unless its answer is known."""
+        here = self.current_run
+        if here is None or here.run.state is not RunState.DONE or not self.is_on_screen or self._asking is not None:
+            return
+        run_id = here.run.id
+        if run_id in self._answers or run_id in self._unexamined:
+            return
+        # An answer that did not hold, since something changed meanwhile, is asked for once more, not for ever.
+        if self._attempts[run_id] >= MOST_ATTEMPTS:
+            self._unexamined[run_id] = UNSTABLE
+            self.show_runs(self._lines)
+            return
+        self._attempts[run_id] += 1
+        self._asking = run_id
+        directory, memory = self.sfumato.directory, self.sfumato.gate_memory
+        take = partial(self._take_gate_answer, run_id)
+
+        def examine_run(call: CallInProcess) -> str:
+            """Examine the run, which the memory keeps; return why it could not, here nothing."""
+            memory.examine(directory, run_id, call)
+            return ""
+
+        self.compute_in_processes(
+            examine_run, take, group=GATE, exclusive=False, refuse=partial(self.AnswerReceived, take)
+        )
+        self.show_runs(self._lines)
+
+    def _take_gate_answer(self, run_id: int, why_not: str) -> None:
+        """Request that the project reads the new answer, or keep why there is none; then ask about the next run."""
+        self._asking = None
+        if why_not:
+            self._unexamined[run_id] = why_not
+            self.show_runs(self._lines)
+        else:
+            self.post_message(self.GateAnswered())
+        self._ask_soon()
 
     def _read_progress(self) -> None:
         """Read how far the searches are, in a thread, where a trial has begun or ended since."""
@@ -411,11 +575,14 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
     def _show_brief(self) -> None:
         """Show the brief of the run under the cursor if there is room."""
         self._update_keys()
+        self._ask_soon()
         here = self.current_run
+        self._show_title(here)
         search = self.current_row if self.is_listed else None
         # In a low terminal the brief would leave no rows of the table.
         if not self._lines or self.size.height < LEAST_HEIGHT or (self.is_split and self._spare_lines < LEAST_SPARE):
             self.query_one("#glance").display = False
+            self.grid.styles.max_height = None
         elif isinstance(search, SearchTrials):
             self._seen = None
             # What the search found stands beside the list where there is room for it.
@@ -424,12 +591,34 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
             self._write_brief(Content("\n").join(lines[: max(self._spare_lines, self.size.height // 2)]))
         elif here is not None and here != self._seen:
             self._seen = here
-            self.read(partial(brief_run_and_plan, here.run.id, beside=self.is_split), self._show_brief_text)
+            self.read(partial(read_run_brief, here.run.id, beside=self.is_split), self._show_brief_text)
+        elif here is not None and self._brief is not None:
+            self._show_brief_text(self._brief)
+
+    def _show_title(self, here: RunSummary | None) -> None:
+        """Show the gate's answer for the run under the cursor in the frame, if it is known."""
+        answer = None if here is None else self._answers.get(here.run.id)
+        if here is None or answer is None:
+            self.set_frame_title(None)
+        else:
+            self.set_frame_title(answer_of_run_title(here.run.id, answer))
+
+    def _gate_content(self, run_id: int, is_done: bool) -> list[Content]:
+        """Return the lines of the gate's answer for a run, or why there is none."""
+        answer, width = self._answers.get(run_id), self._brief_width
+        if answer is not None:
+            most = MOST_ANSWER_LINES if self.size.height >= ROOMY else LEAST_ANSWER_LINES
+            return answer_lines(answer, width, most, titled=width < TITLE_NEEDS)
+        if not is_done:
+            return []
+        why = self._unexamined.get(run_id)
+        text = NOT_EXAMINED_TEXT.format(why) if why else ASKING_TEXT
+        return [Content.styled(line, "bold") for line in wrap_text(text, width)[:LEAST_ANSWER_LINES]]
 
     @property
     def _spare_lines(self) -> int:
         """Return the number of lines below the rows of the list."""
-        return max(0, self.size.height - len(self._lines) - 1)
+        return max(0, self.size.height - len(self.grid.table_rows) - HEADER)
 
     def detail_of_row(self, row: RunRow) -> DetailQuery | None:
         """Return the query for the run in full; None for the row of a search."""
@@ -449,14 +638,22 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
         """Return the width in cells of the text below the list."""
         return (self.list_width if self.is_split else self.size.width) - 2
 
-    def _show_brief_text(self, found: tuple[RunDetail, Facts]) -> None:
+    def _show_brief_text(self, found: RunBrief) -> None:
         """Write the brief, hidden until the first time."""
+        self._brief, here = found, self.current_run
+        if here is None or here.run.id != found.detail.run_id:
+            return
         least = 0 if self.is_split else self.size.height // 2
-        self._write_brief(brief_run_text(*found, self._brief_width, self._spare_lines, least, beside=self.is_split))
+        gate = self._gate_content(here.run.id, here.run.state is RunState.DONE)
+        room = max(self._spare_lines, least)
+        self._write_brief(brief_run_text(found, gate, self._brief_width, room, beside=self.is_split))
 
     def _write_brief(self, text: Content) -> None:
         """Write the text below the list, hidden until the first time."""
         shown = self.query_one("#glance", Static)
+        rows = len(self.grid.table_rows) + HEADER
+        # The brief begins right below the rows, and rows that have no room are scrolled.
+        self.grid.styles.max_height = max(rows, LEAST_ROWS)
         if not shown.display or not is_same_text(shown.content, text):
             # Only another number of lines needs a new layout of the tab.
             shown.update(text, layout=not shown.display or shown.size.height != len(text.plain.splitlines()))
@@ -640,23 +837,21 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
         await self.sfumato.open(question, interrupt_if_confirmed)
 
 
-def brief_run_and_plan(run_id: int, workspace: Workspace, *, beside: bool) -> tuple[RunDetail, Facts]:
-    """Read a run in brief, and its plan in words. Raises NotFound.
+def read_run_brief(run_id: int, workspace: Workspace, *, beside: bool) -> RunBrief:
+    """Read a run in brief, what changed since the run before it, and its plan in words. Raises NotFound.
 
-    Met limits are added unless the run is shown in full ``beside``.
+    The number of met limits is added unless the run is shown in full ``beside``.
     """
-    from sfumato.workspace.reporting.plan_steps import (
-        plan_facts,  # it loads methods, which takes the app longer than to start
-    )
+    # They load methods, which takes the app longer than to start.
+    from sfumato.workspace.reporting.plan_steps import plan_facts
+    from sfumato.workspace.views.run_changes import read_run_changes
 
     verdicts = read_verdicts(workspace, run_id)
     # The run in full has all verdicts.
-    met = [one for one in verdicts if one.outcome == "met" and not beside]
-    facts = [("" if at else "met", line) for at, line in enumerate(labelled_verdict_lines(met))]
-    return read_run_detail(workspace, run_id), [
-        *facts,
-        *plan_facts(read_toml(recipe_text_of(workspace, run_id)), limits=not verdicts),
-    ]
+    met = 0 if beside else sum(one.outcome == "met" for one in verdicts)
+    facts = [("limits", f"{met} of {count_noun(len(verdicts), 'limit')} met")] if met else []
+    plan = [*facts, *plan_facts(read_toml(recipe_text_of(workspace, run_id)), limits=not verdicts)]
+    return RunBrief(read_run_detail(workspace, run_id), read_run_changes(workspace, run_id), plan)
 
 
 STATE_COLUMNS = [COLUMNS[place] for place in (2, 6, 3, 4, 5, 7, 8)]

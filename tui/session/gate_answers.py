@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 STATE_SIGNS = {"no": "block", "to be judged": "warn", "yes": "pass"}
 """The sign of each answer, as ``mark`` knows it."""
 STATE_INKS = {"no": "$error bold", "to be judged": "$warning bold", "yes": "$success bold"}
+NOT_ASKED, ASKING, NOT_EXAMINED = "not asked", "asking …", "not examined"
+"""What stands in place of an answer: the gate was not asked, it examines, or it could not examine."""
 SHORT_ANSWERS = {"no": "may not leave", "to be judged": "to be judged", "yes": "may leave"}
 """The answer where it is one of several words in a line."""
 
@@ -188,4 +190,8 @@ class GateMemory:
 
     def answers_by_run(self, stamp: str) -> Mapping[int, str]:
         """Return the known answers under the current stamp, ``no``, ``to be judged`` or ``yes``, by run."""
-        return {one.run_id: one.release_answer.may_leave for one in self.runs.values() if one.stamp == stamp != ""}
+        return {run_id: answer.may_leave for run_id, answer in self.release_answers(stamp).items()}
+
+    def release_answers(self, stamp: str) -> Mapping[int, ReleaseAnswer]:
+        """Return the known answers under the current stamp, in full, by run."""
+        return {one.run_id: one.release_answer for one in self.runs.values() if one.stamp == stamp != ""}

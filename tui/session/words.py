@@ -42,6 +42,12 @@ def run_state_text(line: RunSummary) -> str:
     )
 
 
+def listed_state_text(line: RunSummary) -> str:
+    """Return the state of a run for a list: as ``run_state_text``, but without a sign for a run that is done."""
+    # A green tick in a list would read as an answer, which only the gate gives.
+    return line.run.state.value if line.run.state is RunState.DONE else run_state_text(line)
+
+
 def tally_text(tally: VerdictCounts) -> str:
     """Return how many limits of a run are met: ``7 limits met``, ``✗ 2 of 7 not met``; empty without verdicts."""
     # No tick where all are met: only the gate says that a release may leave.

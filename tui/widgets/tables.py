@@ -103,13 +103,14 @@ class GridTable(Generic[Row]):
         yielding = [one.name for one in sorted(there, key=lambda one: one.drop_order) if one.yields]
         for whole, left_out in [(growing, ()), *((growing[-1:], yielding[:at]) for at in range(len(yielding) + 1))]:
             names = {one.name for one in whole}
-            columns = [
-                replace(one, width=longest[one.name]) if one.name in names else one
-                for one in narrowed
-                if one.name not in left_out
-            ]
-            if grid_width(columns) <= width:
-                return self.column_fitter(columns, width)
+            columns = [replace(one, width=longest[one.name]) if one.name in names else one for one in narrowed]
+            kept = [one for one in columns if one.name not in left_out]
+            if grid_width(kept) <= width:
+                # A narrow column may fit although a wider one that is worth more does not.
+                for name in reversed(left_out):
+                    more = [one for one in columns if one in kept or one.name == name]
+                    kept = more if grid_width(more) <= width else kept
+                return self.column_fitter(kept, width)
         return self.column_fitter(narrowed, width)
 
     def _longest_cell(self, column: TableColumn[Row], rows: Sequence[Row]) -> int:

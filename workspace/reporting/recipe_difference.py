@@ -41,11 +41,11 @@ def difference_sentence(one: PlanDifference) -> str:
     elif one.kind == "removed":
         said = f"{setting}: {exact_text(one.before)} -> (not set)"
     else:
-        said = f"{setting} {_change_text(one.before, one.now)}"
+        said = f"{setting} {value_change_text(one.before, one.now)}"
     return replace_unprintable(f"{subject}{said}")
 
 
-def _change_text(before: Any, now: Any) -> str:
+def value_change_text(before: Any, now: Any) -> str:
     """Return the gained and lost items of similar lists, otherwise both values."""
     if isinstance(before, list) and isinstance(now, list):
         came, went = [one for one in now if one not in before], [one for one in before if one not in now]

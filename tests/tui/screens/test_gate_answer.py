@@ -9,9 +9,11 @@ import pytest
 from prepared_workspaces import finished_workspace
 
 import sfumato.workspace.service.examination as examining
+from sfumato.engine.errors import BadInput
 from sfumato.tui.findings.verdicts import VerdictsPane
 from sfumato.tui.parts.verdict_board import VerdictBoard
 from sfumato.tui.release.release import FindingDialog, ReleaseScreen
+from sfumato.tui.runs.runs import RunsTab
 from sfumato.tui.session.gate_answers import ExaminedRun
 
 pytestmark = pytest.mark.slow
@@ -64,7 +66,8 @@ def examined(monkeypatch):
 @pytest.fixture
 def unanswered(monkeypatch):
     """A gate that is still looking."""
-    monkeypatch.setattr(VerdictsPane, "compute_in_processes", lambda *_, **__: None)
+    for pane in (VerdictsPane, RunsTab):
+        monkeypatch.setattr(pane, "compute_in_processes", lambda *_, **__: None)
 
 
 def green(app):
@@ -225,6 +228,45 @@ async def test_the_list_of_runs_has_no_tick_for_thresholds(sit, unique, unanswer
     async with sit(unique, tab="runs") as seat:
         rows = [line for line in listed(seat) if "2 limits met" in line]
         assert len(rows) == 2
-        assert not any("✓" in line.replace("✓ done", "") for line in rows)
+        assert not any("✓" in line for line in rows)
         assert "✓ 2" not in seat.text
         assert "says whether run" in seat.text.splitlines()[-2]
+
+
+async def test_the_list_of_runs_begins_with_the_answer_for_the_run_under_the_cursor(sit, unique, examined, size):
+    async with sit(unique, size=size, tab="runs") as seat:
+        await seat.until(lambda: "✗ may not leave" in seat.text.splitlines()[2])
+        assert examined == [1], "the other run is not asked about before the cursor comes to it"
+        rows = {line.split()[0]: line for line in listed(seat) if line.split()[:1] in (["1"], ["2"])}
+        assert "✗ may not leave" in rows["1"]
+        assert "not asked" in rows["2"]
+        assert "120 of 120" in rows["1"]
+        assert "120 of 120 people can be found" in seat.text.splitlines()[2]
+        assert not green(seat.app)
+        await seat.press("g")
+        await seat.until(lambda: "not asked" not in seat.text)
+        assert sorted(examined) == [1, 2]
+        await seat.until(lambda: seat.text.splitlines()[2].startswith("╭─ Run 2"))
+
+
+async def test_the_list_of_runs_says_why_the_gate_could_not_examine_one(sit, unique, monkeypatch):
+    def refuse(*_):
+        raise BadInput("policy", "nobody can read it")
+
+    monkeypatch.setattr(examining, "examine_run", refuse)
+    async with sit(unique, size=(120, 40), tab="runs") as seat:
+        await seat.until(lambda: "not examined" in seat.text)
+        said = " ".join(seat.app.screen.query_one("#glance").content.plain.split())
+        assert "nothing of it can be released: policy: nobody can read it" in said
+        assert "may leave" not in " ".join(listed(seat)[1:])
+        assert not green(seat.app)
+
+
+async def test_below_the_list_stands_what_differs_from_the_run_before(sit, unique):
+    async with sit(unique, size=(120, 40), tab="runs") as seat:
+        assert "What differs" not in seat.text, "before the first run there is none"
+        await seat.press("g")
+        await seat.until(lambda: "What differs from run 1" in seat.text)
+        said = seat.app.screen.query_one("#glance").content.plain
+        assert "the same as that of run 1" in said
+        assert "equal or not computed" in said
