@@ -269,9 +269,8 @@ async def test_a_running_run_shows_its_rate(sit, directory):
 @pytest.mark.slow
 async def test_the_run_under_the_cursor_is_shown_at_a_glance(sit, directory):
     async with sit(directory, *keys_to(DONE), size=(80, 24)) as seat:
-        assert "not met" in seat.text
-        assert "Expected re-identifications" in seat.text
-        assert f"{DONE}: " in seat.text
+        said = ("not met", "Expected re-identifications", f"{DONE}: ")
+        await seat.until(lambda: all(words in seat.text for words in said))
         await seat.press("k")
         await seat.until(lambda: f"{FAILED}: " in seat.text and "What differs from run 1" in seat.text)
 
