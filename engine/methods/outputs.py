@@ -242,6 +242,9 @@ class Axis:
 
     label: its heading
     meaning: meaning of the levels
+    question: what the study answers, in plain words; ``{variable}`` stands for a parameter of one use
+    units: unit of the levels by a value of a parameter in ``uses``, as pairs
+    at_zero: meaning of the level 0, in words; empty where it has none
     unit: their unit
     heading: title of the curves
     values: meaning of the curves' values
@@ -268,6 +271,9 @@ class Axis:
     log: bool = False
     together: bool = False
     limit: str = ""
+    question: str = ""
+    units: tuple[tuple[str, str], ...] = ()
+    at_zero: str = ""
 
 
 @dataclass(frozen=True, slots=True)

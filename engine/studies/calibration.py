@@ -724,10 +724,17 @@ class CalibrationSpec(StudySpec):
         "the least score that passes",
         heading="How well measures of data quality tell",
         curve="score",
+        question="Which score of data quality tells good tables from bad ones?",
     ),
     planes=(
-        Plane("ROC", "false_positive_rate", "true_positive_rate", "diagonal"),
-        Plane("PR", "true_positive_rate", "precision", "good", label="recall"),
+        Plane("Good kept, by bad kept (ROC)", "false_positive_rate", "true_positive_rate", "diagonal"),
+        Plane(
+            "Good among those kept, by good kept (PR)",
+            "true_positive_rate",
+            "precision",
+            "good",
+            label="share of good ones kept",
+        ),
         Plane("Error rate above the threshold", "", "error_rate"),
     ),
     split=AnswerColumns(

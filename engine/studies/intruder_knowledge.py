@@ -496,6 +496,7 @@ _OUTPUTS = {output.name: output for output in OUTPUTS}
     axis=Axis(
         "variables known",
         "how many of the variables the intruder knows",
+        question="Which variables let an intruder find people?",
         heading="Expected matches by what the intruder knows",
         discrete=True,
     ),

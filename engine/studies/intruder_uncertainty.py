@@ -657,13 +657,25 @@ OUTPUTS = (
             label=Label(f"Variance by {cause}", f"The variance of the mean is {{value}} due to {cause}."),
         )
         for (name, meaning), short, cause in zip(
-            SHARES.items(), ("data", "noise", "both"), ("datasets", "noise", "datasets and noise together"), strict=True
+            SHARES.items(),
+            ("datasets", "noise", "both together"),
+            ("datasets", "noise", "datasets and noise together"),
+            strict=True,
         )
     ),
 )
 
 
 _OUTPUTS = {output.name: output for output in OUTPUTS}
+LEVEL_UNITS = (
+    ("log_normal", "error of the logarithm for each unit of the value"),
+    ("log_relative", "error of the logarithm of 1 + value, as a share of it"),
+    ("log_normal_constant", "error of the logarithm; 0.1 is about 10 % of the value"),
+    ("relative", "error as a share of the value; 0.1 is 10 %"),
+    ("misclassification", "probability of a wrong level"),
+    ("unknown", "probability of not knowing the value"),
+)
+"""What a level means, by noise model: standard deviations of beliefs, or probabilities (``matching.intruder``)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -742,8 +754,11 @@ class IntruderUncertaintySpec(StudySpec):
     summarise=summarise_variance_shares,
     points=compute_levels,
     axis=Axis(
-        "S",
-        "the intruder's uncertainty",
+        "uncertainty",
+        "how unsure the intruder is",
+        question="What if the intruder is less sure of {variable}?",
+        at_zero="if the intruder is sure",
+        units=LEVEL_UNITS,
         heading="Risk by uncertainty",
         bands="95 % intervals of the mean over fresh datasets and fresh noise, the confidential data's over fresh noise",
         uses=("variable", "model"),

@@ -245,6 +245,7 @@ class MinimisationSpec(StudySpec):
         "the size of the sub-samples",
         "records",
         heading="Data quality by size of the sample",
+        question="How few records are enough?",
         values="the least of the sub-samples",
         point="size",
         discrete=True,

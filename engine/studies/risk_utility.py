@@ -587,6 +587,7 @@ OUTPUTS = (
         "epsilon",
         "what one drawn record costs in differential privacy",
         heading="Risk and utility by epsilon",
+        question="What do risk and utility become at each epsilon?",
         values="over the datasets of a synthesiser",
         discrete=True,
         uses=("records",),

@@ -102,7 +102,7 @@ def test_a_full_name_has_variable_kind_people_and_knowledge() -> None:
     ) == ("Attribute inference: excess over other people (income; vulnerable people; confident guesses)")
     assert label_of(row("utility.summary.quantile", 41.0, "age", q=0.9)) == "Quantile (age; q 0.9)"
     assert label_of(row("studies.intruder_uncertainty.true_match_rate", 0.1, level=0.2)) == (
-        "Re-identified with certainty, intruder unsure (S 0.2)"
+        "Re-identified with certainty, intruder unsure (uncertainty 0.2)"
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -11,11 +11,12 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
+from textual.content import Content
 from textual.message import Message
-from textual.widgets import ContentSwitcher
+from textual.widgets import ContentSwitcher, Static
 
 from sfumato.tui.keys.acts import bind_act
-from sfumato.tui.parts.variable_titles import title_leading_variable, variable_titles
+from sfumato.tui.parts.variable_titles import variable_titles
 from sfumato.tui.session.export import ScreenExport
 from sfumato.tui.session.messages import WorkspaceChanged
 from sfumato.tui.widgets.grid import LiveGrid
@@ -26,9 +27,10 @@ from sfumato.tui.widgets.tables import keyed_table, table_columns
 from sfumato.workspace.plots.axes import AxisUnit
 from sfumato.workspace.plots.figure import Panel
 from sfumato.workspace.plots.series import Series
-from sfumato.workspace.store.runs import RunState, RunSummary, find_run
+from sfumato.workspace.store.runs import RunState, RunSummary, count_confidential_records, find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.studies import StudyCurve, StudyResult, read_studies, read_study_curves
+from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.page import Dialog, OffersExport, RunPane
 from .behind import ExplainsPoint
@@ -49,6 +51,12 @@ NONE = "No study in the plan of this run. What is found by what an intruder know
 HINT = "left and right move the cursor, + - zoom, 0 shows all"
 PLOT, NUMBERS, PLANES = "study-plot", "study-numbers", "study-planes"
 NARROW = 100
+ROOM_FOR_BOTH = 19
+"""Lines from which on a plot and its numbers are shown together."""
+LOW = 30
+"""Lines of a terminal below which a finding has two lines at most."""
+LEAST_PLOT = 12
+"""Lines that a plot keeps where its numbers stand below it."""
 
 
 def series_on_axis(panel: Panel) -> tuple[Sequence[Series], AxisUnit]:
@@ -135,6 +143,33 @@ class StudyPlanes(Container, can_focus=True):
         self.query_one(AnswerTables).show_answers(view.study, view.pictures[picture])
 
 
+class StudyBody(ContentSwitcher):
+    """Plot and numbers of a study, together where there is room, else the current one; or its planes."""
+
+    _rows = 0
+    DEFAULT_CSS = "StudyBody { height: 1fr; } StudyBody Plot { height: 1fr; } StudyBody LiveGrid { height: 1fr; }"
+
+    def watch_current(self, old: str | None, new: str | None) -> None:
+        """Show the new part, and what goes with it."""
+        super().watch_current(old, new)
+        self.arrange_parts()
+
+    def on_resize(self) -> None:
+        """Show as much as there is room for now."""
+        self.arrange_parts()
+
+    def arrange_parts(self, rows: int | None = None) -> None:
+        """Show the plot and below it its numbers where both have room; ``rows`` is how many these are from now on."""
+        self._rows = self._rows if rows is None else rows
+        plot, grid = self.query_one(f"#{PLOT}", Plot), self.query_one(f"#{NUMBERS}", LiveGrid)
+        is_pair = self.current in (PLOT, NUMBERS) and self.size.height >= ROOM_FOR_BOTH
+        for part in (plot, grid):
+            part.display = part.id == self.current or is_pair
+        # The head of the grid, its rows, and the bar that scrolls them sideways.
+        wanted = min(self._rows + 2, self.size.height - LEAST_PLOT)
+        grid.styles.height = wanted if is_pair else "1fr"
+
+
 class StudiesPane(ExplainsPoint, RunPane):
     """Tab with one picture of one study at a time.
 
@@ -142,7 +177,12 @@ class StudiesPane(ExplainsPoint, RunPane):
     there is one.
     """
 
-    DEFAULT_CSS = "StudiesPane #study-slider { color: $primary; }"
+    DEFAULT_CSS = """
+    StudiesPane #study-question { text-style: bold; }
+    StudiesPane #study-finding { padding: 0 1; height: auto; max-height: 3; }
+    StudiesPane #study-head { color: $text-muted; }
+    StudiesPane #study-slider { color: $primary; }
+    """
     command_name = "figures"
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("picture", "measure(1)", "Measure", show=True),
@@ -167,6 +207,8 @@ class StudiesPane(ExplainsPoint, RunPane):
         studies: its studies with answers
         over: curves of other runs, by run
         unit_noun: what the units of the run are, in the plural
+        records: number of its confidential records
+        titles: titles of its variables, by name
         """
 
         run_id: int
@@ -174,6 +216,8 @@ class StudiesPane(ExplainsPoint, RunPane):
         studies: Sequence[StudyResult]
         over: Mapping[int, Sequence[StudyCurve]]
         unit_noun: str = ""
+        records: int | None = None
+        titles: Mapping[str, str] = field(default_factory=dict)
 
     def __init__(self, first: str = "") -> None:
         """Create the tab."""
@@ -187,15 +231,17 @@ class StudiesPane(ExplainsPoint, RunPane):
         self._over: Mapping[int, Sequence[StudyCurve]] = {}
         self._axis: tuple[str, AxisUnit] = "", "number"
         self._wants_lattice = False
+        self._log: bool | None = None
 
     def compose(self) -> ComposeResult:
-        """Yield the answer, the heading, the plot or its numbers, the axis of the planes, and the text at the
-        cursor.
+        """Yield the question, what was found, the measure, its plot and numbers, the axis of the planes, and the text
+        at the cursor.
         """
-        yield Line(name="study-answer")
+        yield Line(name="study-question")
+        yield Static("", id="study-finding", markup=False)
         yield Line(name="study-head")
         yield Place(DialPane(leads_to_studies=False), id="study-dial")
-        with ContentSwitcher(initial=PLOT):
+        with StudyBody(initial=PLOT):
             yield Plot(id=PLOT)
             yield LiveGrid(empty="…", id=NUMBERS)
         yield Line(name="study-slider")
@@ -203,7 +249,7 @@ class StudiesPane(ExplainsPoint, RunPane):
 
     def on_mount(self) -> None:
         """Hide the lines that not every study has."""
-        for name in ("#study-answer", "#study-slider", "#study-dial"):
+        for name in ("#study-question", "#study-finding", "#study-slider", "#study-dial"):
             self.query_one(name).display = False
 
     def load_run(self) -> None:
@@ -216,8 +262,16 @@ class StudiesPane(ExplainsPoint, RunPane):
                 own = [] if answering else read_study_curves(workspace, run_id)
                 # The shown run may be marked too; its curves would be drawn twice.
                 over = {other: read_study_curves(workspace, other) for other in marked if other != run_id}
-                noun = find_run(workspace, run_id).recipe.schema.unit_noun
-                return self.StudiesReady(run_id, own, read_studies(workspace, run_id), over, noun)
+                run = find_run(workspace, run_id)
+                return self.StudiesReady(
+                    run_id,
+                    own,
+                    read_studies(workspace, run_id),
+                    over,
+                    run.recipe.schema.unit_noun,
+                    count_confidential_records(workspace, run),
+                    variable_titles(run.recipe_toml),
+                )
 
             self.read(query, lambda found: found)
 
@@ -231,8 +285,12 @@ class StudiesPane(ExplainsPoint, RunPane):
         """Show the studies, unless another run is shown by now."""
         if self.line is None or event.run_id != self.line.run.id:
             return
-        drawn = [CurveView(measures, event.over, event.unit_noun) for measures in group_by_study(event.curves)]
-        self._views, self._over = [*drawn, *map(make_study_view, event.studies)], event.over
+        drawn = [
+            CurveView(measures, event.over, event.unit_noun, event.records, event.titles)
+            for measures in group_by_study(event.curves)
+        ]
+        answered = [make_study_view(study, event.records, event.titles) for study in event.studies]
+        self._views, self._over = [*drawn, *answered], event.over
         same = event.run_id == self._drawn_run
         if not same:
             kinds = [isinstance(view, PlaneView) == (self._first == "planes") for view in self._views]
@@ -270,6 +328,15 @@ class StudiesPane(ExplainsPoint, RunPane):
         """Return the view of the shown study if it has planes, otherwise None."""
         return self.current_view if isinstance(self.current_view, PlaneView) else None
 
+    @property
+    def _is_logarithmic(self) -> bool:
+        """Return whether the axis is logarithmic: as chosen here or before, else as the picture suggests."""
+        view = self.current_view
+        if view is None or not view.is_logarithmic:
+            return False
+        suggested = self._log is None and view.suggests_log(self._picture)
+        return self.sfumato.state.log or suggested
+
     def _draw_study(self, *, keep_view: bool = False) -> None:
         """Draw the shown study, or say why there is none; ``keep_view`` keeps the range in view."""
         view, head = self.current_view, self.query_one("#study-head", Line)
@@ -292,14 +359,13 @@ class StudiesPane(ExplainsPoint, RunPane):
             self.take_focus()
         self._switch_to_list(switcher)
         plot, drawn = self.query_one(f"#{PLOT}", Plot), view.panel_at(self._picture)
-        log = view.is_logarithmic and self.sfumato.state.log
+        log = self._is_logarithmic
         series, unit = series_on_axis(drawn)
         # A range makes sense only on the axis on which it was chosen.
         keep_view = keep_view and self._axis == (drawn.x_label, unit)
         self._axis = drawn.x_label, unit
-        plot.set_series(
-            series, x_label=drawn.x_label, y_label=drawn.y_label, log_y=log, x_unit=unit, keep_view=keep_view
-        )
+        # The line above the plot names what is drawn.
+        plot.set_series(series, x_label=drawn.x_label, log_y=log, x_unit=unit, keep_view=keep_view)
         self._fill_numbers()
         self._show_reading(plot.cursor_x)
 
@@ -321,14 +387,25 @@ class StudiesPane(ExplainsPoint, RunPane):
         self.query_one("#study-reading", Line).set_text(place_text(view.study, name, at))
 
     def _show_study_answer(self) -> None:
-        """Show the study's answer above the picture, if it has one."""
-        answer, line = (
-            self.current_view.picture_answer(self._picture) if self.current_view else None,
-            self.query_one("#study-answer", Line),
+        """Show the question of the study, and what its numbers say."""
+        view, question, finding = (
+            self.current_view,
+            self.query_one("#study-question", Line),
+            self.query_one("#study-finding", Static),
         )
-        line.display = answer is not None
-        if answer is not None:
-            line.set_text(answer)
+        question.display = view is not None
+        answer = (
+            None if view is None else view.picture_answer(self._picture) or Content(view.finding_text(self._picture))
+        )
+        finding.display = bool(answer)
+        if view is not None and answer is not None:
+            place = (
+                f"   study {self._study % len(self._views) + 1} of {len(self._views)}" if len(self._views) > 1 else ""
+            )
+            settings = f"   {replace_unprintable(view.settings_text)}" if view.settings_text else ""
+            question.set_text(Content.assemble(replace_unprintable(view.question), (f"{place}{settings}", "$text-muted")))
+            finding.styles.max_height = 2 if self.app.size.height < LOW else 3
+            finding.update(answer)
 
     def _show_dial(self) -> None:
         """Show the intruder's dial where the run has no study."""
@@ -356,21 +433,14 @@ class StudiesPane(ExplainsPoint, RunPane):
                 self._draw_study()
 
     def _heading_text(self, view: StudyView) -> str:
-        """Return the heading: study, picture, scale and runs drawn with it."""
-        place, several = self._study % len(self._views) + 1, len(self._views) > 1
-        plane = self.plane_view
-        study = f"study {place}/{len(self._views)}" if several or plane is None else ""
-        titles = variable_titles(self.line.run.recipe_toml) if self.line else {}
-        study += f": {title_leading_variable(view.title, titles)}" if plane is None else ""
-        picture = view.pictures[self._picture]
-        parts = [
-            study,
-            picture if view.answer_content is not None else f"{picture} {self._picture + 1}/{len(view.pictures)}",
-        ]
+        """Return the heading: picture, scale and runs drawn with it."""
+        plane, several = self.plane_view, len(view.pictures) > 1
+        picture = view.picture_title(self._picture)
+        parts = [f"{picture} ({self._picture + 1} of {len(view.pictures)})" if several else picture]
         if plane is not None:
-            parts.append(spread_text(plane.study, picture))
+            parts.append(spread_text(plane.study, view.pictures[self._picture]))
         if view.is_logarithmic:
-            parts.append("log scale" if self.sfumato.state.log else "linear scale")
+            parts.append("log scale" if self._is_logarithmic else "linear scale")
         if isinstance(view, CurveView) and self._over:
             laid = len(view.shown_curves(self._picture)) - len(view.measures[self._picture])
             parts.append(f"{laid} of {len(self._over)} marked runs laid over it")
@@ -382,6 +452,7 @@ class StudiesPane(ExplainsPoint, RunPane):
             found = self.current_view.study_table(self._picture)
             rows = list(zip(found.keys, found.rows, strict=True))
             self.query_one(LiveGrid).show_table(keyed_table(table_columns(found.columns)), rows, found.cursor_key)
+            self.query_one(StudyBody).arrange_parts(len(rows))
 
     @on(Plot.CursorMoved)
     def _show_reading_at(self, event: Plot.CursorMoved) -> None:
@@ -408,7 +479,7 @@ class StudiesPane(ExplainsPoint, RunPane):
         view, picture = self.current_view, self._picture
         if view is None:
             return None
-        log = view.is_logarithmic and self.sfumato.state.log
+        log = self._is_logarithmic
         name = view.pictures[picture] if view.answer_content is None else "answer"
         drawn = self.query_one(ContentSwitcher).current != NUMBERS
         return ScreenExport(
@@ -463,7 +534,8 @@ class StudiesPane(ExplainsPoint, RunPane):
 
     def action_log(self) -> None:
         """Switch between a logarithmic and a linear axis."""
-        self.sfumato.remember(log=not self.sfumato.state.log)
+        self._log = not self._is_logarithmic
+        self.sfumato.remember(log=self._log)
         self._draw_study(keep_view=True)
 
     def action_numbers(self) -> None:

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from textual.content import Content
 
-from sfumato.engine.methods.outputs import Plane
+from sfumato.engine.methods.outputs import Output, Plane
 from sfumato.engine.methods.rows import Row
 from sfumato.workspace.plots.figure import Figure, Panel
 from sfumato.workspace.plots.planes import DrawnPlane, curve_name, draw_planes, has_joint_curves
@@ -25,7 +25,7 @@ from sfumato.workspace.views.studies import StudyResult
 from ..session.export import ExportTable
 from ..terminal.glyphs import find_glyphs
 from .study_lattice import LatticeView
-from .study_views import StudyTable, StudyView, study_figure
+from .study_views import StudyTable, StudyView, question_text, study_figure
 
 NAME, LEVEL = 26, 9
 """Cells of a curve's name, and of the value at a point of the axis."""
@@ -42,6 +42,10 @@ class CombinedCurvesView(StudyView):
     study: StudyResult
 
     is_logarithmic = True
+
+    @property
+    def question(self) -> str:
+        return question_text(self.study.method.key, self.study.settings, {})
 
     @cached_property
     def drawn_planes(self) -> Sequence[DrawnPlane]:
@@ -203,6 +207,10 @@ class LimitView(StudyView):
         return told or self.study.method.title
 
     @property
+    def question(self) -> str:
+        return question_text(self.study.method.key, self.study.settings, {})
+
+    @property
     def measure_titles(self) -> Mapping[str, str]:
         """Return the short titles of the measures with a limit; of all measures if none has one."""
         outputs = self.study.curve_outputs()
@@ -329,7 +337,8 @@ def study_limit_series(study: StudyResult, measures: Sequence[str]) -> list[Seri
     if found is None or found.value is None or not known:
         return [*lines, *level]
     upright = Series(f"answer {_point_text(found.value)}", [found.value] * 2, [min(known), max(known)])
-    return [*lines, *level, upright]
+    # The answer comes before the limits, so that a short legend has it.
+    return [*lines, upright, *level]
 
 
 def _none_to_nan(values: Sequence[float | None]) -> list[float]:
@@ -375,6 +384,32 @@ class PlaneView(StudyView):
     @property
     def pictures(self) -> Sequence[str]:  # type: ignore[override]
         return self.study.curve_names
+
+    @property
+    def question(self) -> str:
+        return question_text(self.study.method.key, self.study.settings, {})
+
+    def finding_text(self, picture: int) -> str:
+        """Return which curve has the best answer over the whole axis, and that of the shown one."""
+        spread = next((one for one in self.study.method.answer_outputs if one.study.spread), None)
+        if spread is None:
+            return ""
+        values = {
+            name: found.value
+            for name in self.pictures
+            if (found := self.study.find_answer(spread.name, name, **{spread.study.spread: "all"}))
+            and found.value is not None
+        }
+        if not values:
+            return ""
+        best, shown = max(values, key=lambda name: values[name]), self.pictures[picture]
+        title = spread.label.name or spread.title
+        text = f"{best} does it best: {title} {number(values[best])}, where chance has 0.5."
+        return (
+            text
+            if best == shown or shown not in values
+            else f"{text} The score shown, {shown}, has {number(values[shown])}."
+        )
 
     def plane_panels(self, picture: int, at: int) -> list[Panel]:
         """Return the panel of each plane, with the place ``at`` on the axis."""
@@ -438,15 +473,13 @@ def draw_plane(study: StudyResult, name: str, plane: Plane, at: int) -> Panel:
     known = (
         [(x, y) for x, y in zip(across, up, strict=True) if x is not None and y is not None] if across and up else []
     )
-    words = {output.name: output.name.replace("_", " ") for output in study.method.curve_outputs}
+    words = {output.name: _rate_text(output) for output in study.method.curve_outputs}
     x_label = plane.label or (words[plane.across] if plane.across else study.axis.label)
     if not known:
         return Panel(plane.title, (), x_label, words[plane.up])
     x, y = across[at], up[at]
-    place = f"{'at ' if plane.across else ''}{study.points[at]:.2f}"
-    here = (
-        [] if x is None or y is None else [Series(place if plane.across else f"at {place}", [x], [y], marker="points")]
-    )
+    place = f"{study.axis.label} {study.points[at]:.2f}"
+    here = [] if x is None or y is None else [Series(place, [x], [y], marker="points")]
     if not plane.across:
         curve = Series(words[plane.up], study.points, _none_to_nan(up))
         found = study.answer_on_axis(name)
@@ -461,16 +494,22 @@ def draw_plane(study: StudyResult, name: str, plane: Plane, at: int) -> Panel:
     return Panel(plane.title, (*series, *here), x_label, words[plane.up])
 
 
+def _rate_text(output: Output) -> str:
+    """Return a rate of a threshold in words: ``good labels that pass (true positive rate)``."""
+    name, words = output.name.replace("_", " "), output.label.name.removesuffix(", by threshold")
+    return f"{words[:1].lower()}{words[1:]} ({name})" if words else name
+
+
 def _chance_series(study: StudyResult, name: str, plane: Plane) -> list[Series]:
     """Return the line of a guess by chance: the diagonal, or the level that the study computed."""
     if plane.chance == "diagonal":
-        return [Series("a guess", UNIT, UNIT)]
+        return [Series("by chance", UNIT, UNIT)]
     found = study.find_answer(plane.chance, name) if plane.chance else None
-    return [] if found is None or found.value is None else [Series("a guess", UNIT, [found.value] * 2)]
+    return [] if found is None or found.value is None else [Series("by chance", UNIT, [found.value] * 2)]
 
 
 def axis_slider(study: StudyResult, name: str, at: int, width: int) -> str:
-    """Return the axis as text, ``threshold 0.85  0 ────S──●─ 1``, where S is the suggested point."""
+    """Return the axis as text, ``threshold 0.85  0 ────|──●─ 1``, where the bar is the suggested point."""
     low, high = study.points[0], study.points[-1]
 
     def cell_of(point: float) -> int:
@@ -482,7 +521,7 @@ def axis_slider(study: StudyResult, name: str, at: int, width: int) -> str:
     track = ["-" if find_glyphs().name == "ascii" else "─"] * width
     found = study.answer_on_axis(name)
     if found is not None and found.value is not None and low <= found.value <= high:
-        track[cell_of(found.value)] = "S"
+        track[cell_of(found.value)] = "|"
     track[cell_of(study.points[at])] = sign_for("running")
     return f"{study.axis.label} {study.points[at]:.2f}  {number(low)} {''.join(track)} {number(high)}"
 
@@ -507,10 +546,15 @@ def tables_text(study: StudyResult, shown: str, width: int | None = None) -> str
     return "\n\n".join(format_table(one, width) for one in (split, curves) if one is not None)
 
 
-def make_study_view(study: StudyResult) -> StudyView:
-    """Create the view that fits the study: combined curves, lattice, planes or limits."""
+def make_study_view(
+    study: StudyResult, records: int | None = None, titles: Mapping[str, str] | None = None
+) -> StudyView:
+    """Create the view that fits the study: combined curves, lattice, planes or limits.
+
+    records, titles: number of confidential records, and titles of variables by name, where they are known
+    """
     if has_joint_curves(study.method):
         return CombinedCurvesView(study)
     if study.method.study.lattice is not None:
-        return LatticeView.from_lattice(KnowledgeLattice.from_rows(study.method, study.rows))
+        return LatticeView.from_lattice(KnowledgeLattice.from_rows(study.method, study.rows), records, titles)
     return PlaneView(study) if study.method.study.planes and study.points else LimitView(study)

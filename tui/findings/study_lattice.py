@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from textual.content import Content
 
+from sfumato.engine.wording import record_noun
 from sfumato.workspace.plots.figure import Panel
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.knowledge_lattice import VARIABLE_HEADS, KnowledgeLattice, Subset
 from sfumato.workspace.reporting.tables import DisplayColumn
 from sfumato.workspace.reporting.words import interval_text, number, sign_for
 
+from ..parts.variable_titles import title_variable
 from ..session.export import ExportTable
-from .study_views import StudyTable, StudyView
+from .study_views import StudyTable, StudyView, question_text
 
 HEADS = ("variables known", "number known", "measure", "release", "lower", "upper", "confidential")
 
@@ -26,15 +28,33 @@ class LatticeView(StudyView):
 
     lattice: results by subset
     known: the subset
+    records: number of confidential records; None where it is unknown
+    titles: titles of variables, by name
     """
 
     lattice: KnowledgeLattice
     known: Subset
+    records: int | None = None
+    titles: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def from_lattice(cls, found: KnowledgeLattice) -> LatticeView:
+    def from_lattice(
+        cls, found: KnowledgeLattice, records: int | None = None, titles: Mapping[str, str] | None = None
+    ) -> LatticeView:
         """Start with the subset of the strongest intruder."""
-        return cls(found, found.strongest_subset)
+        return cls(found, found.strongest_subset, records, titles or {})
+
+    @property
+    def question(self) -> str:
+        return question_text(self.lattice.method.key, {}, self.titles)
+
+    @property
+    def settings_text(self) -> str:
+        return ""
+
+    def picture_title(self, picture: int) -> str:
+        """Return what the picture counts, in words."""
+        return f"{record_noun(self.records)} {self.pictures[picture]}"
 
     @property
     def title(self) -> str:  # type: ignore[override]
@@ -51,7 +71,7 @@ class LatticeView(StudyView):
     @property
     def answer_content(self) -> Content | None:
         """Return which variable to coarsen first, and which subset has the highest risk."""
-        return Content(self.lattice.short_summary_text())
+        return Content(self.lattice.advice_text(self.records))
 
     def toggle_variable(self, place: float) -> LatticeView:
         """Return the view after switching whether the variable at this place of the list is known."""
@@ -71,13 +91,13 @@ class LatticeView(StudyView):
         row = self.lattice.risk_row(self.known, measure=measure)
         if row is not None and row.value is not None:
             series.append(Series("known now", [float(len(self.known))], [row.value], marker="points"))
-        return Panel("", tuple(one for one in series if one.x.size), self._axis_label, self.pictures[picture])
+        return Panel("", tuple(one for one in series if one.x.size), self._axis_label, self.picture_title(picture))
 
     @property
     def _axis_label(self) -> str:
         """Return the label of the study's axis."""
         axis = self.lattice.method.study.axis
-        return axis.label if axis else ""
+        return f"{axis.meaning}, of {len(self.lattice.variables)}" if axis else ""
 
     def _values_of_size(self, size: int, measure: str, *, own: bool) -> list[float | None]:
         """Return the risks of all subsets of a size; ``own`` is of the confidential data."""
@@ -92,10 +112,10 @@ class LatticeView(StudyView):
         columns = (
             DisplayColumn("known", "known", 5),
             DisplayColumn("variable", "variable", 16, grow_order=1),
-            DisplayColumn("turned", "found if turned", 15, "right"),
+            DisplayColumn("turned", "found if switched", 17, "right"),
             DisplayColumn("change", "change", 10, "right"),
             *(DisplayColumn(name, title, len(title) + 1, "right") for name, title in VARIABLE_HEADS.items()),
-            DisplayColumn("turned own", "confidential", 13, "right", drop_order=len(each) + 1),
+            DisplayColumn("turned own", "confidential data", 17, "right", drop_order=len(each) + 1),
             *(
                 DisplayColumn(name, title, len(title) + 1, "right", drop_order=len(each) - place)
                 for place, (name, title) in enumerate(each)
@@ -111,7 +131,7 @@ class LatticeView(StudyView):
         told = {one: self.lattice.by_variable.get((False, one, name)) for one in self.lattice.lattice.each}
         return {
             "known": sign_for("pass") if name in self.known else "",
-            "variable": name,
+            "variable": title_variable(name, self.titles),
             "turned": self.lattice.risk_text(other, measure=measure),
             "change": "" if now is None or then is None else f"{then - now:+.4g}",
             "alone": number(self.lattice.gain_alone(name)),
@@ -127,7 +147,7 @@ class LatticeView(StudyView):
         band = interval_text(row.lower, row.upper) if row is not None else ""
         own = self.lattice.risk_text(self.known, own=True, measure=measure)
         said = f"known: {self.lattice.subset_text(self.known)}   {self.lattice.method.output(measure).title} "
-        return f"{said}{self.lattice.risk_text(self.known, measure=measure)}{f' ({band})' if band else ''}   confidential {own}"
+        return f"{said}{self.lattice.risk_text(self.known, measure=measure)}{f' ({band})' if band else ''}   confidential data {own}"
 
     def export_rows(self, picture: int) -> ExportTable:
         """Return a row for each subset, the smallest first."""

@@ -7,9 +7,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from sfumato.engine.methods.labels import measure_name, quantity_of
 from sfumato.engine.methods.outputs import Axis
 from sfumato.engine.methods.registry import method_by_key
 from sfumato.workspace.plots.figure import Figure, Panel
@@ -22,6 +23,12 @@ from ..session.export import ExportTable
 
 if TYPE_CHECKING:
     from textual.content import Content
+
+
+CONFIDENTIAL = "confidential"
+"""Dataset of the curves of the confidential data."""
+FAR_APART = 20
+"""Ratio of the highest value of a picture to the lowest from which on a logarithmic axis is suggested."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,28 @@ class StudyView:
     title: str
     pictures: Sequence[str]
     is_logarithmic = False
+
+    @property
+    def question(self) -> str:
+        """Return the question that the study answers, in plain words."""
+        return f"{self.title}?"
+
+    def picture_title(self, picture: int) -> str:
+        """Return the title of a picture in words."""
+        return self.pictures[picture]
+
+    def finding_text(self, picture: int) -> str:
+        """Return what the numbers of a picture show, in sentences; empty where the answer of the study says it."""
+        return ""
+
+    @property
+    def settings_text(self) -> str:
+        """Return the settings that the question does not name; empty for none."""
+        return "" if self.title in self.question else self.title
+
+    def suggests_log(self, picture: int) -> bool:
+        """Return whether a linear axis would hide some of the curves of a picture."""
+        return False
 
     @property
     def answer_content(self) -> Content | None:
@@ -95,11 +124,15 @@ class CurveView(StudyView):
     measures: curves by measure, one for each dataset
     other_runs: curves of other runs, by run
     unit_noun: what units are, in the plural
+    records: number of confidential records; None where it is unknown
+    titles: titles of variables, by name
     """
 
     measures: Sequence[Sequence[StudyCurve]]
     other_runs: Mapping[int, Sequence[StudyCurve]]
     unit_noun: str = ""
+    records: int | None = None
+    titles: Mapping[str, str] = field(default_factory=dict)
 
     is_logarithmic = True
 
@@ -126,6 +159,80 @@ class CurveView(StudyView):
     def pictures(self) -> Sequence[str]:  # type: ignore[override]
         return [measure[0].measure for measure in self.measures]
 
+    @property
+    def question(self) -> str:
+        """Return the question of the study, about the variable that it is uncertain of."""
+        return question_text(self.measures[0][0].key, self.measures[0][0].params, self.titles)
+
+    def picture_title(self, picture: int) -> str:
+        """Return the name of a measure, without what the question says already."""
+        first = self.measures[picture][0]
+        return measure_name(f"{first.key}.{first.measure}").removesuffix(", intruder unsure")
+
+    def finding_text(self, picture: int) -> str:
+        """Return from where to where the measure goes along the axis, in the release and in the confidential data."""
+        own, released = (
+            next((one for one in self.measures[picture] if (one.dataset == CONFIDENTIAL) is wanted), None)
+            for wanted in (True, False)
+        )
+        texts = []
+        if (change := self._change_text(released)) is not None:
+            texts.append(f"{self.picture_title(picture)}: {change}.")
+        if (change := self._change_text(own, is_first=not texts)) is not None:
+            texts.append(f"With the confidential data released unchanged: {change}.")
+        return " ".join(texts)
+
+    @property
+    def settings_text(self) -> str:
+        """Return what counts as a match, whom it counts, and the unit of the axis, in words."""
+        params = self.measures[0][0].params
+        radius = params_text({key: value for key, value in params.items() if key == "radius"})
+        axis = self.study_axis
+        values = {str(params[name]) for name in axis.uses if name in params}
+        unit = next((text for value, text in axis.units if value in values), axis.unit)
+        parts = (
+            f"a match: {radius}" if radius else "",
+            unit_text(params, self.unit_noun),
+            f"{axis.label}: {unit}" if unit else "",
+        )
+        return ", ".join(part for part in parts if part)
+
+    def suggests_log(self, picture: int) -> bool:
+        """Return whether the curves lie so far apart that a linear axis shows only the highest."""
+        values = [value for curve in self.shown_curves(picture) for value in curve.values if value is not None]
+        return bool(values) and min(values) > 0 and max(values) >= FAR_APART * min(values)
+
+    def _change_text(self, curve: StudyCurve | None, *, is_first: bool = True) -> str | None:
+        """Return the values at both ends of a curve in words; None without values."""
+        known = (
+            [] if curve is None else [(x, y) for x, y in zip(curve.levels, curve.values, strict=True) if y is not None]
+        )
+        if curve is None or not known:
+            return None
+        (first, start), (last, end) = known[0], known[-1]
+        key = f"{curve.key}.{curve.measure}"
+        # Of how many is said once.
+        records = self.records if is_first else None
+        texts = [quantity_of(key, value, count, curve.params) for value, count in ((start, records), (end, None))]
+        if start == end:
+            return f"{texts[0]}, at {self.study_axis.label} {number(first)} as at {number(last)}"
+        way = "down to" if end < start else "up to"
+        # Where the levels are is said once too.
+        ends = [f" {self._level_text(level)}" if is_first else "" for level in (first, last)]
+        return f"{texts[0]}{ends[0]}, {way} {texts[1]}{ends[1]}"
+
+    def _level_text(self, level: float) -> str:
+        """Return a level of the axis in words: ``if the intruder is sure``, ``at uncertainty 0.2``."""
+        axis = self.study_axis
+        return axis.at_zero if level == 0 and axis.at_zero else f"at {axis.label} {number(level)}"
+
+    @property
+    def axis_title(self) -> str:
+        """Return the title of the axis in words: ``how unsure the intruder is of age``."""
+        first, axis = self.measures[0][0], self.study_axis
+        of = f" of {first.params['variable']}" if "variable" in axis.uses and "variable" in first.params else ""
+        return f"{axis.meaning}{of}"
+
     def shown_curves(self, picture: int) -> list[StudyCurve]:
         """Return the curves of a measure, one for each dataset, those of other runs last."""
         own = self.measures[picture]
@@ -134,18 +241,18 @@ class CurveView(StudyView):
     def panel_at(self, picture: int) -> Panel:
         """Return the panel with the curves of a measure."""
         series = [curve_series(curve) for curve in self.shown_curves(picture)]
-        return Panel("", tuple(series), self.study_axis.label, self.pictures[picture], log_x=self.study_axis.log)
+        return Panel("", tuple(series), self.axis_title, self.picture_title(picture), log_x=self.study_axis.log)
 
     def study_table(self, picture: int) -> StudyTable:
         """Return a row for each level: confidential and released value, interval and ratio."""
         rows = level_rows(self.measures[picture])
         columns = (
-            DisplayColumn("level", self.study_axis.label, 8, "right"),
-            DisplayColumn("confidential", "confidential", 14, "right"),
-            DisplayColumn("released", "released", 14, "right"),
-            DisplayColumn("interval", "interval", 24),
-            DisplayColumn("shares", f"{variance_shares_heading(self.measures[0][0].key)} %", 17, "right", drop_order=2),
-            DisplayColumn("ratio", "released / confidential", 23, "right", drop_order=1),
+            DisplayColumn("level", self.study_axis.label, 11, "right"),
+            DisplayColumn("confidential", "confidential data", 17, "right"),
+            DisplayColumn("released", "release", 9, "right"),
+            DisplayColumn("interval", "95 % interval", 22),
+            DisplayColumn("ratio", "release / confidential", 22, "right", drop_order=1),
+            DisplayColumn("shares", "what makes the interval", 44, drop_order=2),
         )
         levels = sorted({level for curve in self.measures[picture] for level in curve.levels})
         return StudyTable(columns, rows, levels)
@@ -153,7 +260,7 @@ class CurveView(StudyView):
     def reading_at(self, picture: int, x: float) -> str:
         """Return the values of every curve at a level, in the measure's own unit."""
         said = (curve_reading(curve, x) for curve in self.shown_curves(picture))
-        return "   ".join([f"{self.study_axis.label} = {number(x)}", *said])
+        return "   ".join([f"{self.study_axis.label} {number(x)}:", *said])
 
     def export_rows(self, picture: int) -> ExportTable:
         """Return a row for every dataset and level."""
@@ -168,7 +275,7 @@ def group_by_study(curves: Sequence[StudyCurve]) -> list[list[list[StudyCurve]]]
         study = json.dumps([curve.key, curve.target, dict(curve.params)], sort_keys=True)
         studies.setdefault(study, {}).setdefault(curve.measure, []).append(curve)
     return [
-        [sorted(measure, key=lambda curve: curve.dataset != "confidential") for measure in study.values()]
+        [sorted(measure, key=lambda curve: curve.dataset != CONFIDENTIAL) for measure in study.values()]
         for study in studies.values()
     ]
 
@@ -179,10 +286,10 @@ def overlaid_curves(shown: Sequence[StudyCurve], over: Mapping[int, Sequence[Stu
         return []
     wanted = _curve_identity(shown[0])
     return [
-        replace(curve, dataset=f"run {run_id} {curve.dataset}")
+        replace(curve, dataset=f"release of run {run_id}")
         for run_id, found in over.items()
         for curve in found
-        if curve.dataset != "confidential" and _curve_identity(curve) == wanted
+        if curve.dataset != CONFIDENTIAL and _curve_identity(curve) == wanted
     ]
 
 
@@ -198,7 +305,24 @@ def curve_series(curve: StudyCurve) -> Series:
         for column in (curve.values, curve.lower, curve.upper)
     ]
     banded = any(not math.isnan(value) for value in known[1])
-    return Series(curve.dataset, curve.levels, known[0], *(known[1:] if banded else ()))
+    return Series(curve_title(curve), curve.levels, known[0], *(known[1:] if banded else ()))
+
+
+def curve_title(curve: StudyCurve) -> str:
+    """Return what a curve is of, in words: the confidential data, the release, or that of another run."""
+    if curve.dataset == CONFIDENTIAL:
+        return "confidential data"
+    return curve.dataset if curve.dataset.startswith("release of run") else "release"
+
+
+def question_text(key: str, params: Mapping[str, object], titles: Mapping[str, str]) -> str:
+    """Return the question that a study declares, with the titles of the variables of its use; else its title."""
+    method = method_by_key(key)
+    axis = method.study.axis if method else None
+    if method is None or axis is None or not axis.question:
+        return f"{method.title if method else key}"
+    values = {name: titles.get(str(params.get(name)), str(params.get(name, ""))) for name in axis.uses}
+    return axis.question.format(**values)
 
 
 def curve_rows(shown: Sequence[StudyCurve]) -> ExportTable:
@@ -229,28 +353,25 @@ def variance_share_names(key: str) -> list[str]:
     return [output.name for output in method.outputs if output.study.variance_share_of] if method else []
 
 
-def variance_shares_heading(key: str) -> str:
-    """Return the heading of the shares of variance: ``data/noise/both``."""
+def variance_shares_text(key: str, shares: Sequence[float]) -> str:
+    """Return what makes an interval, in words: ``datasets 30 %, noise 61 %, both together 9 %``."""
     method = method_by_key(key)
-    return "/".join(output.title for output in method.outputs if output.study.variance_share_of) if method else ""
+    titles = [output.title for output in method.outputs if output.study.variance_share_of] if method else []
+    percentages = percentages_text(shares).split("/")
+    return ", ".join(f"{title} {share} %" for title, share in zip(titles, percentages, strict=False))
 
 
 def curve_reading(curve: StudyCurve, x: float) -> str:
-    """Return a curve's value at the nearest level: ``synthetic 0.0181 (0.0093 ..
-
-    0.0269; data/noise/both 30/61/9 %)``.
-    """
+    """Return a curve's value at the nearest level: ``release 0.0181 (0.0093 .. 0.0269)``."""
     at = min(range(len(curve.levels)), key=lambda i: abs(curve.levels[i] - x))
     band = interval_text(curve.lower[at], curve.upper[at])
-    if band and curve.variance_shares and (shares := curve.variance_shares[at]):
-        band += f"; {variance_shares_heading(curve.key)} {percentages_text(shares)} %"
-    return f"{curve.dataset} {number(curve.values[at])}" + (f" ({band})" if band else "")
+    return f"{curve_title(curve)} {number(curve.values[at])}" + (f" ({band})" if band else "")
 
 
 def level_rows(measure: Sequence[StudyCurve]) -> list[dict[str, object]]:
     """Return a row for each level: the confidential value, the released one with its interval, and their ratio."""
     points = {
-        (curve.dataset == "confidential", level): (
+        (curve.dataset == CONFIDENTIAL, level): (
             curve.values[i],
             curve.lower[i],
             curve.upper[i],
@@ -270,7 +391,7 @@ def level_rows(measure: Sequence[StudyCurve]) -> list[dict[str, object]]:
                 "confidential": number(own),
                 "released": number(released),
                 "interval": interval_text(lower, upper),
-                "shares": percentages_text(shares[0]) if shares and shares[0] else "",
+                "shares": variance_shares_text(measure[0].key, shares[0]) if shares and shares[0] else "",
                 "ratio": number(ratio),
             }
         )

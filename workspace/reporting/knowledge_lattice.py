@@ -9,6 +9,7 @@ from itertools import combinations
 from sfumato.engine.methods.outputs import LatticeOutputs
 from sfumato.engine.methods.registry import Method
 from sfumato.engine.methods.rows import Row
+from sfumato.engine.wording import join_names, record_noun
 
 from .tables import DisplayColumn, DisplayRow, DisplayTable
 from .words import interval_text, number, sign_for
@@ -19,7 +20,7 @@ MOST_VARIABLES_LISTED = 5
 SUBSETS_OF_EACH_SIZE = 3
 """Number of subsets of each size that are listed where there are more variables."""
 NO_VARIABLES = "nothing"
-VARIABLE_HEADS = {"alone": "gain alone", "loss": "loss without it"}
+VARIABLE_HEADS = {"alone": "gain from it alone", "loss": "loss without it"}
 """Heads of what a variable finds by itself, and of what the best intruder loses without it."""
 
 
@@ -129,18 +130,24 @@ class KnowledgeLattice:
             return said
         return f"{said} Coarsen {first.target} first: without it no intruder finds more than {number(first.value)}."
 
-    def short_summary_text(self) -> str:
-        """Return the summary in one line."""
+    def advice_text(self, records: int | None = None) -> str:
+        """Return what to coarsen first, who finds most, and which variables add nothing; ``records`` are those of the data."""
         largest, first = (self.by_measure.get((False, name)) for name in (self.lattice.largest, self.lattice.first))
-        if largest is None or largest.value is None or first is None or first.value is None:
+        if largest is None or largest.value is None:
             return self.summary_text()
-        unit = largest.unit or "records"
-        said = f"Coarsen {first.target} first: then at most {number(first.value)} {unit} are found on average."
-        by = self.subset_text(self.strongest_subset)
-        whole = (
-            "" if self.strongest_subset == frozenset(self.variables) else f"; by all {self.risk_text(self.variables)}"
-        )
-        return f"{said} Most by who knows {by}: {number(largest.value)}{whole}."
+        noun = record_noun(records) if records is not None else largest.unit or "records"
+        of = f" of {records:,}" if records else ""
+        by = join_names([name for name in self.variables if name in self.strongest_subset]) or NO_VARIABLES
+        most = f"Most are found by who knows {by}: {number(largest.value)}{of} {noun}"
+        if self.strongest_subset != frozenset(self.variables):
+            most += f"; who goes by all {len(self.variables)} variables finds {self.risk_text(self.variables)}"
+        most += "."
+        if first is None or first.value is None:
+            return most
+        advice = f"Coarsen {first.target} first: then at most {number(first.value)} {noun} are found on average."
+        useless = [name for name in self.variables if self.loss_without(name) == 0]
+        nothing = f" Without {join_names(useless)} the intruder finds as many." if useless else ""
+        return f"{advice} {most}{nothing}"
 
     def variable_table(self) -> DisplayTable:
         """Return a line for each variable: its gain alone, the loss without it, and its other measures.

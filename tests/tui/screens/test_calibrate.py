@@ -153,7 +153,7 @@ def test_the_suggested_threshold_is_marked_and_its_level_is_not_below_it():
     marked = next(one for one in plane_series(calibration_result(), 2) if one.name == "suggested 0.82")
     assert marked.x.tolist() == [0.82, 0.82]
     bar = axis_slider(calibration_result(), "rho", 2, 101).partition(" 0 ")[2]
-    assert (bar.index("S"), bar.index("●")) == (82, 100)
+    assert (bar.index("|"), bar.index("●")) == (82, 100)
     assert not [one for one in plane_series(calibration_result(suggested=(None, "why")), 2) if "suggested" in one.name]
 
 
@@ -194,17 +194,17 @@ async def test_left_and_right_move_the_threshold_and_the_error_rate_follows(sit,
         at = suggested_place(study, "rho")
         assert f"threshold {study.points[at]:.2f}  0 " in seat.text
         assert place_text(study, "rho", at)[: size[0] - 6] in seat.text
-        assert f"rho 1/7 · {spread_text(study, 'rho')}" in seat.text
+        assert f"rho (1 of 7) · {spread_text(study, 'rho')}" in seat.text
         step, key = (1, "right") if at == 0 else (-1, "left")
         await seat.press(key)
         assert place_text(study, "rho", at + step)[: size[0] - 6] in seat.text
         await seat.press(*["l"] * 3, *["h"] * 2)
         assert f"threshold {study.points[at]:.2f}" in await seat.press("act:suggested")
-        assert "rilm_numerical 2/7" in await seat.press("m")
-        assert "rho 1/7" in await seat.press("act:previous_picture")
-        assert "non_suppressed 7/7" in await seat.press("act:previous_picture")
+        assert "rilm_numerical (2 of 7)" in await seat.press("m")
+        assert "rho (1 of 7)" in await seat.press("act:previous_picture")
+        assert "non_suppressed (7 of 7)" in await seat.press("act:previous_picture")
         await seat.press("right_square_bracket")
-        assert "rho 1/7" in seat.text
+        assert "rho (1 of 7)" in seat.text
         assert max(map(len, seat.text.splitlines())) <= size[0]
         await seat.press("q")
         assert not isinstance(seat.app.screen, StudyDialog)

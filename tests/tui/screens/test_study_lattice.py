@@ -52,12 +52,13 @@ async def test_space_makes_a_variable_known_or_not_and_what_is_found_follows(sit
             assert f"known: {lattice.subset_text(known)}   found on average {lattice.risk_text(known)}" in reading_text(
                 seat
             )
-            assert f"confidential {lattice.risk_text(known, own=True)}" in reading_text(seat) or size[0] == 80
+            assert f"confidential data {lattice.risk_text(known, own=True)}" in reading_text(seat) or size[0] == 80
         await seat.press("m")
         assert f"found for certain {lattice.risk_text(known, measure='true_match_rate')}" in reading_text(seat)
         await seat.press("t")
         assert isinstance(seat.app.focused, Plot)
-        assert "variables known" in seat.text
+        assert "how many of the variables the intruder knows, of 3" in seat.text
+        assert "Which variables let an intruder find people?" in seat.text
         assert "known now" in seat.text
         await seat.press("left_square_bracket")
         assert isinstance(seat.app.focused, Plot)
@@ -105,7 +106,7 @@ def test_report_and_command_show_the_same_lattice(towns_once) -> None:
     assert [line[0] for line in variables.rows] == ["town", "age", "pay"]
     assert [line[0] for line in subsets.rows] == list("01112223")
     heads = format_table(variables)
-    assert "gain alone" in heads
+    assert "gain from it alone" in heads
     assert "loss without it" in heads
     assert "Shapley" not in heads
 

@@ -24,62 +24,74 @@ def curve(dataset="synthetic", measure="risk", values=(4.0, 2.0, None), **change
 
 
 def head(seat):
+    return next(line for line in seat.text.splitlines() if " scale" in line)
+
+
+def question(seat):
     return seat.text.splitlines()[3]
 
 
 @pytest.mark.slow
 async def test_a_sweep_is_drawn_with_both_data(sit, directory, size):
     async with sit(directory, size=size, tab="sweep") as seat:
-        assert "study 1/2: visits, log_normal, income ±5% · expected_match_risk 1/8" in head(seat)
-        assert "confidential" in seat.text
-        assert "synthetic" in seat.text
+        assert "What if the intruder is less sure of visits?   study 1 of 2" in question(seat)
+        assert "Expected re-identifications: " in seat.text.splitlines()[4]
+        assert "Expected re-identifications (1 of 8) · log scale" in head(seat), "curves far apart"
+        assert "confidential data" in seat.text
+        assert "release" in seat.text
+        assert "how unsure the intruder is of visits" in seat.text
         assert "left and right move the cursor" in seat.text
 
 
 @pytest.mark.slow
 async def test_m_and_brackets_go_through_measures_and_studies(sit, directory):
     async with sit(directory, tab="sweep") as seat:
-        seen = [head(seat).split(" · ")[1]]
+        seen = [head(seat)]
         for _ in range(8):
             await seat.press("m")
-            seen.append(head(seat).split(" · ")[1])
-        assert [name.split(" ")[0] for name in seen] == [
-            "expected_match_risk", "true_match_rate", "false_match_rate", "unique_matches", "largest_expected_match_risk",
-            "largest_true_match_rate", "attribute_risk", "largest_attribute_risk", "expected_match_risk",
+            seen.append(head(seat))
+        assert [line.strip("│ ").partition(" (")[0] for line in seen] == [
+            "Expected re-identifications", "Re-identified with certainty", "Wrong single matches", "People with a single match",
+            "Expected re-identifications, best window", "Certainly re-identified, best window", "Sensitive values disclosed",
+            "Sensitive values disclosed, best window", "Expected re-identifications",
         ]  # fmt: skip
         await seat.press("act:previous_picture")
-        assert "largest_attribute_risk 8/8" in head(seat)
+        assert "best window (8 of 8)" in head(seat)
+        assert "a match: income ±5%, uncertainty: error of the log" in question(seat)
         await seat.press("right_square_bracket")
-        assert "study 2/2: visits, log_normal_constant" in head(seat)
-        assert "largest_attribute_risk 8/8" in head(seat)
+        assert "study 2 of 2" in question(seat)
+        assert "best window (8 of 8)" in head(seat)
+        assert "study 2 of 2   a match: income ±5%" in question(seat)
         await seat.press("left_square_bracket")
-        assert "study 1/2" in head(seat)
+        assert "study 1 of 2" in question(seat)
 
 
 @pytest.mark.slow
 async def test_the_cursor_reads_values_in_their_own_unit_on_both_scales(sit, directory):
     async with sit(directory, "home", tab="sweep") as seat:
         said = seat.reading
-        assert said.strip().startswith("S = 0   confidential")
+        assert said.strip().startswith("uncertainty 0:   confidential data")
         with Workspace.open(directory, read_only=True) as reader:
             found = [one for one in read_study_curves(reader, 1) if one.measure == "expected_match_risk"]
         assert curve_reading(found[0], 0.0) in said
-        await seat.press("o")
-        assert "log scale" in head(seat)
+        assert "log scale" in head(seat), "suggested for curves that lie far apart"
         ticks = [line.split("┤")[0].strip() for line in seat.text.splitlines() if "┤" in line]
         assert {"2", "5", "10", "20", "50"} <= set(ticks)
-        assert seat.reading == said
         await seat.press("o")
         assert "linear scale" in head(seat)
+        assert seat.reading == said
+        await seat.press("o")
+        assert "log scale" in head(seat)
 
 
 @pytest.mark.slow
 async def test_t_shows_the_numbers(sit, directory):
     async with sit(directory, "t", tab="sweep") as seat:
-        assert "released / confidential" in seat.text
+        assert "confidential data" in seat.text
+        assert "95 % interval" in seat.text
         assert "0.2" in seat.text
         await seat.press("m")
-        assert "true_match_rate" in head(seat)
+        assert "Re-identified with certainty" in head(seat)
         await seat.press("t")
         assert isinstance(seat.app.focused, Plot)
 
@@ -90,13 +102,13 @@ async def test_marked_runs_are_laid_over_the_sweep(sit, directory, no_worker, si
     async with sit(directory, tab="runs", size=size) as seat:
         await seat.press("g", "space", "G", "space", "enter", "act:sweep")
         assert "run 1" in seat.text.splitlines()[0]
-        assert f"run {COPY} synthetic" in seat.text
+        assert f"release of run {COPY}" in seat.text
         assert "1 of 1 marked runs laid over it" in head(seat) or size[0] == 80
         own = [line for line in seat.text.splitlines() if "marked runs" in line]
         await seat.press("home")
-        assert f"run {COPY} synthetic" in seat.reading or size[0] == 80
+        assert f"release of run {COPY}" in seat.reading or size[0] == 80
         await seat.press("3", "g", "space", "act:sweep")
-        assert f"run {COPY} synthetic" not in seat.text
+        assert f"release of run {COPY}" not in seat.text
         assert len(own) <= 1
 
 
@@ -119,7 +131,7 @@ def copy_run(directory):
 def test_only_the_same_sweep_of_a_release_is_laid_over():
     others = [curve(), curve("confidential"), curve(measure="rate"), curve(params={"model": "other"})]
     assert [one.dataset for one in overlaid_curves([curve("confidential"), curve()], {7: others})] == [
-        "run 7 synthetic"
+        "release of run 7"
     ]
     assert overlaid_curves([], {7: others}) == []
 
@@ -141,7 +153,7 @@ def test_curves_are_grouped_by_study_and_measure_confidential_first():
 
 def test_values_that_were_not_computed_are_gaps():
     series = curve_series(curve(values=(100.0, 0.0, None)))
-    assert series.name == "synthetic"
+    assert series.name == "release"
     assert series.y[:2].tolist() == [100.0, 0.0]
     assert math.isnan(series.y[2])
 
@@ -160,11 +172,12 @@ def test_numbers_set_the_release_against_the_confidential_data():
     }  # fmt: skip
 
 
-def test_the_reading_and_the_numbers_say_what_the_band_is_made_of():
+def test_the_numbers_say_what_the_band_is_made_of():
     known = curve(variance_shares=((1.0, 0.0, 0.0), (0.304, 0.606, 0.09), None))
-    assert curve_reading(known, 0.1) == "synthetic 2 (0 .. 3; data/noise/both 30/61/9 %)"
-    assert curve_reading(curve(), 0.1) == "synthetic 2 (0 .. 3)"
-    assert [row["shares"] for row in level_rows([curve("confidential"), known])] == ["100/0/0", "30/61/9", ""]
+    assert curve_reading(known, 0.1) == curve_reading(curve(), 0.1) == "release 2 (0 .. 3)"
+    assert [row["shares"] for row in level_rows([curve("confidential"), known])] == [
+        "datasets 100 %, noise 0 %, both together 0 %", "datasets 30 %, noise 61 %, both together 9 %", "",
+    ]  # fmt: skip
     heads, rows = curve_rows([known])
     assert heads[-3:] == ("dataset_share", "noise_share", "interaction_share")
     assert [row[-3:] for row in rows] == [(1.0, 0.0, 0.0), (0.304, 0.606, 0.09), (None, None, None)]
