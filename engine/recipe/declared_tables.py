@@ -354,28 +354,49 @@ def protect_recipe_tables(
 
     Raises BadInput.
     """
-    from ..tables.protection import protect_tables
-
     declared = declare_tables(data, tables, release)
     system = build_system([*declared, *earlier], complete=protection.zeros == "unsafe")
-    decided = decide_cells(system, data, tables, protection, release)
-    releases = sorted({one.release for one in earlier} - {release})
     if frozen is not None:
         printed = frozen(system)
     else:
-        printed = np.concatenate([system.cells_of_release(name) for name in releases] or [np.zeros(0, dtype=np.int64)])
-    examined = contributors(system)
+        cells = [system.cells_of_release(name) for name in _other_releases(system, release)]
+        printed = np.concatenate(cells or [np.zeros(0, dtype=np.int64)])
+    return protect_system(system, data, tables, protection, release, printed, contributors=contributors(system))
+
+
+def _other_releases(system: TableSystem, release: str) -> list[str]:
+    """Return the releases of a system besides one, in the order of their names."""
+    return sorted({one.release for one in system.tables} - {release})
+
+
+def protect_system(
+    system: TableSystem,
+    data: Microdata,
+    tables: Sequence[PlannedTable],
+    protection: TableProtection,
+    release: str,
+    printed: Integers,
+    *,
+    contributors: bool,
+) -> RecipeTables:
+    """Return the tables of a recipe protected in a system that was built of them, and of earlier releases.
+
+    ``printed`` are the cells that earlier releases printed. Raises BadInput.
+    """
+    from ..tables.protection import protect_tables
+
+    decided = decide_cells(system, data, tables, protection, release)
     frozen_cells = np.union1d(printed, np.flatnonzero(decided.published)).astype(np.int64)
     protected = protect_tables(
         system,
         protection.rules,
-        contributors=examined,
+        contributors=contributors,
         cost=decided.costs,
         frozen=frozen_cells,
         hidden_by_hand=np.flatnonzero(decided.unsafe | decided.hidden),
         safe=np.flatnonzero(decided.safe),
         levels=decided.levels,
-        releases=[(name, release) for name in releases] if protection.changes else (),
+        releases=[(name, release) for name in _other_releases(system, release)] if protection.changes else (),
     )
     is_frozen = np.isin(np.arange(system.cell_count), frozen_cells)
-    return RecipeTables(system, decided, protected, is_frozen, protection.zeros == "unsafe", examined)
+    return RecipeTables(system, decided, protected, is_frozen, protection.zeros == "unsafe", contributors)

@@ -13,14 +13,12 @@ from typing import Literal
 
 import numpy as np
 
-from sfumato.engine.data.arrays import Booleans
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
-from sfumato.engine.recipe.declared_tables import RecipeTables, decide_cells
+from sfumato.engine.recipe.declared_tables import decide_cells, protect_system
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.table_sections import FixedCell
-from sfumato.engine.tables.protection import protect_tables
 from sfumato.engine.tables.system import EMPTY
 from sfumato.engine.wording import agreeing_word, count_noun
 
@@ -131,23 +129,20 @@ def _protect_again(stored: StoredTables, recipe: Recipe, decided: Recipe, record
     assert now is not None
     system = stored.system
     before = decide_cells(system, records, recipe.tables, was, stored.release)
-    after = decide_cells(system, records, recipe.tables, now, stored.release)
-    earlier = stored.frozen & ~before.published
-    releases = sorted({one.release for one in system.tables} - {stored.release})
-    for name in releases:
+    printed = stored.frozen & ~before.published
+    # What an earlier release printed stays printed, though the recipe says it too.
+    for name in {one.release for one in system.tables} - {stored.release}:
         cells = system.cells_of_release(name)
-        earlier[cells] |= stored.frozen[cells]
-    frozen: Booleans = earlier | after.published
-    protected = protect_tables(
+        printed[cells] |= stored.frozen[cells]
+    found = protect_system(
         system,
-        now.rules,
-        cost=after.costs,
-        frozen=np.flatnonzero(frozen),
-        hidden_by_hand=np.flatnonzero(after.unsafe | after.hidden),
-        releases=[(name, stored.release) for name in releases] if now.changes else (),
+        records,
+        recipe.tables,
+        now,
+        stored.release,
+        np.flatnonzero(printed),
         contributors=stored.are_contributors_examined,
     )
-    found = RecipeTables(system, after, protected, frozen, stored.are_zeros_hidden, stored.are_contributors_examined)
     return StoredTables.from_protected(found, stored.release)
 
 
