@@ -26,6 +26,8 @@ from ..plan.plan import mapping_or_empty
 
 ROLES = frozenset({"quasi_identifier", "known", "sensitive"})
 MAKERS = ("synthesis", "anonymisation")
+OTHER_FINDINGS = ("verdicts", "records", "results", "sweep", "diagnostics")
+"""Tabs of Findings besides that of tables."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +36,14 @@ class PlanStage:
 
     has_roles: whether its variables have roles
     makers, measures, thresholds: number of steps of each kind
+    tables: number of tables to print
     """
 
     has_roles: bool
     makers: int
     measures: int
     thresholds: int
+    tables: int = 0
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ def stage_of_plan(toml: str) -> PlanStage | None:
     measured = _count_steps(table, "measure") + _count_steps(table, "study")
     makers = sum(_count_steps(table, section) for section in MAKERS) + ("released" in release)
     roles = any(isinstance(one, Mapping) and one.get("role") in ROLES for one in variables)
-    return PlanStage(roles, makers, measured, _count_steps(table, "threshold"))
+    return PlanStage(roles, makers, measured, _count_steps(table, "threshold"), _count_steps(table, "table"))
 
 
 @lru_cache(maxsize=64)
@@ -165,6 +169,9 @@ def _step_before_run(standing: ProjectStage, tab: str) -> str:
         )
     if plan is None:
         return f"next: fix the text of the plan{key}"
+    if plan.tables and not plan.makers:
+        # Tables need neither roles nor measures.
+        return f"next: {{run}} in Plan{key} runs it"
     if not plan.has_roles:
         where = "" if tab in ("data", "rows") else "{data} Data: "
         return "next: " + where + "give each variable a role: {role} quasi-identifier or sensitive"
@@ -195,6 +202,13 @@ def _step_after_run(standing: ProjectStage, line: RunSummary, tab: str) -> str:
         lack = tally.by_outcome[became]
         these = f"{lack} of {tally.total} thresholds" if tally.total > 1 else "the threshold"
         return f"next: {{findings}} Findings says why {these} {agreeing_word(lack, 'is', 'are')} {became}"
+    own = stage_of_plan(line.run.recipe_toml)
+    if not tally.total and own is not None and own.tables:
+        if tab == "tables":
+            return "next: {open} says why a cell is hidden, {exclude} publishes or hides one"
+        if tab in OTHER_FINDINGS:
+            return f"next: {{findings}} again shows the tables of run {run_id}"
+        return f"next: {{findings}} Findings has the tables of run {run_id}"
     if not tally.total:
         return f"next: run {run_id} has no limits: {{add}} in Plan{_key_hint('plan', tab)} adds one"
     # Only the gate's answer leads to a release, never thresholds that are met.

@@ -69,11 +69,11 @@ PLACES: Mapping[str, tuple[str, Mapping[str, str]]] = {
         "Findings",
         {
             "verdicts": "Verdicts",
+            "tables": "Tables",
             "records": "Records",
             "results": "Numbers",
             "sweep": "Studies",
             "diagnostics": "Diagnostics",
-            "tables": "Tables",
         },
     ),
     "release": ("Release", {}),

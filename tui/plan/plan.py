@@ -160,11 +160,16 @@ def run_plan_text(view: PlanView, cost: str = "") -> str:
     release = mapping_or_empty(view.table.get("release"))
     counts = [
         (len(view.table.get(section, [])), name)
-        for section, name in (("measure", "measure"), ("study", "study"), ("threshold", "threshold"))
+        for section, name in (
+            ("measure", "measure"),
+            ("study", "study"),
+            ("threshold", "threshold"),
+            ("table", "table"),
+        )
     ]
     plural = {"study": "studies"}
     parts = [f"{n} {name if n == 1 else plural.get(name, f'{name}s')}" for n, name in counts if n]
-    if not view.table.get("anonymisation"):
+    if view.table.get("synthesis"):
         m = release.get("m", 20)
         parts.insert(0, f"{count_noun(m, 'dataset')}")
     weights = mapping_or_empty(view.table.get("weights"))

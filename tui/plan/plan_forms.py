@@ -226,15 +226,15 @@ def step_fields(
     several = method.joint
     what = "the variables to synthesise, in this order" if several else "the variable to synthesise"
     target = FormField(
-        "target", what, "list" if several else "text", step.get("target"), offers=_column_offers(tables, ())
+        "target", what, "list" if several else "text", step.get("target"), offers=column_offers(tables, ())
     )
     head = [target] if method.family == "synthesis" else []
     if method.family == "synthesis":
         tables = {**tables, **(unit_terms or {})}
-    return head + [_parameter_field(info, step.get(info.name), tables) for info in method.spec.params()]
+    return head + [parameter_field(info, step.get(info.name), tables) for info in method.spec.params()]
 
 
-def _column_offers(tables: Mapping[str, Any], kinds: Sequence[str]) -> tuple[OfferedValue, ...]:
+def column_offers(tables: Mapping[str, Any], kinds: Sequence[str]) -> tuple[OfferedValue, ...]:
     """Return the variables, of these kinds if any are given, each with its kind, role and title."""
     described = {name: table if isinstance(table, Mapping) else {} for name, table in tables.items()}
     return tuple(
@@ -251,10 +251,10 @@ def _term_offers(columns: Sequence[OfferedValue]) -> tuple[OfferedValue, ...]:
     return (*columns, *(OfferedValue(f"{name}({offer.value})", offer.note) for name, offer in made))
 
 
-def _parameter_field(info: ParamInfo, value: object, tables: Mapping[str, Any]) -> FormField:
+def parameter_field(info: ParamInfo, value: object, tables: Mapping[str, Any]) -> FormField:
     """Return the field for a parameter with the value in the recipe."""
     kind, choices = field_kind(info.type)
-    columns = _column_offers(tables, info.param.kinds) if info.param.names else ()
+    columns = column_offers(tables, info.param.kinds) if info.param.names else ()
     offers = _term_offers(columns) if info.param.names == "terms" else columns
     words = () if offers else getattr(info.type, "words", ())
     asked = "; must be given" if info.is_required else ""
@@ -370,7 +370,7 @@ def settings_fields(table: Mapping[str, Any]) -> list[FormField]:
     for section, keys in asked:
         declared = {info.name: info for info in recipe_params(section or "recipe")}
         given = table.get(section, {}) if section else table
-        fields += [_parameter_field(declared[key], given.get(key), table.get("variables", {})) for key in keys]
+        fields += [parameter_field(declared[key], given.get(key), table.get("variables", {})) for key in keys]
     return fields
 
 
@@ -400,8 +400,8 @@ def check_settings(toml: str, sections: Mapping[str, Any]) -> None:
 
 def new_step(view: PlanView, key: str) -> tuple[StepPlace, Mapping[str, Any]]:
     """Return the place of a new step with this method, and its first table."""
-    if key == "threshold":
-        return StepPlace("threshold", len(view.table.get("threshold", []))), {}
+    if key in ("threshold", "table"):
+        return StepPlace(key, len(view.table.get(key, []))), {}
     method = find_method(key, "method")
     section = section_of_method(method)
     name = method.name if section in IN_SHORT else key
@@ -410,6 +410,10 @@ def new_step(view: PlanView, key: str) -> tuple[StepPlace, Mapping[str, Any]]:
 
 def step_form(view: PlanView, place: StepPlace, step: Mapping[str, Any], edit: EditPlan) -> FormAndHandler:
     """Return the form of a step, and the function that puts its answer into the plan."""
+    if place.section == "table":
+        from .table_form import table_form
+
+        return table_form(view, place, step, edit)
     name = str(step.get("method", ""))
     variables = view.table.get("variables", {})
     try:
@@ -472,7 +476,7 @@ def settings_form(view: PlanView, edit: EditPlan) -> FormAndHandler:
 
 
 class AddStepDialog(PickList):
-    """List of steps to add; it returns a method's key, or ``threshold``."""
+    """List of steps to add; it returns a method's key, ``threshold`` or ``table``."""
 
     def __init__(self) -> None:
         super().__init__("Add a step")
@@ -487,9 +491,13 @@ class AddStepDialog(PickList):
 
 
 def _step_offers(_: Workspace) -> list[OfferedValue]:
-    """Return all methods and the threshold as entries of the list."""
+    """Return all methods, the threshold and the table as entries of the list."""
     found = [OfferedValue(method.key, method.title) for method in registry().values()]
-    return [*found, OfferedValue("threshold", "A limit that a measure must keep")]
+    return [
+        *found,
+        OfferedValue("threshold", "A limit that a measure must keep"),
+        OfferedValue("table", "A table to protect and print: counts or sums"),
+    ]
 
 
 def threshold_value_list(view: PlanView) -> PickList:

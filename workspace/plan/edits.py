@@ -18,7 +18,7 @@ from ..store.workspace import Workspace
 from .drafts import PlanDraft, draft_of_run, find_draft, save_draft, write_plan
 from .rewrite import PlanDocument
 
-STEP_LISTS = ("synthesis", "anonymisation", "measure", "study", "threshold")
+STEP_LISTS = ("synthesis", "anonymisation", "measure", "study", "threshold", "table")
 """The lists of a recipe, in its order."""
 
 
@@ -157,7 +157,10 @@ def insert_first_step(toml: str, section: str, step: Mapping[str, Any]) -> str:
 
 
 def remove_step(toml: str, place: StepPlace) -> str:
-    """Return the plan's text without the step at ``place``, and without its section where that was the last step."""
+    """Return the plan's text without the step at ``place``, and without its section where that was the last step.
+
+    The rules of tables go with the last table.
+    """
     plan = _parse_document(toml)
     steps = plan.table[place.section]
     origins = [index for index in range(len(steps)) if index != place.index]
@@ -165,6 +168,8 @@ def remove_step(toml: str, place: StepPlace) -> str:
         plan.set_steps(place.section, [steps[index] for index in origins], origins)
     else:
         plan.remove_key(place.section)
+        if place.section == "table":
+            plan.remove_key("tables")
     return plan.to_text()
 
 

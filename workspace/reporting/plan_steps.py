@@ -32,7 +32,28 @@ class StepDescription:
 
 def describe_step(section: str, step: Mapping[str, Any], table: Mapping[str, Any]) -> StepDescription:
     """Describe a step of the plan ``table``. A plan may be incomplete; what cannot be read is left out."""
+    if section == "table":
+        return _describe_table(step, table)
     return _describe_threshold(step) if section == "threshold" else _describe_method_step(section, step, table)
+
+
+def _describe_table(step: Mapping[str, Any], table: Mapping[str, Any]) -> StepDescription:
+    """Describe a table to print: its variables, what it adds up, and the rules of all tables."""
+    by = exact_value_text(step.get("by"))
+    adds = exact_value_text(step.get("value")) or "number of records"
+    given = {key: value for key, value in step.items() if key not in ("name", "by", "value")}
+    rules = {key: value for key, value in _as_table(table.get("tables")).items() if key != "fixed"}
+    fixed = _as_table(table.get("tables")).get("fixed")
+    decided = len(fixed) if isinstance(fixed, list) else 0
+    facts: Facts = [
+        ("adds up", adds),
+        ("by", by),
+        *((name_with_spaces(key), exact_value_text(value)) for key, value in given.items()),
+        ("rules", "; ".join(settings_phrases(rules))),
+        ("decided cells", str(decided) if decided else ""),
+    ]
+    line = "; ".join(filter(None, [f"{adds} by {by}" if by else adds, *settings_phrases(rules)]))
+    return StepDescription(exact_value_text(step.get("name")), line, _nonempty_facts(facts))
 
 
 def _describe_method_step(section: str, step: Mapping[str, Any], table: Mapping[str, Any]) -> StepDescription:
@@ -164,6 +185,7 @@ def plan_facts(table: Mapping[str, Any], *, limits: bool = True) -> Facts:
         facts.append(
             (name, "; ".join(describe_step(section, one, table).name for one in _steps_of_section(table, section)))
         )
+    facts.append(("tables", "; ".join(_describe_table(one, table).name for one in _steps_of_section(table, "table"))))
     limited = [_describe_threshold(one) for one in _steps_of_section(table, "threshold")] if limits else []
     facts += [("" if at else "limits", f"{one.name}: {one.settings}") for at, one in enumerate(limited)]
     return _nonempty_facts(facts)
