@@ -26,6 +26,7 @@ from sfumato.workspace.views.results import (
 )
 
 from .session import MenuEntry, NumberedMenu, PlainSession
+from .tables import show_tables
 from .talk import ActNotPossible, text_for_speech
 
 if TYPE_CHECKING:
@@ -324,6 +325,7 @@ MENU = NumberedMenu(
         MenuEntry("Records at risk", "the three most at risk, with why", show_records),
         MenuEntry("What to change", "for thresholds that are not met, undecided or not computed", show_levers),
         MenuEntry("Numbers", "all numbers of one family: confidential, release, interval, limit", show_numbers),
+        MenuEntry("Tables", "protected tables: what they hide, why, publish or hide a cell", show_tables),
         MenuEntry("What the intruder knows", "whom he finds, variable by variable, and what to coarsen", turn_dial),
     ),
 )
