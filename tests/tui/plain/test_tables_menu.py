@@ -73,7 +73,18 @@ def test_publishing_an_unsafe_cell_is_said_not_to_pass_and_changes_the_plan_only
 
 def test_a_printed_cell_is_hidden(talked: Talked) -> None:
     status, lines = talked(
-        ["Findings", "Tables", "", "1", "Hide a printed cell", "region coast, trade food", "yes", "Done", "back", "quit"]
+        [
+            "Findings",
+            "Tables",
+            "",
+            "1",
+            "Hide a printed cell",
+            "region coast, trade food",
+            "yes",
+            "Done",
+            "back",
+            "quit",
+        ]
     )
     assert status == 0, lines
     assert any("No unsafe cell follows" in line for line in lines)
