@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import lru_cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from rich.cells import cell_len
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -21,7 +23,7 @@ from sfumato.engine.methods.labels import measure_name
 from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import count_noun
+from sfumato.engine.wording import count_noun, count_of_noun, record_noun
 from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.parts.variable_titles import variable_titles
 from sfumato.tui.session.export import ExportTable, ScreenExport, table_of_records
@@ -29,19 +31,22 @@ from sfumato.tui.widgets.entries import FilterField
 from sfumato.tui.widgets.facts import wrap_paragraphs
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Line
-from sfumato.tui.widgets.pages import PageSource
+from sfumato.tui.widgets.pages import PageSource, RowHeading
 from sfumato.tui.widgets.tables import Columns, GridTable, TableColumn, TablePages, table_columns
 from sfumato.workspace.reporting.evidence import evidence_lines
 from sfumato.workspace.reporting.numbers import (
     FAMILIES,
     NUMBER_COLUMNS,
     NumberLine,
-    brief_line_cells,
+    cell_forms,
     families_text,
     line_cells,
+    line_subject,
+    titled_name,
+    whole_name,
 )
 from sfumato.workspace.reporting.results import ROW_COLUMNS, row_cells
-from sfumato.workspace.reporting.tables import fit_columns
+from sfumato.workspace.reporting.tables import COLUMN_GAP, fit_columns
 from sfumato.workspace.reporting.words import (
     NO_SETTINGS,
     SettingsByMethod,
@@ -51,7 +56,7 @@ from sfumato.workspace.reporting.words import (
 )
 from sfumato.workspace.store.runs import count_confidential_records, find_run, recipe_text_of
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.number_lines import SortedNumberLines
+from sfumato.workspace.views.number_lines import ShownLine, SortedNumberLines
 from sfumato.workspace.views.results import (
     FAILURES,
     SORTS,
@@ -73,15 +78,28 @@ SORTED_COLUMN = {"measure": "measure", "target": "of"}
 EMPTY = "The run has no results yet."
 SPARE = {"baseline": 1, "interval": 2}
 """Columns that are dropped if the width is too small, the lowest number first."""
-PEOPLE_WIDTH = 136
-"""Width of the list in cells from which values of people are counted, ``379 of 3,411 (11.11 %)``; below they are shares."""
-WIDENED = {"confidential": 13, "release": 14, "of": 4, "limit": 8}
-"""Cells that columns gain in such a list."""
-ROOMY_WIDTH = 90
-ROOMY = {"of": 5, "limit": 7}
-"""Cells that columns gain in a list of at least this width."""
-BRIEF = ("confidential", "release", "limit")
-"""Columns that are abbreviated in a narrower list."""
+PEOPLE_WIDTH = 106
+"""Width of the list in cells from which people are counted in all columns; below they are shares."""
+WIDE_WIDTH = 150
+"""Width from which they are counted with their share."""
+
+
+class Room(Enum):
+    """How much the cells of numbers say: a share, a number of people, or both."""
+
+    NARROW = 0
+    PEOPLE = 1
+    WIDE = 2
+
+
+WIDENED: Sequence[tuple[int, Mapping[str, int]]] = (
+    (WIDE_WIDTH, {"name": 9, "confidential": 19, "release": 18, "limit": 14}),
+    (PEOPLE_WIDTH, {"name": 10, "confidential": 1, "release": 7, "limit": 1}),
+    (90, {"name": 10}),
+)
+"""Cells that columns of numbers gain in a list of at least these widths."""
+FORMED = ("confidential", "release", "limit")
+"""Columns whose cells have the longest form that fits: ``379 of 3,411 (11.11 %)``, ``379 of 3,411``, ``11.11 %``."""
 MANY = 5_000
 """Number of rows from which the other orders are sorted ahead; fewer rows are sorted when an order is asked for."""
 
@@ -104,22 +122,28 @@ class ResultLine:
 
 @dataclass(frozen=True)
 class NumberEntry:
-    """Number for the table, with those that are folded into its line.
+    """Number for the table, with those that are folded into its line, or a heading.
 
-    number: the number
+    shown: the number, or the heading
     records: number of confidential records
     distinct_settings, names: as those of ``ResultLine``
     """
 
-    number: NumberLine
+    shown: ShownLine
     records: int
     distinct_settings: SettingsByMethod
     names: tuple[str, ...] = ()
 
     @property
-    def row(self) -> Row:
-        """Return the row that names the number."""
-        return self.number.row
+    def number(self) -> NumberLine:
+        """Return the number."""
+        assert self.shown.line is not None
+        return self.shown.line
+
+    @property
+    def heading(self) -> RowHeading | None:
+        """Return the heading; None for a number."""
+        return None if self.shown.line is not None else RowHeading(self.shown.heading, self.shown.is_minor)
 
 
 @dataclass(frozen=True)
@@ -145,13 +169,18 @@ class _SelectionSource:
 class SelectedNumbers(_SelectionSource):
     """Numbers of a selection as a source of pages."""
 
+    def __len__(self) -> int:
+        """Return the number of lines with their headings."""
+        with Workspace.open(self.directory, read_only=True) as workspace:
+            return self.orders.count_shown(workspace, self.selection)
+
     def count(self, workspace: Workspace) -> int:
         return self.orders.count(workspace, self.selection)
 
     def lines(self, offset: int, limit: int) -> Sequence[NumberEntry]:
-        """Read a page of numbers with their verdicts."""
+        """Read a page of numbers with their verdicts and headings."""
         with Workspace.open(self.directory, read_only=True) as workspace:
-            found = self.orders.read_lines(workspace, self.selection, offset, limit)
+            found = self.orders.read_shown(workspace, self.selection, offset, limit)
             run = find_run(workspace, self.selection.run_id)
             records = count_confidential_records(workspace, run)
         apart, names = varying_settings_of_recipe(run.recipe_toml), names_in_recipe(run.recipe_toml)
@@ -159,7 +188,8 @@ class SelectedNumbers(_SelectionSource):
 
     def read_line(self, workspace: Workspace, index: int) -> NumberLine | None:
         """Read one line with all that is folded into it; return None if it no longer exists."""
-        return next(iter(self.orders.read_lines(workspace, self.selection, index, 1)), None)
+        found = self.orders.read_shown(workspace, self.selection, index, 1)
+        return found[0].line if found else None
 
 
 @dataclass(frozen=True)
@@ -203,12 +233,15 @@ def _results_table(selection: ResultSelection, explained_beside: Callable[[], bo
     )
 
 
-def _numbers_table(selection: ResultSelection, explained_beside: Callable[[], bool]) -> GridTable[NumberEntry]:
-    """Return the table of numbers; ``explained_beside`` returns whether the explanation stands beside it."""
+def _numbers_table(
+    selection: ResultSelection, explained_beside: Callable[[], bool], *, has_limits: bool
+) -> GridTable[NumberEntry]:
+    """Return the table of numbers; ``explained_beside`` returns whether the explanation is in view too."""
     return GridTable(
-        table_columns(NUMBER_COLUMNS),
+        table_columns(one for one in NUMBER_COLUMNS if has_limits or one.name != "limit"),
         values=lambda line: line_cells(line.number, line.records, line.distinct_settings),
         column_fitter=partial(_fit_number_columns, selection, explained_beside),
+        heading=lambda line: line.heading,
     )
 
 
@@ -225,6 +258,8 @@ class ResultsPane(RunPane, SplitView):
 
     command_name = "results"
     least_list = 78
+    full_list = 112
+    beside_from = 150
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("table", "picture", "Distributions", show=True),
         bind_act("filter", "filter", "Filter", show=True),
@@ -256,6 +291,7 @@ class ResultsPane(RunPane, SplitView):
         has_averages: whether they are averages yet
         evidence: lines about epsilon with its evidence
         verdicts: verdicts of the run
+        records: number of confidential records
         """
 
         selection: ResultSelection
@@ -264,6 +300,7 @@ class ResultsPane(RunPane, SplitView):
         has_averages: bool
         evidence: Sequence[str]
         verdicts: Sequence[Verdict]
+        records: int
 
     def compose(self) -> ComposeResult:
         """Yield the heading, the families, epsilon with its evidence, the table, and the filter."""
@@ -311,7 +348,9 @@ class ResultsPane(RunPane, SplitView):
             pages = partial(TablePages.from_width, _results_table(selection, lambda: self.is_split), rows)
         else:
             found = numbers = SelectedNumbers(self.sfumato.directory, selection, orders)
-            pages = partial(TablePages.from_width, _numbers_table(selection, lambda: self.is_split), numbers)
+            limits = self.line is not None and has_thresholds(self.line.run.recipe_toml)
+            table = _numbers_table(selection, lambda: self.is_split, has_limits=limits)
+            pages = partial(TablePages.from_width, table, numbers)
         self.query_one(Grid).show_pages(pages, empty=self._empty_rows_text(selection), keep_cursor=same)
         self._opened = found
         self.read(
@@ -321,6 +360,7 @@ class ResultsPane(RunPane, SplitView):
                 has_averages(workspace, selection.run_id),
                 evidence_lines(read_account_and_risks(workspace, selection.run_id)),
                 read_verdicts(workspace, selection.run_id),
+                count_confidential_records(workspace, find_run(workspace, selection.run_id)),
             ),
             lambda found: self.ResultsHeading(selection, *found),
         )
@@ -361,7 +401,10 @@ class ResultsPane(RunPane, SplitView):
         total = sum(event.counts.values())
         numbers = f"{event.counts.get(selection.family, 0):,} of {total:,} numbers"
         self.set_heading_count(numbers if selection.family else count_noun(total, "number"))
-        lines = [families_text(event.counts, selection.family), *event.evidence]
+        lines = [
+            f"{families_text(event.counts, selection.family)}; counts are of {_noun_text(event.records)}",
+            *event.evidence,
+        ]
         below = self.query_one("#results-families", Line)
         below.styles.height = len(lines)
         below.set_text("\n".join(lines))
@@ -527,6 +570,11 @@ class ResultsPane(RunPane, SplitView):
             )
 
 
+def _noun_text(records: int) -> str:
+    """Return what numbers of people are counted among: ``16,171 person-years``."""
+    return count_of_noun(records, record_noun(records))
+
+
 def order_text(sort: str, verdicts: Sequence[Verdict]) -> str:
     """Return the order in words: ``failures first (2 of 5 not met)``, ``by measure``."""
     if sort != FAILURES:
@@ -543,28 +591,47 @@ def _fit_number_columns(
     Where there is room, values count people. Columns that do not fit are left out if the explanation beside the list has
     them; otherwise the table scrolls sideways to them.
     """
-    marked = _mark_sorted(columns, {**SORTED_COLUMN, "value": "release"}.get(selection.sort, selection.sort))
-    if width >= PEOPLE_WIDTH:
-        marked = [replace(c, width=c.width + WIDENED.get(c.name, 0)) for c in marked]
-    else:
-        marked = [replace(c, cell=partial(_brief_cell, c.name)) if c.name in BRIEF else c for c in marked]
-        marked = [replace(c, width=c.width + ROOMY.get(c.name, 0)) if width >= ROOMY_WIDTH else c for c in marked]
+    marked = _mark_sorted(
+        columns, {"measure": "name", "target": "name", "value": "release"}.get(selection.sort, selection.sort)
+    )
+    wider = next((more for least, more in WIDENED if width >= least), {})
+    room = Room.WIDE if width >= WIDE_WIDTH else Room.PEOPLE if width >= PEOPLE_WIDTH else Room.NARROW
+    marked = [replace(c, width=c.width + wider.get(c.name, 0)) for c in marked]
+    marked = [replace(c, cell=partial(_fitting_cell, c.name, c.width, room)) if c.name in FORMED else c for c in marked]
     kept = fit_columns(marked, width)
     if not explained_beside():
         kept = (*kept, *(c for c in marked if c.name not in {one.name for one in kept}))
-    room = next(column.width for column in kept if column.name == "measure")
-    return tuple(replace(c, cell=partial(_number_name, room)) if c.name == "measure" else c for c in kept)
+    named = next(column.width for column in kept if column.name == "name")
+    spare = next(column.width for column in kept if column.name == "confidential") + COLUMN_GAP
+    return tuple(replace(c, cell=partial(_number_name, named, spare)) if c.name == "name" else c for c in kept)
 
 
-def _brief_cell(name: str, line: NumberEntry) -> str:
-    """Return a cell of a number without the number of people, and with its limit abbreviated."""
-    return brief_line_cells(line.number, line.records, line.distinct_settings)[name]
+def _fitting_cell(name: str, width: int, room: Room, line: NumberEntry) -> str:
+    """Return a cell of a number in the longest of its forms that fits into ``width`` cells, else the shortest.
+
+    A narrow table has the shortest, and the confidential value never repeats how many are counted.
+    """
+    cell = line_cells(line.number, line.records, line.distinct_settings)[name]
+    forms = cell_forms(line.number, name, cell)
+    tried = forms if room is Room.WIDE else forms[1:] if name != "confidential" else forms[2:]
+    tried = forms[-1:] if room is Room.NARROW else tried
+    return next((one for one in tried if len(one) <= width), forms[-1])
 
 
-def _number_name(room: int, line: NumberEntry) -> str:
-    """Return the name of a number in ``room`` cells, with the sign of a fold."""
-    fold = f"{sign_for('folded')} " if line.number.members else ""
-    return f"{fold}{shortened_name(room - len(fold), line)}"
+def _number_name(room: int, spare: int, line: NumberEntry) -> str:
+    """Return the name of a number in ``room`` cells, with the sign of a fold; ``spare`` more where no cell follows.
+
+    Below its title a line is indented, and says only what distinguishes it.
+    """
+    number, apart = line.number, line.distinct_settings
+    lead, fold = "  " if line.shown.is_titled else "", f" {sign_for('folded')}" if number.members else ""
+    if line.shown.is_titled:
+        return f"{lead}{titled_name(number, apart)}{fold}"
+    room += (0 if number.confidential is not None else spare) - len(fold)
+    name, subject = measure_name(number.row.key), line_subject(number, apart)
+    if cell_len(whole_name(number, apart)) > room:
+        name = shortened_among(tuple(dict.fromkeys((*line.names, name))), max(12, room - cell_len(subject) - 2))[name]
+    return f"{', '.join(part for part in (name, subject) if part)}{fold}"
 
 
 def _mark_sorted(columns: Columns[Any], chosen: str) -> list[TableColumn[Any]]:
@@ -595,7 +662,7 @@ def _fit_results_columns(
     return tuple(replace(c, cell=lambda line: shortened_name(room, line)) if c.name == "measure" else c for c in kept)
 
 
-def shortened_name(width: int, line: ResultLine | NumberEntry) -> str:
+def shortened_name(width: int, line: ResultLine) -> str:
     """Return the name of a number in ``width`` cells, different from that of any other number of the run's methods."""
     name = measure_name(line.row.key)
     return shortened_among(tuple(dict.fromkeys((*line.names, name))), width)[name]
@@ -604,6 +671,12 @@ def shortened_name(width: int, line: ResultLine | NumberEntry) -> str:
 @lru_cache(maxsize=64)
 def shortened_among(names: tuple[str, ...], width: int) -> Mapping[str, str]:
     return shorten_names(names, width)
+
+
+@lru_cache(maxsize=16)
+def has_thresholds(toml: str) -> bool:
+    """Return whether a recipe has thresholds."""
+    return bool(read_toml(toml).get("threshold"))
 
 
 @lru_cache(maxsize=16)

@@ -1,8 +1,8 @@
-"""Mixin that shows the explanation of a row beside its list if both have room, otherwise the list alone."""
+"""Mixin that shows the explanation of a row beside its list, or below it, if both have room; otherwise the list alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -17,7 +17,7 @@ from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.widgets.facts import wrap_paragraphs
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import Scroll
-from sfumato.tui.widgets.panel import SECOND, SideColumn
+from sfumato.tui.widgets.panel import SECOND, FrameRule, SideColumn
 from sfumato.workspace.store.workspace import Workspace
 
 from .page import CallInProcess, WorkspaceReader, unexpected_error
@@ -27,6 +27,8 @@ LEAST_DETAIL = 38
 """Width of the explanation: a share of the width in per cent, reduced if the list needs more, and the least width to be
 readable.
 """
+LEAST_HEIGHT_BELOW = 30
+"""Lines of a terminal from which an explanation may stand below its list, in the lower third."""
 SIDES = 2
 """Cells of a terminal's width that the frame around both takes."""
 FRAME = 4
@@ -65,7 +67,13 @@ class _ListSide(Vertical, Backdrop):
 
 
 class _SplitSides(Horizontal, Backdrop):
-    """List and explanation side by side."""
+    """List and explanation side by side, or below each other."""
+
+    DEFAULT_CSS = "_SplitSides.below { layout: vertical; }"
+
+
+class _DetailRule(FrameRule):
+    """Rule above an explanation that stands below its list."""
 
 
 class TwoPanes(Vertical):
@@ -92,6 +100,10 @@ class SplitView(WorkspaceReader):
     """Cells in which the list has the columns that a reader needs; the explanation takes none of them."""
     full_list: ClassVar[int] = 0
     """Cells in which the list cuts no name; it has them if the explanation can still be read."""
+    beside_from: ClassVar[int] = 0
+    """Columns of a terminal from which the explanation stands beside the list. In a narrower one it stands below it; 0
+    for beside wherever both have room, and never below.
+    """
     _shown_row: tuple[object, object] | None = None
     _home: object = None
     _laid_out: LaidOut | None = None
@@ -99,12 +111,13 @@ class SplitView(WorkspaceReader):
 
     def compose_split(self, *parts: Widget, below_detail: Sequence[Widget] = ()) -> Iterator[Widget]:
         """Yield ``parts`` above each other, and beside them the explanation with ``below_detail`` below it."""
-        with _SplitSides():
+        with _SplitSides() as both:
             with _ListSide():
                 yield from parts
-            detail = Detail()
+            rules, detail = [_DetailRule(text=Detail.pane_title)] if self.beside_from else [], Detail()
             sides = [detail, SideColumn(detail, *below_detail)] if below_detail else [detail]
-            self._set_side_width(sides)
+            self._arrange_sides(both, rules, sides)
+            yield from rules
             yield sides[-1]
 
     def detail_query(self) -> DetailQuery | None:
@@ -114,12 +127,20 @@ class SplitView(WorkspaceReader):
     @property
     def is_split(self) -> bool:
         """Return whether there is room for list and explanation."""
-        return self._detail_width > 0
+        return self.is_below or self._detail_width > 0
+
+    @property
+    def is_below(self) -> bool:
+        """Return whether the explanation stands below the list."""
+        size = self.app.size
+        return size.width < self.beside_from and size.height >= LEAST_HEIGHT_BELOW
 
     @property
     def _detail_width(self) -> int:
-        """Return the width of the explanation in cells; 0 if there is no room for it."""
+        """Return the width of the explanation beside the list in cells; 0 if there is no room for it."""
         both = self.app.size.width - SIDES
+        if self.app.size.width < self.beside_from:
+            return 0
         room = both - self.full_list if self.full_list else both
         width = min(both * DETAIL_PERCENT // 100, max(LEAST_DETAIL, room), both - self.least_list)
         return width if width >= LEAST_DETAIL else 0
@@ -140,7 +161,8 @@ class SplitView(WorkspaceReader):
 
     def on_resize(self) -> None:
         """Lay the explanation out in the new width, or read it if there was no room before."""
-        self._set_side_width([*self.query(Detail), *self.query(SideColumn)])
+        for both in self.query(_SplitSides):
+            self._arrange_sides(both, both.query(_DetailRule), [*self.query(Detail), *self.query(SideColumn)])
         if not self.is_split:
             self.call_after_refresh(self._focus_list)
         if self._laid_out is None:
@@ -148,11 +170,17 @@ class SplitView(WorkspaceReader):
         else:
             self._draw_detail()
 
-    def _set_side_width(self, sides: Sequence[Widget]) -> None:
-        """Give the explanation and its column their width; both are hidden if there is no room."""
+    def _arrange_sides(self, both: Widget, rules: Iterable[Widget], sides: Sequence[Widget]) -> None:
+        """Place the explanation and its column beside the list or below it; they are hidden if there is no room."""
+        below = self.is_below
+        both.set_class(below, "below")
+        for rule in rules:
+            rule.display = below
         for side in sides:
             side.display = self.is_split
-            side.styles.width = max(1, self._detail_width)
+            side.set_class(below, "below")
+            side.styles.width = "1fr" if below else max(1, self._detail_width)
+            side.styles.height = self.app.size.height // 3 if below else "1fr"
 
     def _focus_list(self) -> None:
         """Focus the list if the widget with the focus was hidden."""
@@ -215,4 +243,5 @@ class SplitView(WorkspaceReader):
     def _draw_detail(self) -> None:
         """Lay the explanation out in the width that it has."""
         if self._laid_out is not None and self.is_split:
-            self.query_one(Detail).show_text(self._laid_out(max(20, self._detail_width - FRAME)))
+            width = self.app.size.width - SIDES if self.is_below else self._detail_width
+            self.query_one(Detail).show_text(self._laid_out(max(20, width - FRAME)))

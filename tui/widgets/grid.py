@@ -24,7 +24,7 @@ from sfumato.workspace.reporting.tables import DisplayColumn
 from ..terminal.glyphs import find_glyphs
 from ..terminal.painting import draw_raw_lines
 from ..terminal.text import text_window
-from .pages import ListPages, PageDelivery, PageFeed, PageRequest, PageSource, RowLayout, TableRow
+from .pages import ListPages, PageDelivery, PageFeed, PageRequest, PageSource, RowHeading, RowLayout, TableRow
 from .tables import GridTable, Row
 
 HEADER = 1
@@ -42,6 +42,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "grid--header", "grid--row", "grid--cursor", "grid--waiting", "grid--good", "grid--bad", "grid--doubt", "grid--going", "grid--picture",
+        "grid--heading",
     }  # fmt: skip
     DEFAULT_CSS = """
     Grid {
@@ -54,6 +55,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         & > .grid--doubt { color: $warning; text-style: bold; }
         & > .grid--going { color: $primary; text-style: bold; }
         & > .grid--picture { color: $primary; }
+        & > .grid--heading { color: $primary; text-style: bold; }
         & > .grid--cursor { text-style: bold underline; }
         &:focus > .grid--cursor { text-style: reverse; }
     }
@@ -291,14 +293,30 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         return action != "select" or self.source is None or self.row_count > 0
 
     def _announce_row(self) -> None:
-        """Post the row under the cursor, now that it has been read."""
+        """Post the row under the cursor, now that it has been read; the cursor leaves a heading."""
+        if self._is_heading(self.cursor):
+            self.cursor = self.validate_cursor(self.cursor)
+            return
         self.post_message(self.RowHighlighted(self, self.cursor, self.row_at(self.cursor)))
         if self._choosing:
             self.action_select()
 
     def validate_cursor(self, cursor: int) -> int:
-        """Return the existing row nearest to ``cursor``."""
-        return max(0, min(cursor, self.row_count - 1))
+        """Return the existing row nearest to ``cursor`` that is no heading, rather in the direction of the movement."""
+        wanted = max(0, min(cursor, self.row_count - 1))
+        step = -1 if wanted < self.cursor else 1
+        for way in (step, -step):
+            found = wanted
+            while self._is_heading(found):
+                found += way
+            if 0 <= found < self.row_count:
+                return found
+        return wanted
+
+    def _is_heading(self, index: int) -> bool:
+        """Return whether row ``index`` has been read and is a heading."""
+        row = self.row_at(index) if index >= 0 else None
+        return row is not None and len(row) > 0 and isinstance(row[0], RowHeading)
 
     def watch_cursor(self, old: int, new: int) -> None:
         """Repaint the two rows that the cursor left and entered, and post the new one."""
@@ -375,9 +393,11 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _show_cursor(self) -> None:
         """Scroll so far that the cursor is in view."""
-        top, lines = self.scroll_offset.y, self._visible_rows
-        if self.cursor < top:
-            self.scroll_to(y=self.cursor, animate=False)
+        top, lines, first = self.scroll_offset.y, self._visible_rows, self.cursor
+        while self._is_heading(first - 1) and first > self.cursor - lines + 1:
+            first -= 1  # headings of the row come into view with it
+        if first < top:
+            self.scroll_to(y=first, animate=False)
         elif self.cursor >= top + lines:
             self.scroll_to(y=self.cursor - lines + 1, animate=False)
 
@@ -415,6 +435,8 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         text = self._table.unread_line() if row is None else self._table.row_line(row)
         if index == self.cursor:
             return text, "cursor"
+        if row and isinstance(row[0], RowHeading):
+            return text, "row" if row[0].is_minor else "heading"
         return text, "waiting" if row is None else "row"
 
     def _note_lines(self) -> list[str]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import accumulate, zip_longest
 from typing import Protocol
 
+from rich.cells import cell_len
+
 from sfumato.workspace.reporting.tables import COLUMN_GAP, DisplayColumn, grid_width
 from sfumato.workspace.visible_text import replace_unprintable
 
@@ -18,8 +20,22 @@ from ..terminal.text import cell_text, fit_text
 
 PAGE = 500
 """Number of rows in a page."""
+MINOR_INDENT = 4
+"""Cells before a heading below another, where the text of a table begins whose first column has a sign."""
 TableRow = tuple[object, ...]
 """Values of a row, one for each column."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowHeading:
+    """Only cell of a row that is a heading across all columns; the cursor passes it.
+
+    text: the heading
+    is_minor: whether it stands below another heading
+    """
+
+    text: str
+    is_minor: bool = False
 
 
 class PageSource(Protocol):
@@ -245,6 +261,9 @@ class RowLayout:
 
     def row_line(self, row: TableRow) -> str:
         """Return the line of ``row``, ``width`` cells wide; columns without a value stay empty."""
+        if row and isinstance(row[0], RowHeading):
+            lead = MINOR_INDENT if row[0].is_minor else 1
+            return fit_text(f"{' ' * lead}{replace_unprintable(row[0].text)}", self.width, ellipsis=self.ellipsis)
         missing = "–" if self.ellipsis == "…" else "-"
         return self._pad_texts([cell_text(value, missing) for value in row[: len(self.columns)]])
 
@@ -255,5 +274,12 @@ class RowLayout:
     def _pad_texts(self, texts: Sequence[str]) -> str:
         """Return texts as a line, padded or cut to the columns."""
         padded = [*texts, *[""] * (len(self.columns) - len(texts))]
-        parts = (fit_text(text, c.width, c.align, self.ellipsis) for text, c in zip(padded, self.columns, strict=True))
+        parts: list[str] = []
+        rest = list(zip(padded, self.columns, strict=True))
+        while rest:
+            (text, column), *rest = rest
+            width = column.width
+            while column.spills and cell_len(text) > width and rest and not rest[0][0]:
+                width += COLUMN_GAP + rest.pop(0)[1].width
+            parts.append(fit_text(text, width, column.align, self.ellipsis))
         return f" {(' ' * COLUMN_GAP).join(parts)} "

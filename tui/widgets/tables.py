@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from sfumato.workspace.reporting.tables import DisplayColumn, fit_columns, grid_value, grid_width
 
-from .pages import TableRow
+from .pages import RowHeading, TableRow
 
 MOST_MEASURED_ROWS = 500
 """Rows by whose cells columns are narrowed: later ones of a long list would cost more than they tell."""
@@ -44,7 +44,15 @@ def table_columns(columns: Iterable[DisplayColumn]) -> tuple[TableColumn[Any], .
     """Return the columns as columns of a screen's table, whose cells come from its ``values``."""
     return tuple(
         TableColumn(
-            one.name, one.title, one.width, one.align, one.drop_order, one.grow_order, one.full_title, one.page_only
+            one.name,
+            one.title,
+            one.width,
+            one.align,
+            one.drop_order,
+            one.grow_order,
+            one.full_title,
+            one.page_only,
+            one.spills,
         )
         for one in columns
     )
@@ -52,6 +60,10 @@ def table_columns(columns: Iterable[DisplayColumn]) -> tuple[TableColumn[Any], .
 
 def _no_cells(_: object) -> Cells:
     return {}
+
+
+def _no_heading(_: object) -> RowHeading | None:
+    return None
 
 
 @dataclass(frozen=True)
@@ -64,6 +76,7 @@ class GridTable(Generic[Row]):
     search_texts: texts that filters search; by default the cells
     sort_key: sort key of a row; by default rows keep their order
     column_fitter: function that fits the columns into a width
+    heading: heading that stands in place of a row's cells; None for a row
     """
 
     columns: Columns[Row]
@@ -72,6 +85,7 @@ class GridTable(Generic[Row]):
     search_texts: Callable[[Row], Cells] | None = None
     sort_key: Callable[[Row], Any] | None = None
     column_fitter: Callable[[Columns[Row], int], Columns[Row]] = fit_columns
+    heading: Callable[[Row], RowHeading | None] = _no_heading
 
     def sort_rows(self, rows: Sequence[Row]) -> Sequence[Row]:
         return rows if self.sort_key is None else sorted(rows, key=self.sort_key)
@@ -118,7 +132,10 @@ class GridTable(Generic[Row]):
         return max((cell_len(str(self.row_cells([column], row)[0])) for row in rows[:MOST_MEASURED_ROWS]), default=0)
 
     def row_cells(self, columns: Columns[Row], row: Row) -> tuple[object, ...]:
-        """Return the cells of a row in these columns."""
+        """Return the cells of a row in these columns; of a heading it alone."""
+        heading = self.heading(row)
+        if heading is not None:
+            return (heading,)
         values = self.values(row)
         return tuple(grid_value(values[one.name] if one.cell is None else one.cell(row)) for one in columns)
 

@@ -1,13 +1,13 @@
 """Explanation of a number of a run, and the description of its measure.
 
-The facts come in the order in which people ask: what the number says, whether it is good, what it compares with, how
-sure it is and what to change; then definition, method, settings and key.
+The facts come in the order in which people ask: what the number says, which values are good, what it compares with, how
+sure it is, whether its limit is met and what to change; then definition, method, settings and key.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sfumato.engine.methods.labels import measure_name, method_and_output, quantity_of, sentence_of
@@ -17,9 +17,9 @@ from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import format_percent
 
 from .audits import AuditedRecord, audited_strip_facts
+from .numbers import section_title
 from .words import (
     DIRECTION_TEXTS,
-    FAMILY_HEADINGS,
     judged_interval_text,
     limit_quantity,
     limit_text,
@@ -61,10 +61,15 @@ def explanation_facts(found: ExplainedNumber) -> FactLines:
     _, output = method_and_output(row.key)
     facts = [
         ("in words", sentence_of(row, found.n_records)),
-        *(("verdict", verdict_text(one, found.n_records)) for one in found.verdicts),
-        *_goodness_facts(found.verdicts, output),
+        ("good is", output.label.good.removeprefix("Good is ")),
         *_reference_facts(found, output),
         ("how sure", _certainty_text(found, output)),
+        # the reason of a number stands with how sure it is
+        *(
+            ("verdict", verdict_text(replace(one, reason="") if one.reason == row.reason else one, found.n_records))
+            for one in found.verdicts
+        ),
+        *_failure_facts(found.verdicts, output),
         *audited_strip_facts(found.audited_records),
         ("what to change", _levers_text(found.verdicts, output)),
     ]
@@ -100,10 +105,10 @@ def _margin_text(verdict: Verdict) -> str:
     return f"{size.replace(' %', ' points')} {way}"
 
 
-def _goodness_facts(verdicts: Sequence[Verdict], output: Output) -> FactLines:
-    """Return which values are good, and what it means where a limit is not met."""
+def _failure_facts(verdicts: Sequence[Verdict], output: Output) -> FactLines:
+    """Return what it means where a limit is not met."""
     fails = any(one.outcome == "not met" for one in verdicts)
-    return [("this means", output.label.fails if fails else ""), ("good is", output.label.good)]
+    return [("this means", output.label.fails if fails else "")]
 
 
 def _reference_facts(found: ExplainedNumber, output: Output) -> FactLines:
@@ -154,9 +159,8 @@ def _levers_text(verdicts: Sequence[Verdict], output: Output) -> str:
 
 
 def explanation_title(key: str) -> str:
-    """Return the name of a measure with the heading of its family."""
-    family = FAMILY_HEADINGS.get(key.partition(".")[0], "")
-    return f"{measure_name(key)}{f' · {family}' if family else ''}"
+    """Return the name of a measure with the question that it answers."""
+    return f"{measure_name(key)} · {section_title(key)}"
 
 
 @dataclass(frozen=True)

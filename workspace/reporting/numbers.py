@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from array import array
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from sfumato.engine.methods.labels import measure_name, method_and_output, own_params, subject_of
 from sfumato.engine.methods.outputs import ATTACK_PARTS
@@ -19,6 +20,7 @@ from .words import (
     brief_value_text,
     limit_text,
     method_use_text,
+    number,
     row_interval_text,
     row_value_text,
     sign_for,
@@ -32,15 +34,128 @@ FAMILIES = ("risk", "utility", "quality", "studies", "synthesis")
 
 NUMBER_COLUMNS = (
     DisplayColumn("sign", "", 1),
-    DisplayColumn("measure", "measure", 22, grow_order=1),
-    DisplayColumn("of", "variable", 13),
-    DisplayColumn("confidential", "confidential", 12, "right"),
-    DisplayColumn("release", "release", 10, "right"),
-    DisplayColumn("interval", "interval", 18, drop_order=2),
+    DisplayColumn("name", "measure and variable", 36, grow_order=1, spills=True),
+    DisplayColumn("confidential", "data", 7, "right"),
+    DisplayColumn("release", "release", 9, "right"),
+    DisplayColumn("interval", "interval", 17, drop_order=2),
+    DisplayColumn("good", "good", 4),
     DisplayColumn("limit", "limit", 8),
     DisplayColumn("others", "more", 7, drop_order=1),
 )
 """How the lines of the table of numbers are listed."""
+UNMET_SECTION = "Which limits are not met?"
+PEOPLE_SECTION = "Can people be found?"
+QUESTION_SECTIONS: Mapping[str, str] = {
+    "singling out": PEOPLE_SECTION,
+    "linkability": PEOPLE_SECTION,
+    "inference": "Are sensitive values learnt?",
+    "membership": "Can one tell who is in the data?",
+}
+"""Headings of the numbers of a risk, by the question that they answer."""
+OTHER_RISKS = "What else may the release disclose?"
+ANALYSES_SECTION = "Do analyses agree?"
+ANALYSES = ("utility.interval_overlap", "utility.regression_distance", "utility.cluster")
+"""Methods that repeat an analysis on the release."""
+FAMILY_SECTIONS: Mapping[str, str] = {
+    "utility": "Does the release still look like the data?",
+    "quality": "How much of the data is left?",
+    "synthesis": "What does the privacy account promise?",
+}
+"""Headings of the other families."""
+SECTIONS = (
+    UNMET_SECTION, *dict.fromkeys(QUESTION_SECTIONS.values()), OTHER_RISKS, FAMILY_SECTIONS["utility"], ANALYSES_SECTION,
+    FAMILY_SECTIONS["quality"],
+)  # fmt: skip
+"""Headings in their order; those of studies follow, then the privacy account."""
+ALL_RECORDS = "all records"
+GOAL_WORDS: Mapping[str, str] = {"low": "low", "high": "high", "one": "1"}
+"""Good values in a word, by the direction of a measure."""
+AS_IN_THE_DATA = "same"
+"""The good value of a statistic that the confidential data have too."""
+
+
+@dataclass(frozen=True)
+class ArrangedLines:
+    """Lines of a table below headings, as places for each row that is shown.
+
+    places: number of the line, or ``-1 - n`` for heading ``n``
+    headings: headings with whether each is a title below another
+    is_titled: whether a row is a line whose title stands above it
+    """
+
+    places: array[int] = field(default_factory=lambda: array("q"))
+    headings: list[tuple[str, bool]] = field(default_factory=list)
+    is_titled: bytearray = field(default_factory=bytearray)
+
+    def add_heading(self, text: str, *, is_minor: bool = False) -> None:
+        """Add a heading below the rows so far."""
+        self.headings.append((text, is_minor))
+        self.places.append(-len(self.headings))
+        self.is_titled.append(0)
+
+    def add_line(self, line: int, *, is_titled: bool = False) -> None:
+        """Add a line below the rows so far."""
+        self.places.append(line)
+        self.is_titled.append(is_titled)
+
+
+def arrange_lines(keys: Sequence[str], unmet: Container[int] = ()) -> ArrangedLines:
+    """Return lines, given the keys of their measures, by the question that they answer; those of one title stand together.
+
+    ``unmet`` are the numbers of lines whose limits are not met, which stand first. Within a title lines keep their order.
+    """
+    sections: dict[str, dict[str, list[int]]] = {}
+    for line, key in enumerate(keys):
+        section = UNMET_SECTION if line in unmet else section_title(key)
+        sections.setdefault(section, {}).setdefault(split_title(measure_name(key))[0], []).append(line)
+    found = ArrangedLines()
+    for section in sorted(sections, key=lambda one: SECTIONS.index(one) if one in SECTIONS else len(SECTIONS)):
+        found.add_heading(section)
+        for title, lines in sections[section].items():
+            if len(lines) > 1:
+                found.add_heading(title, is_minor=True)
+            for line in lines:
+                found.add_line(line, is_titled=len(lines) > 1)
+    return found
+
+
+def section_title(key: str) -> str:
+    """Return the heading of a measure: the question that it answers."""
+    method, output = method_and_output(key)
+    family = key.partition(".")[0]
+    if family == "risk":
+        outputs = (output, *(method.outputs if method else ()))
+        asked = next((one.risk.questions[0] for one in outputs if one.risk.questions), "")
+        return QUESTION_SECTIONS.get(asked, OTHER_RISKS)
+    if key.rpartition(".")[0] in ANALYSES:
+        return ANALYSES_SECTION
+    if family == "studies":
+        return f"Study: {method.title if method else 'a method that this version does not have'}"
+    return FAMILY_SECTIONS.get(family, OTHER_RISKS)
+
+
+def split_title(name: str) -> tuple[str, str]:
+    """Return the title that a measure shares with others, and the rest: ``Linkage``, ``success of the attack``."""
+    title, _, rest = name.partition(": ")
+    return title, rest
+
+
+def titled_name(line: NumberLine, apart: SettingsByMethod = NO_SETTINGS) -> str:
+    """Return the name of a line below its title: the rest of its measure's name and what it is about."""
+    parts = [split_title(measure_name(line.row.key))[1], line_subject(line, apart)]
+    return ", ".join(part for part in parts if part) or ALL_RECORDS
+
+
+def whole_name(line: NumberLine, apart: SettingsByMethod = NO_SETTINGS) -> str:
+    """Return the name of a line with what it is about."""
+    return ", ".join(part for part in (measure_name(line.row.key), line_subject(line, apart)) if part)
+
+
+def good_word(line: NumberLine) -> str:
+    """Return which values of a line are good, in a word; empty where none are better."""
+    output = method_and_output(line.row.key)[1]
+    is_statistic = line.row.family == "utility" and line.confidential is not None and line.release is not None
+    return GOAL_WORDS.get(output.goal, AS_IN_THE_DATA if is_statistic else "")
 
 
 def leading_measure(family: str, measure: str) -> str:
@@ -170,11 +285,21 @@ def _always_named(row: Row) -> Mapping[str, object]:
     return own_params(method_and_output(row.key)[0], row.params)
 
 
-def brief_line_cells(line: NumberLine, records: int | None, apart: SettingsByMethod = NO_SETTINGS) -> dict[str, str]:
-    """Return the cells of a line in few characters: shares without people, the limit abbreviated."""
-    cells, is_share = line_cells(line, records, apart), line.row.unit == "share"
-    values = {one: brief_value_text(cells[one], is_share=is_share) for one in ("confidential", "release")}
-    return {**cells, **values, "limit": brief_limit_text(cells["limit"])}
+def cell_forms(line: NumberLine, name: str, cell: str) -> tuple[str, ...]:
+    """Return the forms of a cell, first the longest: ``88 of 20,190 (0.44 %)``, ``88 of 20,190``, ``88``, ``0.44 %``.
+
+    The last one is for the narrowest tables.
+
+    The last one of a limit on a ratio is in the unit of the measure: ``≤ 459`` for ``at most 20 % of the confidential value``.
+    """
+    if name == "limit":
+        brief = brief_limit_text(cell)
+        own, verdict = line.confidential, line.verdict
+        if verdict is None or verdict.bound != "max_ratio" or own is None or own.value is None or "conf." not in brief:
+            return cell, brief
+        return cell, brief, f"{sign_for('at most')} {number(verdict.limit * own.value)}"
+    brief = brief_value_text(cell, is_share=line.row.unit == "share")
+    return cell, cell.partition(" (")[0], cell.partition(" of ")[0], brief
 
 
 def line_limit(line: NumberLine) -> str:
@@ -198,8 +323,9 @@ def line_cells(line: NumberLine, records: int | None = None, apart: SettingsByMe
         "of": line_subject(line, apart),
         "confidential": "" if line.confidential is None else row_value_text(line.confidential, records),
         "release": "" if line.release is None else row_value_text(line.release, records, limit),
-        "interval": "" if line.release is None else row_interval_text(line.release),
+        "interval": "" if line.release is None else row_interval_text(line.release, records),
         "limit": line_limit(line),
+        "good": good_word(line),
         "others": f"{line.number_of_others} more" if line.members else "",
         "baseline": ""
         if baseline is None

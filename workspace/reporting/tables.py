@@ -40,6 +40,7 @@ class DisplayColumn:
     grow_order: on a grid the column with the lowest order above 0 takes the remaining room
     full_title: heading on a page, where a line has too little room for it
     page_only: whether it is shown on pages only
+    spills: whether on a grid a long text of it continues in empty cells to its right
     """
 
     name: str
@@ -50,6 +51,7 @@ class DisplayColumn:
     grow_order: int = 0
     full_title: str = ""
     page_only: bool = False
+    spills: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,12 +232,17 @@ def row_value_text(row: Row, records: int | None = None, beside: float | None = 
     return found.partition(" of the ")[0]
 
 
-def row_interval_text(row: Row) -> str:
-    """Return the interval of a row in the unit of its value: ``0.36 .. 0.52 %``; empty where it has none."""
+def row_interval_text(row: Row, records: int | None = None) -> str:
+    """Return the interval of a row in the unit of its value: ``0.36 .. 0.52 %``; empty where it has none.
+
+    With the number of confidential ``records`` people are counted where the value counts them: ``73 .. 105``.
+    """
     from sfumato.engine.methods.labels import method_and_output
 
     if row.lower is None or row.upper is None or row.lower == row.upper:
         return ""
+    if records and row.unit == "share" and " of " in row_value_text(row, records):
+        return unit_interval_text(records * row.lower, records * row.upper, in_percent=False)
     return unit_interval_text(
         row.lower, row.upper, in_percent=method_and_output(row.key)[1].in_percent or row.unit == "share"
     )

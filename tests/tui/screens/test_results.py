@@ -8,13 +8,19 @@ from sfumato.tui.findings.results import ResultLine, names_in_recipe, order_text
 from sfumato.tui.parts.explain import number_facts
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.pages import RowHeading
 from sfumato.workspace.reporting.explanation import ExplainedNumber, describe_measure
 from sfumato.workspace.reporting.words import interval_text, number, params_text, target_text
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import FAILURES, ResultSelection, read_selected_ids, read_selected_rows
 
-ALONE = (117, 40)
-"""The widest terminal in which the list stands alone, so that all its columns are seen; from 118 on the explanation stands beside it."""
+ALONE = (117, 29)
+"""A terminal in which the list stands alone; from 30 lines on the explanation stands below it."""
+
+
+def count_numbers(grid):
+    """The rows that are no headings."""
+    return sum(not isinstance(grid.row_at(at)[0], RowHeading) for at in range(grid.row_count))
 
 
 def head(seat):
@@ -26,11 +32,11 @@ async def test_averages_are_shown_first(sit, directory, size):
     async with sit(directory, size=size, tab="results") as seat:
         assert "averages over the datasets" in head(seat)
         assert "Re-identified" in seat.text
-        assert "confidential" in seat.text
+        assert "measure and variable" in seat.text
         grid = seat.app.screen.query_one("#results Grid")
         with Workspace.open(directory, read_only=True) as reader:
             rows = read_selected_rows(reader, ResultSelection(1), 0, -1)
-        assert grid.row_count == len({(row.key, row.target) for row in rows}) < len(rows), (
+        assert count_numbers(grid) == len({(row.key, row.target) for row in rows}) < len(rows), (
             "one line a measure and variable"
         )
 
@@ -102,53 +108,85 @@ def numbers(seat):
 async def test_failures_stand_first_with_the_confidential_value_in_the_same_line(sit, directory):
     async with sit(directory, tab="results", size=ALONE) as seat:
         rows = numbers(seat)
-        assert rows[0].strip("│ ").startswith("✗")
-        assert "Expected re-identificatio" in rows[0]
-        assert "68.75" in rows[0], "what the unprotected data would have"
-        assert "6.539" in rows[0]
-        assert "≤ 1e-09 × conf." in rows[0]
-        assert [row for row in rows[2:] if "✗" in row] == []
+        assert rows[0].strip("│ ") == "Which limits are not met?"
+        assert rows[1].strip("│ ").startswith("✗")
+        assert "Expected re-identifications " in rows[1]
+        assert "68.75" in rows[1], "what the unprotected data would have"
+        assert "6.539 of 90" in rows[1]
+        assert "≤ 6.9e-08" in rows[1]
+        assert [row for row in rows[3:] if "✗" in row] == []
         await seat.press("s")
-        assert "✗" not in numbers(seat)[1]
+        assert numbers(seat)[0].strip("│ ") == "Can people be found?"
+        assert "✗" not in numbers(seat)[0]
+
+
+@pytest.mark.slow
+async def test_the_cursor_passes_headings_and_shows_those_of_its_row(sit, directory):
+    async with sit(directory, tab="results", size=(80, 24)) as seat:
+        grid = seat.app.screen.query_one("#results Grid")
+        assert grid.cursor == 1, "the first line is a heading"
+        for key in ("j",) * 12 + ("k",) * 7 + ("G", "pageup", "pagedown", "g", "k"):
+            await seat.press(key)
+            assert not isinstance(grid.row_at(grid.cursor)[0], RowHeading)
+        assert grid.cursor == 1
+        assert numbers(seat)[0].strip("│ ") == "Which limits are not met?", "its heading came into view with it"
+        await seat.pilot.click(grid, offset=(3, 1))
+        assert grid.cursor == 1, "a click on a heading chooses the row below it"
+
+
+@pytest.mark.slow
+async def test_below_150_columns_the_explanation_has_the_whole_width_below_the_list(sit, directory):
+    async with sit(directory, tab="results", size=(120, 40)) as seat:
+        detail, grid = seat.app.screen.query_one("#results Detail"), seat.app.screen.query_one("#results Grid")
+        await seat.until(lambda: "in words" in seat.text)
+        assert detail.region.y > grid.region.bottom - 1
+        assert detail.region.width == grid.region.width == 118
+        assert "├── Explanation ─" in seat.text
+        assert "Single matches that are wrong" in seat.text, "names are whole"
+        await seat.pilot.resize_terminal(150, 40)
+        await seat.until(lambda: detail.region.x > grid.region.right - 1)
+        assert "├── Explanation ─" not in seat.text
+        await seat.pilot.resize_terminal(120, 29)
+        await seat.until(lambda: not detail.is_on_screen)
 
 
 @pytest.mark.slow
 async def test_a_key_shows_every_setting_and_folds_them_again(sit, directory):
     async with sit(directory, tab="results", size=ALONE) as seat:
         grid = seat.app.screen.query_one("#results Grid")
-        folded = grid.row_count
+        folded = count_numbers(grid)
         assert "▸" in seat.text
         await seat.press("m")
         with Workspace.open(directory, read_only=True) as reader:
             rows = read_selected_rows(reader, ResultSelection(1), 0, -1)
-        await seat.until(lambda: grid.row_count == len({row.series for row in rows}))
+        await seat.until(lambda: count_numbers(grid) == len({row.series for row in rows}))
         assert "every setting" in head(seat)
         assert "▸" not in seat.text
         await seat.press("m")
-        await seat.until(lambda: grid.row_count == folded)
+        await seat.until(lambda: count_numbers(grid) == folded)
 
 
 @pytest.mark.slow
 async def test_a_key_goes_through_the_families_with_their_counts(sit, directory):
     async with sit(directory, tab="results", size=ALONE) as seat:
         grid = seat.app.screen.query_one("#results Grid")
-        whole, seen = grid.row_count, []
+        whole, seen = count_numbers(grid), []
         assert f"[all {whole}] · risk " in seat.text
         for family in ("risk", "utility", "studies"):
             await seat.press("f")
-            await seat.until(lambda family=family: f"[{family} {grid.row_count}]" in seat.text)
-            assert f"{grid.row_count} of {whole} numbers" in seat.text, "the frame counts them too"
-            seen.append(grid.row_count)
+            await seat.until(lambda family=family: f"[{family} {count_numbers(grid)}]" in seat.text)
+            assert f"{count_numbers(grid)} of {whole} numbers" in seat.text, "the frame counts them too"
+            seen.append(count_numbers(grid))
         assert sum(seen) == whole
         await seat.press("f")
-        await seat.until(lambda: grid.row_count == whole)
+        await seat.until(lambda: count_numbers(grid) == whole)
 
 
 @pytest.mark.slow
 async def test_enter_lists_what_is_folded(sit, directory):
     save_state(directory, AppState(project=1, run=1, tab="results", filter="quantile income"))
     async with sit(directory, size=ALONE) as seat:
-        assert seat.app.screen.query_one("#results Grid").row_count == 1
+        assert count_numbers(seat.app.screen.query_one("#results Grid")) == 1
         await seat.press("enter")
         await seat.until(lambda: "all of them" in seat.text)
         for q in ("0.25", "0.5", "0.75", "0.9"):
@@ -228,7 +266,7 @@ def test_facts_come_in_the_order_in_which_people_ask():
     low = Verdict(line().key, "", None, "max", 0.01, 0.01813, -0.00813, "not met", "", None)
     told = number_facts(ExplainedNumber(line(baseline=0.4), [own], [low], 1000), describe_measure(line().key))
     assert [name for name, _ in told] == [
-        "in words", "verdict", "this means", "good is", "compared with", "how sure", "what to change",
+        "in words", "good is", "compared with", "how sure", "verdict", "this means", "what to change",
         "definition", "direction", "method", "source", "measured on", "known", "radius", "defaults", "key",
     ]  # fmt: skip
     found = dict(told)

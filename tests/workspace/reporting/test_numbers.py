@@ -14,7 +14,9 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.workspace.reporting.measured import result_tables
 from sfumato.workspace.reporting.numbers import (
-    brief_line_cells,
+    UNMET_SECTION,
+    arrange_lines,
+    cell_forms,
     families_text,
     fold_number_lines,
     leading_measure,
@@ -23,6 +25,8 @@ from sfumato.workspace.reporting.numbers import (
     line_subject,
     member_facts,
     number_lines,
+    section_title,
+    titled_name,
 )
 from sfumato.workspace.reporting.results import TableContext
 from sfumato.workspace.reporting.tables import format_table
@@ -134,12 +138,13 @@ def test_a_value_has_the_same_digits_in_few_cells(key: str, value: float | None,
     exact = 379 / 3411 if value == 0.1111 else value
     (line,) = number_lines([row(key, exact)])
     assert line_cells(line, 3411)["release"] == whole
-    assert brief_line_cells(line, 3411)["release"] == brief
+    assert cell_forms(line, "release", whole)[-1] == brief
 
 
 def test_an_interval_has_the_unit_of_its_value() -> None:
     (line,) = number_lines([replace(row(RATE, 0.1), lower=0.08, upper=0.125)])
-    assert line_cells(line, 1000)["interval"] == "8 .. 12.5 %"
+    assert line_cells(line, 1000)["interval"] == "80 .. 125", "people, as its value counts them"
+    assert line_cells(line)["interval"] == "8 .. 12.5 %"
     (exact,) = number_lines([replace(row(RATE, 0.1), lower=0.1, upper=0.1)])
     assert line_cells(exact, 1000)["interval"] == ""
 
@@ -190,3 +195,48 @@ def test_lines_of_a_measure_can_be_told_apart() -> None:
     names = [(measure_name(line.row.key), line_subject(line)) for line in number_lines(rows)]
     assert len(set(names)) == len(names)
     assert "S 0.01" in names[3][1]
+
+
+def test_lines_stand_below_the_question_that_they_answer_and_those_of_one_title_together() -> None:
+    keys = ["utility.summary.mean", RATE, "utility.summary.sd", "utility.summary.mean", "risk.linkability.excess_risk"]
+    found = arrange_lines(keys, unmet={1})
+    shown = [found.headings[-1 - place] if place < 0 else place for place in found.places]
+    assert shown == [
+        (UNMET_SECTION, False), 1,
+        ("Can people be found?", False), 4,
+        ("Does the release still look like the data?", False), ("Mean", True), 0, 3, 2,
+    ]  # fmt: skip
+    assert [place for place, titled in zip(found.places, found.is_titled, strict=True) if titled] == [0, 3]
+
+
+def test_every_measure_has_a_question_that_it_answers() -> None:
+    for key, method in registry().items():
+        for output in method.outputs:
+            assert section_title(f"{key}.{output.name}")
+
+
+def test_below_its_title_a_line_says_what_distinguishes_it() -> None:
+    (mean,) = number_lines([row("utility.summary.mean", 3.0, target="income")])
+    assert titled_name(mean) == "income"
+    (attack,) = number_lines([row("risk.attribute_inference.attack_success", 0.5, target="income")])
+    assert titled_name(attack) == "success of the attack, income"
+    (whole,) = number_lines([row(RATE, 0.1)])
+    assert titled_name(whole) == "all records"
+
+
+def test_the_limit_of_a_ratio_is_said_in_the_unit_of_the_measure_where_cells_are_few() -> None:
+    risk = "risk.identification.expected_match_risk"
+    rows = [row(risk, 2296.0, "confidential"), row(risk, 6.9)]
+    ratio = replace(verdict(rows[1], "met", 0.2), bound="max_ratio")
+    (line,) = number_lines(rows, [ratio])
+    cell = line_cells(line)["limit"]
+    assert cell == "at most 20 % of the confidential value"
+    assert cell_forms(line, "limit", cell) == (cell, "≤ 20 % of conf.", "≤ 459.2")
+
+
+def test_a_line_says_which_values_are_good() -> None:
+    said = {}
+    for key in (RATE, "risk.identification.false_match_rate", "utility.propensity.s_pmse", "utility.summary.mean"):
+        (line,) = number_lines([row(key, 0.5, "confidential"), row(key, 0.5)])
+        said[key.rpartition(".")[2]] = line_cells(line)["good"]
+    assert said == {"true_match_rate": "low", "false_match_rate": "high", "s_pmse": "1", "mean": "same"}
