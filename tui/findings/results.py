@@ -94,11 +94,11 @@ class Room(Enum):
 
 WIDENED: Sequence[tuple[int, Mapping[str, int]]] = (
     (WIDE_WIDTH, {"name": 9, "confidential": 19, "release": 18, "limit": 14}),
-    (PEOPLE_WIDTH, {"name": 10, "confidential": 1, "release": 7, "limit": 1}),
+    (PEOPLE_WIDTH, {"name": 9, "confidential": 1, "release": 7, "limit": 1}),
     (90, {"name": 10}),
 )
 """Cells that columns of numbers gain in a list of at least these widths."""
-FORMED = ("confidential", "release", "limit")
+FORMED = ("confidential", "release", "interval", "limit")
 """Columns whose cells have the longest form that fits: ``379 of 3,411 (11.11 %)``, ``379 of 3,411``, ``11.11 %``."""
 MANY = 5_000
 """Number of rows from which the other orders are sorted ahead; fewer rows are sorted when an order is asked for."""
@@ -612,9 +612,10 @@ def _fitting_cell(name: str, width: int, room: Room, line: NumberEntry) -> str:
     A narrow table has the shortest, and the confidential value never repeats how many are counted.
     """
     cell = line_cells(line.number, line.records, line.distinct_settings)[name]
-    forms = cell_forms(line.number, name, cell)
-    tried = forms if room is Room.WIDE else forms[1:] if name != "confidential" else forms[2:]
-    tried = forms[-1:] if room is Room.NARROW else tried
+    forms = cell_forms(line.number, name, cell, line.records)
+    tried = forms
+    if name != "interval" and room is not Room.WIDE:
+        tried = forms[-1:] if room is Room.NARROW else forms[2:] if name == "confidential" else forms[1:]
     return next((one for one in tried if len(one) <= width), forms[-1])
 
 

@@ -14,6 +14,7 @@ from sfumato.engine.recipe.thresholds import Verdict
 
 from .tables import DisplayColumn
 from .words import (
+    CONFIDENTIAL_VALUE,
     NO_SETTINGS,
     SettingsByMethod,
     brief_limit_text,
@@ -37,7 +38,7 @@ NUMBER_COLUMNS = (
     DisplayColumn("name", "measure and variable", 36, grow_order=1, spills=True),
     DisplayColumn("confidential", "data", 7, "right"),
     DisplayColumn("release", "release", 9, "right"),
-    DisplayColumn("interval", "interval", 17, drop_order=2),
+    DisplayColumn("interval", "interval", 18, drop_order=2),
     DisplayColumn("good", "good", 4),
     DisplayColumn("limit", "limit", 8),
     DisplayColumn("others", "more", 7, drop_order=1),
@@ -107,9 +108,9 @@ def arrange_lines(keys: Sequence[str], unmet: Container[int] = ()) -> ArrangedLi
     sections: dict[str, dict[str, list[int]]] = {}
     for line, key in enumerate(keys):
         section = UNMET_SECTION if line in unmet else section_title(key)
-        sections.setdefault(section, {}).setdefault(split_title(measure_name(key))[0], []).append(line)
+        sections.setdefault(section, {}).setdefault(split_title(key)[0], []).append(line)
     found = ArrangedLines()
-    for section in sorted(sections, key=lambda one: SECTIONS.index(one) if one in SECTIONS else len(SECTIONS)):
+    for section in sorted(sections, key=section_place):
         found.add_heading(section)
         for title, lines in sections[section].items():
             if len(lines) > 1:
@@ -117,6 +118,12 @@ def arrange_lines(keys: Sequence[str], unmet: Container[int] = ()) -> ArrangedLi
             for line in lines:
                 found.add_line(line, is_titled=len(lines) > 1)
     return found
+
+
+def section_place(section: str) -> int:
+    """Return the place of a heading among all, to sort by."""
+    last = section == FAMILY_SECTIONS["synthesis"]
+    return SECTIONS.index(section) if section in SECTIONS else len(SECTIONS) + last
 
 
 def section_title(key: str) -> str:
@@ -134,15 +141,22 @@ def section_title(key: str) -> str:
     return FAMILY_SECTIONS.get(family, OTHER_RISKS)
 
 
-def split_title(name: str) -> tuple[str, str]:
-    """Return the title that a measure shares with others, and the rest: ``Linkage``, ``success of the attack``."""
+def split_title(key: str) -> tuple[str, str]:
+    """Return the title that a measure shares with others, and the rest of its name: ``Linkage``, ``success of the attack``.
+
+    A study says last of what intruder its measures are: ``Best window``, ``Expected re-identifications``.
+    """
+    name = measure_name(key)
+    if key.startswith("studies.") and ", " in name:
+        rest, _, title = name.rpartition(", ")
+        return f"{title[:1].upper()}{title[1:]}", rest
     title, _, rest = name.partition(": ")
     return title, rest
 
 
 def titled_name(line: NumberLine, apart: SettingsByMethod = NO_SETTINGS) -> str:
     """Return the name of a line below its title: the rest of its measure's name and what it is about."""
-    parts = [split_title(measure_name(line.row.key))[1], line_subject(line, apart)]
+    parts = [split_title(line.row.key)[1], line_subject(line, apart)]
     return ", ".join(part for part in parts if part) or ALL_RECORDS
 
 
@@ -285,27 +299,33 @@ def _always_named(row: Row) -> Mapping[str, object]:
     return own_params(method_and_output(row.key)[0], row.params)
 
 
-def cell_forms(line: NumberLine, name: str, cell: str) -> tuple[str, ...]:
+def cell_forms(line: NumberLine, name: str, cell: str, records: int | None = None) -> tuple[str, ...]:
     """Return the forms of a cell, first the longest: ``88 of 20,190 (0.44 %)``, ``88 of 20,190``, ``88``, ``0.44 %``.
 
-    The last one is for the narrowest tables.
+    The last one is for the narrowest tables. An interval has fewer digits there, and is then rounded outward.
 
     The last one of a limit on a ratio is in the unit of the measure: ``≤ 459`` for ``at most 20 % of the confidential value``.
     """
     if name == "limit":
-        brief = brief_limit_text(cell)
-        own, verdict = line.confidential, line.verdict
-        if verdict is None or verdict.bound != "max_ratio" or own is None or own.value is None or "conf." not in brief:
-            return cell, brief
-        return cell, brief, f"{sign_for('at most')} {number(verdict.limit * own.value)}"
+        return cell, brief_limit_text(cell), brief_limit_text(unit_limit(line))
+    if name == "interval":
+        return cell, *(row_interval_text(line.row, records, digits) for digits in (3, 2))
     brief = brief_value_text(cell, is_share=line.row.unit == "share")
     return cell, cell.partition(" (")[0], cell.partition(" of ")[0], brief
 
 
 def line_limit(line: NumberLine) -> str:
-    """Return the limit of a line's verdict in the unit of the measure; empty without one."""
+    """Return the limit of a line's verdict; empty without one."""
     verdict = line.verdict
     return "" if verdict is None else limit_text(verdict.bound, verdict.limit, verdict.value)
+
+
+def unit_limit(line: NumberLine) -> str:
+    """Return the limit of a line's verdict in the unit of the measure, of a ratio too: ``at most 459.2``; empty without one."""
+    limit, own, verdict = line_limit(line), line.confidential, line.verdict
+    if verdict is None or verdict.bound != "max_ratio" or own is None or own.value is None:
+        return limit
+    return f"at most {number(verdict.limit * own.value)}" if CONFIDENTIAL_VALUE in limit else limit
 
 
 def line_cells(line: NumberLine, records: int | None = None, apart: SettingsByMethod = NO_SETTINGS) -> dict[str, str]:

@@ -18,7 +18,7 @@ from sfumato.engine.recipe.thresholds import Verdict
 
 from ..plots.planes import BASELINE, DrawnPlane, curve_name, draw_planes, has_joint_curves
 from .knowledge_lattice import lattice_parts
-from .numbers import NumberLine, fold_number_lines, line_cells, number_lines
+from .numbers import NumberLine, fold_number_lines, line_cells, number_lines, unit_limit, whole_name
 from .tables import DisplayCell, DisplayColumn, DisplayRow, DisplayTable, outcome_cell, table_from_titles
 from .words import (
     NO_SETTINGS,
@@ -207,13 +207,14 @@ def result_table(rows: Sequence[Row], context: TableContext = NO_CONTEXT, title:
     found = number_lines(rows, context.verdicts)
     lines = [_result_line(one, context) for one in (fold_number_lines(found) if context.folded else found)]
     columns = [
-        DisplayColumn("measure", "measure"),
+        DisplayColumn("measure", "measure and variable" if context.folded else "measure"),
         DisplayColumn("of", "variable"),
         DisplayColumn("confidential", "confidential", align="right"),
         *(DisplayColumn(f"confidential {name}", name, align="right") for name in QUOTED),
         DisplayColumn("release", "release", align="right"),
         *(DisplayColumn(f"release {name}", name, align="right") for name in QUOTED),
         DisplayColumn("interval", "interval", align="right", drop_order=3),
+        DisplayColumn("good", "good"),
         DisplayColumn("limit", "limit"),
         DisplayColumn("baseline", "baseline", align="right", drop_order=2),
         DisplayColumn("others", "more"),
@@ -232,14 +233,15 @@ def _result_line(line: NumberLine, context: TableContext) -> list[DisplayCell | 
     whole = "; ".join(part for part in (settings_text(row.params, uses), row.reason) if part)
     outcome = line.worst_outcome
     return [
-        measure_name(row.key),
-        cells["of"],
+        whole_name(line, context.apart) if context.folded else measure_name(row.key),
+        "" if context.folded else cells["of"],
         cells["confidential"],
         *_published_and_ratio(line.confidential, context.published),
         cells["release"],
         *_published_and_ratio(line.release, context.published),
         cells["interval"],
-        DisplayCell(cells["limit"], outcome) if outcome else "",
+        cells["good"],
+        DisplayCell(unit_limit(line), outcome, full_text=cells["limit"]) if outcome else "",
         cells["baseline"],
         cells["others"],
         "" if context.folded else DisplayCell("; ".join(part for part in (short, row.reason) if part), full_text=whole),

@@ -232,20 +232,32 @@ def row_value_text(row: Row, records: int | None = None, beside: float | None = 
     return found.partition(" of the ")[0]
 
 
-def row_interval_text(row: Row, records: int | None = None) -> str:
+def row_interval_text(row: Row, records: int | None = None, digits: int = 0) -> str:
     """Return the interval of a row in the unit of its value: ``0.36 .. 0.52 %``; empty where it has none.
 
-    With the number of confidential ``records`` people are counted where the value counts them: ``73 .. 105``.
+    With the number of confidential ``records`` people are counted where the value counts them: ``73 .. 105``. Ends with
+    few significant ``digits`` are rounded outward.
     """
     from sfumato.engine.methods.labels import method_and_output
 
     if row.lower is None or row.upper is None or row.lower == row.upper:
         return ""
     if records and row.unit == "share" and " of " in row_value_text(row, records):
-        return unit_interval_text(records * row.lower, records * row.upper, in_percent=False)
-    return unit_interval_text(
-        row.lower, row.upper, in_percent=method_and_output(row.key)[1].in_percent or row.unit == "share"
-    )
+        lower, upper, in_percent = records * row.lower, records * row.upper, False
+    else:
+        lower, upper = row.lower, row.upper
+        in_percent = method_and_output(row.key)[1].in_percent or row.unit == "share"
+    if digits:
+        lower, upper = _round_down(lower, digits), -_round_down(-upper, digits)
+    return unit_interval_text(lower, upper, in_percent=in_percent)
+
+
+def _round_down(value: float, digits: int) -> float:
+    """Return a number of this many significant digits that is no larger than ``value``."""
+    if value == 0 or not math.isfinite(value):
+        return value
+    scale = 10.0 ** (digits - 1 - math.floor(math.log10(abs(value))))
+    return math.floor(value * scale) / scale
 
 
 def unit_interval_text(lower: float, upper: float | None, *, in_percent: bool) -> str:

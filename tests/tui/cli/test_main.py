@@ -37,7 +37,7 @@ def test_a_run_prints_risk_and_verdicts_and_writes_the_contract_s_json(
 
     out = capsys.readouterr().out
     assert status == 0
-    assert "Disclosure risk" in out
+    assert "Can people be found?" in out
     assert "+ met" in out
     found = json.loads(Path("out.json").read_text())
     assert set(found) == {"run", "recipe_sha256", "data_sha256", "seed", "versions", "seconds", "rows", "verdicts",

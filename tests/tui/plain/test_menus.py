@@ -210,7 +210,7 @@ def test_a_file_becomes_a_release_by_lines_alone() -> None:
     assert "Set: m = 3 (was m = 2)." in lines
     assert any(re.match(r"Run 1 is done after .*thresholds? ", line) for line in lines)
     explained = [line.partition(":")[0] for line in lines_after(lines, "Explain which number?")]
-    order = ["In words", "Verdict", "Good is", "How sure", "Definition", "Source", "Key"]
+    order = ["In words", "Good is", "How sure", "Verdict", "Definition", "Source", "Key"]
     assert [one for one in explained if one in order][: len(order)] == order
 
     status, lines = talked(["Release", "Findings of the gate", "1", "What leaves", "1", "Past releases", ""])

@@ -46,9 +46,11 @@ def attacked(attacked_once, tmp_path):
 async def test_an_attack_is_one_line_and_enter_lists_its_parts(sit, attacked):
     save_state(attacked, AppState(project=1, run=1, tab="results", sort="measure"))
     async with sit(attacked, size=(117, 60)) as seat:
-        lines = [line for line in seat.text.splitlines() if "Singling-out" in line]
+        listed = seat.text.partition("├── Explanation")[0]
+        lines = [line for line in listed.splitlines() if "Singling-out" in line]
         assert len(lines) == 1
-        assert "▸ Singling-out: excess" in lines[0]
+        assert "Singling-out: excess" in lines[0]
+        assert "▸" in lines[0]
         await seat.press("enter")
         await seat.until(lambda: "Singling-out: number of guesses" in seat.text)
         for part in ("success of the attack", "success on other people", "without the release", "added by the release"):
