@@ -194,7 +194,7 @@ def test_lines_of_a_measure_can_be_told_apart() -> None:
     ]
     names = [(measure_name(line.row.key), line_subject(line)) for line in number_lines(rows)]
     assert len(set(names)) == len(names)
-    assert "S 0.01" in names[3][1]
+    assert "uncertainty 0.01" in names[3][1]
 
 
 def test_lines_stand_below_the_question_that_they_answer_and_those_of_one_title_together() -> None:
