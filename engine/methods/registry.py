@@ -68,6 +68,8 @@ if TYPE_CHECKING:
     from .run import Run
 
 OWN = "sfumato"
+TABLES_KEY = "tables.numbers"
+"""Key of the numbers of printed tables, which come from tasks of their own."""
 _ATTRIBUTE = "__sfumato_method__"
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -571,7 +573,14 @@ def _register_method(
 
 
 def method_by_key(key: str) -> Method | None:
-    """Return the method with this key; None if there is no such method. One of our own is imported without the others."""
+    """Return the method with this key; None if there is no such method. One of our own is imported without the others.
+
+    The numbers of printed tables are one too, though no step names it.
+    """
+    if key == TABLES_KEY:
+        from .table_numbers import TABLE_NUMBERS
+
+        return TABLE_NUMBERS
     return _own_method(key) or registry().get(key) if _is_method_key(key) else None
 
 

@@ -120,10 +120,17 @@ def check_tables(recipe: Recipe, data: Microdata) -> None:
     """
     if not recipe.tables:
         return
-    if not recipe.makes_release and (steps := (*recipe.measures, *recipe.studies)):
+    if recipe.has_tables_alone and (steps := (*recipe.measures, *recipe.studies)):
         raise BadInput(
             steps[0].place,
             "measures datasets, and this recipe makes none: it has tables alone, whose numbers every run has; leave it out",
+        )
+    private = next((step for step in recipe.synthesis if step.method.synthesis.privacy.account is not None), None)
+    if private is not None:
+        raise BadInput(
+            "table[0]",
+            f"printed sums are exact and have no epsilon, which {private.place} keeps an account of; print the tables in a "
+            "recipe of their own",
         )
     declare_tables(data.without_controls.with_units(recipe.schema.unit_declaration), recipe.tables)
 

@@ -340,6 +340,7 @@ def protect_recipe_tables(
     earlier: Sequence[DeclaredTable] = (),
     frozen: Callable[[TableSystem], Integers] | None = None,
     contributors: Callable[[TableSystem], bool] = lambda _: True,
+    widen: Callable[[list[DeclaredTable]], list[DeclaredTable]] = lambda declared: declared,
 ) -> RecipeTables:
     """Return the tables of a recipe protected by its rules.
 
@@ -348,13 +349,14 @@ def protect_recipe_tables(
         tables: the tables
         protection: the rules
         release: name of this release
-        earlier: tables of earlier releases over the same records
+        earlier: tables of earlier releases, over the records that ``widen`` gives
         frozen: from the system, the cells that these printed; by default all of their cells
         contributors: from the system, whether to protect against contributors who are alone in a cell
+        widen: from the declared tables, the same over all people of all releases; by default they are these records
 
     Raises BadInput.
     """
-    declared = declare_tables(data, tables, release)
+    declared = widen(declare_tables(data, tables, release))
     system = build_system([*declared, *earlier], complete=protection.zeros == "unsafe")
     if frozen is not None:
         printed = frozen(system)

@@ -25,6 +25,7 @@ from ..errors import BadInput
 from ..methods.registry import registry
 from ..methods.release_form import DatasetsTable, ReleaseForm
 from ..methods.rows import may_come_from_step
+from ..methods.table_numbers import TABLE_NUMBERS
 from .data_source import DataSource
 from .older_units import read_older_units
 from .population import PopulationStatement
@@ -166,6 +167,8 @@ class Recipe:
         )
         counted = (*(step for step in synthesis if step.method.outputs), *measures, *studies)
         judged = [(step.method, settings_of_step(step, schema, released)) for step in counted]
+        if table.get("table"):
+            judged.append((TABLE_NUMBERS, {}))
         thresholds = tuple(
             Threshold.from_table(t, f"threshold[{i}]", judged, schema)
             for i, t in enumerate(get_tables(table, "threshold"))
@@ -258,6 +261,11 @@ class Recipe:
     def makes_release(self) -> bool:
         """Return whether it has steps that make a release; otherwise it scores existing files."""
         return bool(self.synthesis or self.anonymisation)
+
+    @property
+    def has_tables_alone(self) -> bool:
+        """Return whether a run of it makes tables and no dataset."""
+        return bool(self.tables) and not self.makes_release
 
     @property
     def warnings(self) -> tuple[str, ...]:

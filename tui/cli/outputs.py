@@ -218,6 +218,7 @@ def release_contents_object(plan: ReleasePlan, form: DatasetForm) -> dict[str, A
         "run": plan.run.id,
         "format": form,
         "datasets": plan.datasets,
+        "tables": len(plan.run.recipe.tables),
         "records": int(plan.records),
         "shuffled": plan.is_shuffled,
         "replaced": list(plan.replaced),

@@ -403,7 +403,9 @@ class StudiesPane(ExplainsPoint, RunPane):
                 f"   study {self._study % len(self._views) + 1} of {len(self._views)}" if len(self._views) > 1 else ""
             )
             settings = f"   {replace_unprintable(view.settings_text)}" if view.settings_text else ""
-            question.set_text(Content.assemble(replace_unprintable(view.question), (f"{place}{settings}", "$text-muted")))
+            question.set_text(
+                Content.assemble(replace_unprintable(view.question), (f"{place}{settings}", "$text-muted"))
+            )
             finding.styles.max_height = 2 if self.app.size.height < LOW else 3
             finding.update(answer)
 

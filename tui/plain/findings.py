@@ -63,7 +63,7 @@ def _read_verdicts_by_harm(session: PlainSession, run: StoredRun) -> list[Verdic
 def show_verdicts(session: PlainSession) -> None:
     """Print whether the run's release may leave, then findings and verdicts in one list, the most harmful first."""
     from sfumato.workspace.gate.answer import answer_for_run
-    from sfumato.workspace.gate.contents import released_table_hashes
+    from sfumato.workspace.gate.contents import has_release
     from sfumato.workspace.views.coverage import read_file_coverage
 
     from .release import examine_at_gate, finding_lines
@@ -75,7 +75,7 @@ def show_verdicts(session: PlainSession) -> None:
     waived: frozenset[str] = frozenset()
     lines: dict[str, list[str]] = {}
     # The gate comes first, so that no verdict reads greener than the gate.
-    if released_table_hashes(session.workspace, run.id):
+    if has_release(session.workspace, run):
         try:
             looked = examine_at_gate(session, run)
         except (WorkspaceError, EngineError):

@@ -101,6 +101,14 @@ def _answer_facts(answer: ReleaseAnswer | None) -> list[tuple[str, str]]:
 
 def release_contents_lines(plan: ReleasePlan, form: DatasetForm) -> list[str]:
     """Return lines on what is released as files of a form, variable by variable."""
-    tables = f"{count_noun(plan.datasets, 'dataset')} of {count_records(plan.records)}, {plan.row_order_text}"
+    printed = plan.run.recipe.tables
+    tables = f"{count_noun(len(printed), 'table')}, protected together" if printed else ""
+    if plan.has_tables_alone:
+        return [f"{tables}, of {count_records(plan.records)}"]
+    datasets = f"{count_noun(plan.datasets, 'dataset')} of {count_records(plan.records)}, {plan.row_order_text}"
     # Names come after the words, so that no name can be read as words of ours.
-    return [tables, *(f"{words}: {names}" for words, names in variables_by_treatment_texts(plan, form))]
+    return [
+        datasets,
+        *([tables] if tables else []),
+        *(f"{words}: {names}" for words, names in variables_by_treatment_texts(plan, form)),
+    ]

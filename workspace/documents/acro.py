@@ -37,6 +37,7 @@ from ..reporting.words import FAMILY_HEADINGS, limit_text, settings_text
 from ..table_files.printed_tables import CellStatuses, public_table_csv
 from ..visible_text import plain_cell
 from .kept_tables import table_csv
+from .printed_tables import printed_file_names
 from .written import WrittenFile, json_document
 
 VERSION = "1.0.1"
@@ -88,7 +89,12 @@ class AcroOutput:
 
 def acro_files(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> dict[str, bytes]:
     """Return ``acro_files/results.json``, its files, and their checksums, by name."""
-    outputs = [*_table_outputs(dossier), *_kept_table_outputs(dossier), *_figure_outputs(dossier)]
+    outputs = [
+        *_table_outputs(dossier),
+        *_kept_table_outputs(dossier),
+        *_printed_table_outputs(dossier),
+        *_figure_outputs(dossier),
+    ]
     results = {f"output_{i}": _queue_entry(dossier, one, f"output_{i}") for i, one in enumerate(outputs)}
     made = {one.name: one.content for one in outputs}
     made["results.json"] = json_document({"version": VERSION, "results": results})
@@ -148,6 +154,20 @@ def _kept_table_outputs(dossier: ReleaseDossier) -> list[AcroOutput]:
             f"sfumato release {dossier.plan.run.id}",
         )
         for at, one in enumerate(dossier.read_approved_tables(), start=1)
+    ]
+
+
+def _printed_table_outputs(dossier: ReleaseDossier) -> list[AcroOutput]:
+    """Return the printed tables of the recipe."""
+    stored = dossier.read_printed_tables()
+    if stored is None:
+        return []
+    measures = {one.name: one.measure for one in dossier.plan.run.recipe.tables}
+    return [
+        printed_table_output(
+            f"{name}.csv", one, stored.statuses, f"sfumato release {dossier.plan.run.id}", measures[one.name]
+        )
+        for name, one in zip(printed_file_names(stored), stored.printed, strict=True)
     ]
 
 

@@ -20,6 +20,8 @@ from ..policy.disclosure import MARKING
 from ..release.dossier import ReleaseDossier
 from ..release.users import privacy_table
 from ..reporting.questions import unanswered_questions
+from ..store.protected_tables import StoredTables
+from .printed_tables import count_hidden_cells
 from .written import WrittenFile, json_document
 
 SCHEMA = "urn:sfumato:disclosure-control:1"
@@ -90,7 +92,7 @@ def _bound_hashes(dossier: ReleaseDossier, written: Sequence[WrittenFile]) -> di
         "policy_sha256": dossier.policy.sha256,
         "recipe_sha256": plan.run.recipe_sha256,
         "data_sha256": dossier.original.source_sha256,
-        "tables_sha256": list(plan.tables),
+        "tables_sha256": list(plan.released_sha256),
     }
 
 
@@ -130,4 +132,22 @@ def _suppression_table(dossier: ReleaseDossier) -> dict[str, Any]:
         "records_confidential": dossier.original.records,
         "records_released": plan.records,
         "anonymisation": [_step_table(dossier, step) for step in plan.run.recipe.anonymisation],
+        **({} if (stored := dossier.read_printed_tables()) is None else {"tables": _printed_tables(dossier, stored)}),
+    }
+
+
+def _printed_tables(dossier: ReleaseDossier, stored: StoredTables) -> dict[str, Any]:
+    """Return the rules for printed tables, and how many cells of each are hidden."""
+    protection = dossier.plan.run.recipe.table_protection
+    return {
+        "rules": {} if protection is None else asdict(protection.rules),
+        "printed": [
+            {
+                "name": one.name,
+                "variables": list(one.variables),
+                "cells": int(one.cells.size),
+                "hidden": count_hidden_cells(one, stored),
+            }
+            for one in stored.printed
+        ],
     }

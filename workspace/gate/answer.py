@@ -17,7 +17,7 @@ from ..policy.policy import Policy, read_policy_of_workspace
 from ..store.runs import RunState, count_confidential_records, find_run
 from ..store.workspace import Workspace
 from . import sentences
-from .contents import plan_release, released_table_hashes, variables_by_treatment
+from .contents import has_release, plan_release, variables_by_treatment
 from .gate import Examination, Finding, examine_release
 from .questions import key_of_question
 from .sentences import fill_sentence
@@ -107,7 +107,7 @@ def answer_for_run(workspace: Workspace, run_id: int | str) -> ReleaseAnswer | N
     NotFound.
     """
     run = find_run(workspace, run_id)
-    if run.state is not RunState.DONE or not released_table_hashes(workspace, run.id):
+    if run.state is not RunState.DONE or not has_release(workspace, run):
         return None
     policy, records = Policy(), count_confidential_records(workspace, run)
     try:

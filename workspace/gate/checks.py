@@ -466,8 +466,9 @@ class ExaminedRelease:
         return PooledDatasets(self, releases)
 
     def earlier_releases(self, fits: Callable[[ReleasedData], bool]) -> list[ReleasedData]:
-        """Return the earlier releases of the same people that a check can use together with this one."""
-        return [one.earlier.release for one in self.same_people_releases if fits(one.earlier.release)]
+        """Return the earlier releases of the same people with datasets that a check can use together with this one."""
+        found = [one.earlier.release for one in self.same_people_releases if one.earlier.release.tables]
+        return [release for release in found if fits(release)]
 
     @property
     def released_datasets(self) -> Sequence[Microdata]:

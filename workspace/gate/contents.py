@@ -11,6 +11,7 @@ from sfumato.engine.wording import RecordCount
 
 from ..errors import NotReady
 from ..store.artefacts import controls_hash, weights_hash
+from ..store.protected_tables import printed_tables_hash
 from ..store.runs import StoredRun, finished_with_companions, has_units
 from ..store.workspace import Workspace
 from ..upkeep.integrity import RunSealState, verify_run
@@ -26,7 +27,7 @@ class ReleasePlan:
 
     run: the run whose datasets are released
     records: confidential records, with what they are
-    datasets: number of datasets
+    datasets: number of datasets; 0 where the release has tables alone
     replaced: variables with synthetic or changed values
     kept: variables with the values of the confidential data, or recoded by a public rule
     left_out: identifiers, whose values are not released
@@ -36,6 +37,7 @@ class ReleasePlan:
     weights_sha256: hash of the records' weights; empty without weights
     controls_sha256: hash of the records that were held out; empty without a hold-out
     has_units: whether several confidential records describe one unit, such as a household
+    printed_sha256: hash of the printed tables as the run left them; empty without any
     """
 
     run: StoredRun
@@ -50,6 +52,17 @@ class ReleasePlan:
     weights_sha256: str = ""
     controls_sha256: str = ""
     has_units: bool = False
+    printed_sha256: str = ""
+
+    @property
+    def released_sha256(self) -> tuple[str, ...]:
+        """Return the hashes of the stored datasets and printed tables."""
+        return (*self.tables, self.printed_sha256) if self.printed_sha256 else self.tables
+
+    @property
+    def has_tables_alone(self) -> bool:
+        """Return whether the release has printed tables and no dataset."""
+        return not self.tables
 
     @property
     def is_shuffled(self) -> bool:
@@ -123,17 +136,21 @@ def plan_release(workspace: Workspace, run_id: int | str) -> ReleasePlan:
     run = finished_with_companions(workspace, run_id)[0]
     seal = verify_run(workspace, run.id, strict=True)
     tables = released_table_hashes(workspace, run.id)
-    if not tables:
-        raise NotReady(f"run {run.id} has no datasets to release")
     recipe = run.recipe
+    if not tables and not recipe.tables:
+        raise NotReady(f"run {run.id} has no datasets to release")
     kept, replaced, out = variables_by_treatment(recipe)
-    workspace.tables.verify_table(tables[0])
-    records = workspace.tables.count_table_records(tables[0])
+    if not tables:
+        kept, replaced = (), ()
+    counted = tables[0] if tables else workspace.find_dataset(run.dataset_id).table_sha256
+    workspace.tables.verify_table(counted)
+    records = workspace.tables.count_table_records(counted)
     verdicts, weights = tuple(read_verdicts(workspace, run.id)), weights_hash(workspace, run.id)
     controls = controls_hash(workspace, run.id)
     count = run.count_records(records)
     return ReleasePlan(
         run, count, len(tables), replaced, kept, out, verdicts, tuple(tables), seal, weights, controls, has_units(workspace, run),
+        printed_tables_hash(workspace, run.id),
     )  # fmt: skip
 
 
@@ -142,6 +159,11 @@ def variables_by_treatment(recipe: Recipe) -> tuple[tuple[str, ...], tuple[str, 
     out = tuple(variable.name for variable in recipe.schema if variable.role.is_identifier)
     kept = tuple(name for name in recipe.schema.names if name not in (*recipe.released, *out))
     return kept, tuple(name for name in recipe.released if name not in out), out
+
+
+def has_release(workspace: Workspace, run: StoredRun) -> bool:
+    """Return whether a run that is done has datasets or tables to release."""
+    return bool(run.recipe.tables or released_table_hashes(workspace, run.id))
 
 
 def released_table_hashes(workspace: Workspace, run_id: int) -> list[str]:

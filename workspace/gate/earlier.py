@@ -357,6 +357,8 @@ def released_data_of_run(workspace: Workspace, run: StoredRun, tables: Sequence[
     """Return the datasets of a run's release. Raises DamagedTable."""
     recipe = run.recipe
     kept, replaced, out = variables_by_treatment(recipe)
+    if recipe.has_tables_alone:
+        kept, replaced, out = (), (), ()  # no dataset shows anything
 
     def read_one_dataset(place: int, names: Sequence[str] | None) -> Microdata:
         """Read a dataset, from 0, or some of its variables."""
@@ -562,6 +564,14 @@ def packages_in_force(workspace: Workspace, run: StoredRun) -> TrustedPackages:
     return trusted_packages_of_run(workspace, run, read_policy_of_workspace(workspace.directory).packages)
 
 
+def people_of_run(workspace: Workspace, run: StoredRun) -> EarlierPeople:
+    """Return the confidential records of a stored run; they are read when needed."""
+    original = workspace.find_dataset(run.dataset_id)
+    return _StoredPeople(
+        partial(_read_confidential, workspace, original, {}, run.recipe.schema.unit_declaration), original.schema
+    )
+
+
 def _earlier_release_of_run(workspace: Workspace, run: StoredRun, known: Mapping[str, Microdata]) -> EarlierRelease:
     """Describe the release of a stored run; its tables are read when needed."""
     original = workspace.find_dataset(run.dataset_id)
@@ -723,7 +733,7 @@ def write_tombstone_tables(workspace: Workspace, run_id: int) -> Tombstone | Non
         # Bounds, labels and levels that were not released say more of the data than the release did.
         tuple(replace(one, bounds=None, levels=tuple(sorted(levels.get(one.name, ()))), labels={}, missing=(), title="", format="") for one in found.schema)
     )  # fmt: skip
-    classes = found.read(0, found.schema.names[:1]).classes
+    classes = found.read(0, found.schema.names[:1]).classes if found.tables else None
     marks = _marked_column_sets(recipe, data)
     own = cell_keys(data, tuple(dict.fromkeys(name for one in marks for name in one.names)))
     key = workspace.sealer

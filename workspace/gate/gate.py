@@ -27,6 +27,7 @@ from ..policy.policy import POLICY_FILE, Policy, PolicyLevel, join_level, own_po
 from ..policy.strictness import looser_value
 from ..process import reused_memory
 from ..store.workspace import Workspace
+from . import sentences
 from .checks import STATUSES, CheckNotApplicable, CheckResult, ExaminedRelease, GateCheck, Status
 from .contents import ReleasePlan
 from .files_advice import advice_for_files
@@ -42,13 +43,21 @@ _ORDER = (
     "kept_keys", "singling_out_excess", "linkability_excess", "inference_excess", "membership_excess", "questions_open",
     "weighted_records", "membership_evidence", "disguised_columns", "own_values", "unanimous_classes", "roles_elsewhere", "memorised",
     "equal_records", "extremes", "agreed_values", "kept_weight", "identifying_columns", "small_classes", "formula_cells", "constraints",
-    "differencing", "intersections", "privacy_budget", "privacy_delta", "released_before", "earlier_records", "deleted_releases", "kept_tables",
+    "differencing", "intersections", "privacy_budget", "privacy_delta", "released_before", "earlier_records", "deleted_releases", "kept_tables", "table_changes", "table_rules",
     "joined_releases", "public_figures", "people_described", "units_unclear",
 )  # fmt: skip
 """The order of the checks in examinations, policies and documents: it is written to files, and stays whatever file a check lies in."""
 CHECKS: tuple[GateCheck, ...] = tuple(
-    sorted((*RECORD_CHECKS, *PEOPLE_CHECKS, *RUN_CHECKS, *HISTORY_CHECKS), key=lambda check: _ORDER.index(check.key))
+    sorted(
+        (*RECORD_CHECKS, *PEOPLE_CHECKS, *RUN_CHECKS, *HISTORY_CHECKS),
+        key=lambda check: _ORDER.index(check.key),
+    )
 )
+OF_TABLES = frozenset(
+    ("unmet_thresholds", "run_sealed", "policy_since_run", "earlier_records", "deleted_releases", "kept_tables", "table_changes", "table_rules",
+     "people_described", "units_unclear")
+)  # fmt: skip
+"""Keys of the checks that say something of a release that has tables and no dataset."""
 IN_MEMBERSHIP_EVIDENCE = frozenset(
     ("standing_people", "near_people", "recoded_people", "moved_people", "repeated_people", "copied_counts", "lone_values", "tail_values", "rare_levels",
      "near_records", "equal_sensitive", "recurring_records")
@@ -294,7 +303,7 @@ def _evaluate_checks(workspace: Workspace, plan: ReleasePlan, policy: Policy) ->
     case = ExaminedRelease(workspace, plan, policy)
     try:
         found = name_leaks([_evaluate_check(check, case) for check in CHECKS])
-        if not case.recipe.makes_release:
+        if not case.recipe.makes_release and case.plan.tables:
             found = tuple(replace(one, advice=advice_for_files(one.check, one.advice)) for one in found)
         ledger = ledger_of_release(case)
         units = None if case.units is None else len(case.units)
@@ -310,6 +319,10 @@ def _evaluate_check(check: GateCheck, case: ExaminedRelease) -> tuple[Finding, S
     def look() -> CheckResult:
         """Evaluate the check, and keep its records."""
         nonlocal records
+        if case.plan.has_tables_alone and (
+            check.key not in OF_TABLES or (check.key == "unmet_thresholds" and not case.plan.verdicts)
+        ):
+            raise CheckNotApplicable(sentences.TABLES_ALONE)
         sighting = check.evaluate(case)
         # The finding itself holds at most MOST_RECORDS of them, too few to compare findings by their people.
         records = sighting.records

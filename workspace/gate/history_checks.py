@@ -44,6 +44,7 @@ from .ledger import (
     spending_of_charges,
 )
 from .package_accounts import trusted_packages_of_run
+from .printed_tables import check_printed_tables, check_table_changes, check_table_rules
 from .sentences import fill_sentence
 
 WARN_DELTA_SHARE = 0.1
@@ -374,6 +375,18 @@ def _check_deleted_releases(case: ExaminedRelease) -> CheckResult:
 
 
 def _check_kept_tables(case: ExaminedRelease) -> CheckResult:
+    """Check for cells that follow from this release's printed tables, and small counts from its rounded ones."""
+    if not case.recipe.tables:
+        return _check_rounded_tables(case)
+    printed = check_printed_tables(case)
+    try:
+        rounded = _check_rounded_tables(case) if case.plan.tables else None
+    except CheckNotApplicable:
+        rounded = None
+    return printed if rounded is None else max((printed, rounded), key=lambda one: one.compared_value)
+
+
+def _check_rounded_tables(case: ExaminedRelease) -> CheckResult:
     """Check for small counts that follow from this release's published tables and those of earlier releases."""
     own = _published_fits(case, case.plan.run)
     if not own:
@@ -613,10 +626,22 @@ HISTORY_CHECKS = (
         _check_joined_releases, "limits of the audience: sfumato policy",
     ),
     GateCheck(
-        "kept_tables", "small counts that follow from published tables", "small counts", 0, 0,
+        "kept_tables", "small counts and hidden cells that follow from published tables", "cells", 0, 0,
         "all published tables and the number of rows together can leave one possible count where each alone leaves several",
+        "of [[table]]: remove what fixed publishes, and run the recipe again so that earlier releases are taken into account; of rounded tables: "
         "round to a larger limit, publish fewer or smaller tables, or release a rounded number of records ([release] records); publish the tables "
         "of an earlier release again rather than similar ones", _check_kept_tables,
-        "bounds by linear and whole-number programs: Dobra & Fienberg (2000)",
+        "bounds by linear and whole-number programs: Dobra & Fienberg (2000); hidden cells: Fischetti & Salazar (2001)", counts_units=True,
+    ),
+    GateCheck(
+        "table_changes", "people whose change follows from the tables of two releases", "changes", None, 0,
+        "the difference of one cell in two releases is a count of the people who came, left or moved",
+        "leave changes = true under [tables] and run the recipe again, so that what earlier releases printed is taken into account; or print "
+        "broader groups", check_table_changes, "differencing over time: Hundepool et al. (2012), section 5.4", counts_units=True,
+    ),
+    GateCheck(
+        "table_rules", "rules for tables that are looser than the policy's", "rules", None, 0,
+        "the policy says from which number on a cell may be printed, and how well a contribution may be estimated",
+        "state the policy's rules, or stricter ones, under [tables]", check_table_rules, "the policy's [tables]", intruder="none",
     ),
 )  # fmt: skip

@@ -506,3 +506,57 @@ COUNTS_UNDECIDED = "; {number:,} are undecided"
 TABLES_TOO_LARGE = (
     "; {number:count set} of connected tables {number:word has|have} too many cells to be audited as a whole"
 )
+NO_PRINTED_TABLES = "the recipe has no [[table]]"
+TABLES_ALONE = "the release has tables and no dataset"
+TABLES_NOT_PROTECTED = "the tables of the recipe are not stored with the run; run it again"
+TABLES_NOT_COMPARED = (
+    "the tables of run {run}, released before, cannot be compared, since it is not known whether people are the same (where other people were "
+    "asked, a person states that with a reason: sfumato population PROJECT --others NAME --reason TEXT)"
+)
+PRINTED_TABLES_GONE = (
+    "{runs:count deleted run} of these people was released before, and what tables it printed is not known"
+)
+COARSE_BESIDE_TABLES = "what the datasets show of {names:list} was not compared with the tables, since they are released coarser or changed"
+ROUNDED_BESIDE_TABLES = (
+    "the rounded tables that are published with the datasets were not compared with the printed ones"
+)
+PRINTED_TABLES = "{tables:count table} with {cells:count different cell}"
+TABLES_BESIDE = ", together with {names:list}"
+DATASETS_OF_RELEASE = "the datasets of this release"
+CELLS_FOLLOW = (
+    "from {tables}, {failing:,} of {unsafe:count unsafe cell} {failing:word is|are} not protected{readers}{named}{undecided}{unexamined}{unclear}{lost}; "
+    "groups all of whose people lie in one cell are not examined; "
+) + ELSEWHERE
+FOR_READERS = " ({counts:commas})"
+FOR_OUTSIDE = "exact for anybody"
+FOR_ZEROS_SHOWN = "exact for whoever sees that zeros are printed"
+FOR_CONTRIBUTOR = "exact for somebody who is alone in another cell"
+SHORT_OF_LEVEL = "known too closely"
+NAMED_CELLS = ": {names}{more}"
+MORE_CELLS = "; and {number:,} more"
+CELLS_UNDECIDED = "; of {number:count cell} it was not found out"
+CONTRIBUTORS_UNEXAMINED = (
+    "; what somebody who is alone in a cell works out was not examined, since there are too many cells"
+)
+CELLS_LOST = (
+    "; {number:count unsafe cell} {number:word was|were} printed by earlier releases or {number:word follows|follow} from these alone, which "
+    "nothing here changes"
+)
+IN_CELLS_THAT_FOLLOW = "are in hidden cells that readers of the tables work out"
+LEARNED_FROM_CELLS = "A reader learns how many they are, or the sum of their values, though the tables hide it."
+NO_EARLIER_TABLES = "no earlier release of these people printed tables"
+CHANGES_FOLLOW = (
+    "between {runs:list} and this release, {follows:,} of {looked:count change} that few people make {follows:word follows|follow}{named}; "
+) + ELSEWHERE
+CHANGES_UNCLEAR = "{message}; {unclear:commas}"
+NAMED_CHANGE = "{cell} ({units:count person} since {release})"
+CHANGED_BETWEEN_RELEASES = "came, left or moved between two releases, and the difference of their tables shows it"
+LEARNED_FROM_CHANGES = (
+    "A reader learns what the few people who changed have in common, from tables that are safe one by one."
+)
+TABLE_RULES_KEPT = "the rules for tables are at least those of the policy"
+TABLE_RULES_LOOSE = "the policy wants {rules:list}"
+LOOSE_THRESHOLD = "a threshold of at least {least} (the recipe has {own})"
+LOOSE_DOMINANCE = "the rule of dominance ({n}, {k:g})"
+LOOSE_P_PERCENT = "p_percent of at least {p:g}"
+LOOSE_PRIOR_POSTERIOR = "prior_posterior of at least ({p:g}, {q:g})"

@@ -31,6 +31,7 @@ from sfumato.engine.execution.protecting import (
     audit_protected_tables,
     list_cells_by_hand,
     protect_tables_of_recipe,
+    table_rows,
 )
 from sfumato.engine.execution.tasks import TaskKind
 from sfumato.engine.methods.registry import OWN
@@ -66,7 +67,13 @@ from ..store.chains import chains_name, write_chains
 from ..store.database import is_lock_error
 from ..store.disk import disk_error_message
 from ..store.keys import run_key
-from ..store.protected_tables import StoredTables, read_protected_tables, write_protected_tables
+from ..store.protected_tables import (
+    EARLIER_TABLES,
+    StoredTables,
+    read_earlier_tables,
+    read_protected_tables,
+    write_protected_tables,
+)
 from ..store.redraw_counts import redraws_name, write_redraws
 from ..store.run_log import log_task
 from ..store.runs import find_run
@@ -177,7 +184,7 @@ def read_task_input(workspace: Workspace, lease: TaskLease) -> TaskInput:
     left = workspace.connection.execute(
         """SELECT name, sha256 FROM artefact
            WHERE run_id = ? AND (name LIKE 'fit/%' OR name LIKE 'draw/%' OR name LIKE 'classes/%' OR name LIKE 'measure/%'
-                               OR name LIKE ? OR name IN ('weights', 'controls', 'tables'))""",
+                               OR name LIKE ? OR name IN ('weights', 'controls', 'tables', 'tables/earlier'))""",
         # Only the last task ranks records: the others need not know of tables for each dataset and measure.
         (run.id, "records/%" if lease.kind == TaskKind.COMBINE else ""),
     )
@@ -478,7 +485,8 @@ def _compute_combine(tables: TableStore, task: TaskInput, report: ReportProgress
 
 def _compute_tables(tables: TableStore, task: TaskInput, report: ReportProgress, _: bytes) -> TaskResult:
     """Protect the tables of the recipe, jointly."""
-    found = protect_tables_of_recipe(_parse_recipe(task.recipe), _confidential_data(tables, task), report)
+    earlier = read_earlier_tables(tables, task.tables[EARLIER_TABLES]) if EARLIER_TABLES in task.tables else ()
+    found = protect_tables_of_recipe(_parse_recipe(task.recipe), _confidential_data(tables, task), report, earlier)
     return TaskResult(artefacts={task.lease.key: write_protected_tables(tables, StoredTables.from_protected(found))})
 
 
@@ -486,8 +494,9 @@ def _compute_tables_audit(tables: TableStore, task: TaskInput, report: ReportPro
     """Audit the protected tables again, by other random numbers."""
     report(Progress(0, 1, "readers of the tables"))
     stored = read_protected_tables(tables, task.tables[tasks.TABLES])
-    protection = _parse_recipe(task.recipe).table_protection
-    assert protection is not None
+    recipe = _parse_recipe(task.recipe)
+    protection = recipe.table_protection
+    assert protection is not None, "a recipe with tables has rules for them"
     again = audit_protected_tables(
         stored.system,
         stored.audit,
@@ -495,7 +504,11 @@ def _compute_tables_audit(tables: TableStore, task: TaskInput, report: ReportPro
         list_cells_by_hand(stored.audit),
         stored.are_contributors_examined,
     )
-    return TaskResult(artefacts={task.lease.key: write_protected_tables(tables, replace(stored, audit=again))})
+    audited = replace(stored, audit=again)
+    return TaskResult(
+        rows=table_rows(recipe, audited.counts),
+        artefacts={task.lease.key: write_protected_tables(tables, audited)},
+    )
 
 
 _COMPUTE_BY_KIND: dict[TaskKind, Callable[[TableStore, TaskInput, ReportProgress, bytes], TaskResult]] = {

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.engine.data.arrays import Floats
 from sfumato.engine.data.microdata import Microdata
@@ -47,6 +48,7 @@ from ..store.artefacts import (
 from ..store.disk import check_disk_space, estimate_run_bytes
 from ..store.keys import PUBLIC_NAME, compute_fingerprint
 from ..store.ledger import enter_statement, read_population_registry
+from ..store.protected_tables import EARLIER_TABLES
 from ..store.redraw_counts import read_redraws
 from ..store.runs import (
     RunState,
@@ -158,12 +160,14 @@ class RunEntry:
     source: file of the data
     data: the data
     external_datasets: released datasets with their files, where another tool made them
+    earlier_tables: tables that earlier releases printed of the same people, as arrays; None where there are none
     """
 
     recipe: Recipe
     source: SourceFile
     data: Microdata
     external_datasets: tuple[tuple[SourceFile, Microdata], ...] = ()
+    earlier_tables: Mapping[str, NDArray[Any]] | None = None
 
     @property
     def title(self) -> str:
@@ -241,6 +245,8 @@ def _store_entry_tables(
     own = {} if weights is None else {WEIGHTS: write_weights(tables, weights)}
     if entry.data.controls is not None:
         own[CONTROLS] = tables.write_microdata(entry.data.controls)
+    if entry.earlier_tables is not None:
+        own[EARLIER_TABLES] = tables.write_arrays(entry.earlier_tables)
     given = []
     for draw, (_, released) in enumerate(entry.external_datasets, start=1):
         artefacts = {f"draw/{draw}": tables.write_microdata(released)}
@@ -292,7 +298,7 @@ def reenter_run(workspace: Workspace, run_id: int) -> int:
     with workspace.write_transaction() as connection:
         again = _insert_run_row(workspace, old.project_id, old.dataset_id, old.title, recipe, key)
         kept = "name = 'weights'" if recipe.makes_release else "name LIKE 'draw/%' OR name LIKE 'classes/%'"
-        kept = f"{kept} OR name = 'controls'"
+        kept = f"{kept} OR name IN ('controls', '{EARLIER_TABLES}')"
         connection.execute(
             f"INSERT INTO artefact SELECT ?, name, sha256 FROM artefact WHERE run_id = ? AND ({kept})", (again, run_id)
         )

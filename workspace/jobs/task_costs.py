@@ -25,7 +25,7 @@ IDLE_PROCESS_BYTES = 120_000_000
 BYTES_OF_TABLES = 300_000_000
 """Bytes of the equations of tables, whatever the number of records."""
 TABLE_KINDS = (TaskKind.TABLES, TaskKind.TABLES_AUDIT)
-"""Tasks of tables: what they take depends on the cells, which nobody knows before they are counted."""
+"""Tasks of tables: what they take depends on the cells, whose number is known when they are counted."""
 SECTION_OF_KIND = {
     TaskKind.FIT: "synthesis",
     TaskKind.ANONYMISE: "anonymisation",

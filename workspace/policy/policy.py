@@ -33,7 +33,7 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
 from sfumato.engine.data.toml import read_toml
@@ -45,6 +45,9 @@ from ..plain_files import open_plain, read_plain
 from .disclosure import DisclosureRules
 from .packages import PackageFiles, normalise_package_name
 from .strictness import check_not_looser, named_places
+
+if TYPE_CHECKING:
+    from sfumato.engine.tables.rules import TableRules
 
 POLICY_FILE = "policy.toml"
 APPLICATION_NAME = "sfumato"
@@ -97,6 +100,22 @@ class AudienceLimits:
         return KeptColumnLimits(self.smallest_class or None, self.average_risk if self.average_risk < 1 else None)
 
 
+@dataclass(frozen=True, slots=True)
+class TableLimits:
+    """Least rules for printed tables. Its fields are keys of ``policy.toml``.
+
+    threshold: fewest units of a printed cell; None for the smallest cell
+    dominance: n and k in percent of each rule of dominance
+    p_percent: p in percent; None for no such rule
+    prior_posterior: p and q in percent; None for no such rule
+    """
+
+    threshold: int | None = None
+    dominance: tuple[tuple[int, float], ...] = ()
+    p_percent: float | None = None
+    prior_posterior: tuple[float, float] | None = None
+
+
 AUDIENCE_LIMITS: Mapping[Audience, AudienceLimits] = {
     # 11 people with the same values are a maximum risk of 0.09.
     "public": AudienceLimits(
@@ -133,7 +152,17 @@ class Policy:
     findings: Mapping[str, FindingLimit] = field(default_factory=dict)
     audience: Audience | None = None
     audiences: Mapping[Audience, AudienceLimits] = field(default_factory=dict)
+    tables: TableLimits = TableLimits()
     levels: tuple[PolicyLevel, ...] = field(default=(), compare=False)
+
+    @property
+    def table_rules(self) -> TableRules:
+        """Return the least rules for printed tables: their threshold is the smallest cell unless the policy sets one."""
+        from sfumato.engine.tables.rules import TableRules
+
+        own = self.tables
+        threshold = self.smallest_cell if own.threshold is None else own.threshold
+        return TableRules(threshold, own.dominance, own.p_percent, own.prior_posterior)
 
     @property
     def disclosure_rules(self) -> DisclosureRules:
@@ -165,6 +194,7 @@ class Policy:
             ("heads", ""),
             ("audience", None),
             ("audiences", {}),
+            ("tables", asdict(TableLimits())),
         ):
             # Keys of later versions do not count where they are left out: a policy keeps the hash that earlier releases
             # recorded.
@@ -299,6 +329,9 @@ def _check_levels(levels: Sequence[PolicyLevel]) -> None:
             raise BadInput(POLICY_FILE, _places_message(keys))
         # The office, and the user where the office is silent, may choose values that are looser than the defaults.
         base = {**_default_settings(), **above} if workspace else above
+        if "smallest_cell" in base:
+            # Counts below the smallest cell never leave, unless whoever sets that says otherwise of tables.
+            base = {"tables.threshold": base["smallest_cell"], **base}
         check_not_looser(level.settings, base, level.file, levels[i - 1].file if i else str(own_policy_file()))
         above |= level.settings
 
@@ -350,6 +383,8 @@ def _policy_from_settings(settings: Mapping[str, Any]) -> Policy:
     parts: dict[str, dict[str, dict[str, Any]]] = {"audiences": {}, "findings": {}}
     for key, value in settings.items():
         table, _, rest = key.partition(".")
+        if table == "tables":
+            continue
         if table in parts:
             name, _, limit = rest.rpartition(".")
             parts[table].setdefault(name, {})
@@ -363,6 +398,9 @@ def _policy_from_settings(settings: Mapping[str, Any]) -> Policy:
         # Who sets a limit is who wrote it: the default's source does not speak for other numbers.
         own = {"source": "", **limits} if {"smallest_class", "average_risk"} & limits.keys() else limits
         given["audiences"][audience] = replace(AUDIENCE_LIMITS[audience], **own)
+    given["tables"] = TableLimits(
+        **{key.partition(".")[2]: one for key, one in settings.items() if key.startswith("tables.")}
+    )
     given["findings"] = {check: FindingLimit(**limits) for check, limits in parts["findings"].items()}
     return Policy(**given)
 
@@ -381,7 +419,7 @@ def _parse_settings(content: bytes, file: str) -> dict[str, Any]:
 
 def _checked_settings(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the key and the value of each setting of a policy's table. Raises BadInput."""
-    _check_known_keys(table, (*PLAIN, *TABLES, "audiences", "findings"), "")
+    _check_known_keys(table, (*PLAIN, *TABLES, "audiences", "findings", "tables"), "")
     yield from ((key, _check_value(key, table[key], key)) for key in PLAIN if key in table)
     for name, keys in TABLES.items():
         part = _check_is_table(table.get(name, {}), name)
@@ -394,6 +432,8 @@ def _checked_settings(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         limits = _check_is_table(audiences[audience], f"audiences.{audience}")
         _check_audience_limits(limits, audience)
         yield from ((f"audiences.{audience}.{key}", value) for key, value in limits.items())
+    rules = _check_is_table(table.get("tables", {}), "tables")
+    yield from ((f"tables.{key}", value) for key, value in _checked_table_rules(rules).items())
     findings = _check_is_table(table.get("findings", {}), "findings")
     for check in findings:
         limits = _check_is_table(findings[check], f"findings.{check}")
@@ -491,6 +531,23 @@ def _check_audience_limits(table: Mapping[str, Any], audience: str) -> None:
         raise BadInput(f"{POLICY_FILE}: {place}.average_risk", "must be above 0 and at most 1; 1 sets no limit")
     if not isinstance(table.get("source", ""), str):
         raise BadInput(f"{POLICY_FILE}: {place}.source", "must be text")
+
+
+def _checked_table_rules(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the rules for printed tables that a policy states. Raises BadInput for numbers that are no rule."""
+    _check_known_keys(table, tuple(one.name for one in fields(TableLimits)), "tables.")
+    if not table:
+        return {}
+    from sfumato.engine.recipe.table_sections import TableProtection  # late: few policies have rules for tables
+
+    try:
+        found = TableProtection.read_section(table, "tables")
+        rules = found.rules
+    except BadInput as error:
+        raise BadInput(f"{POLICY_FILE}: {error.place}", error.message) from None
+    own = {"threshold": rules.threshold, "dominance": rules.dominance}
+    own |= {"p_percent": rules.p_percent, "prior_posterior": rules.prior_posterior}
+    return {key: own[key] for key in table}
 
 
 def _check_finding_limit(table: Mapping[str, Any], place: str) -> None:

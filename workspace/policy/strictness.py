@@ -13,7 +13,16 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.audience import AUDIENCES
 
 Strictness = Literal[
-    "larger", "smaller", "narrower list", "shorter list", "earlier audience", "place", "label", "check"
+    "larger",
+    "smaller",
+    "dominance",
+    "ratio",
+    "narrower list",
+    "shorter list",
+    "earlier audience",
+    "place",
+    "label",
+    "check",
 ]
 STRICTNESS: Mapping[str, Strictness] = {
     "name": "label",
@@ -33,6 +42,10 @@ STRICTNESS: Mapping[str, Strictness] = {
     "audiences.*.smallest_class": "larger",
     "audiences.*.average_risk": "smaller",
     "audiences.*.source": "label",
+    "tables.threshold": "larger",
+    "tables.dominance": "dominance",
+    "tables.p_percent": "larger",
+    "tables.prior_posterior": "ratio",
     "findings.*.warn": "check",
     "findings.*.block": "check",
     "findings.*.waivable": "check",
@@ -41,7 +54,8 @@ STRICTNESS: Mapping[str, Strictness] = {
 """Which value of a key is the stricter one.
 
 A list of accounts is stricter if it is a part of the other; an empty list is everybody. A shorter list has no
-entry that the other lacks, and an empty one is nothing. ``place`` is a path, which no
+entry that the other lacks, and an empty one is nothing. Rules of ``dominance`` are stricter with more units
+and a smaller share, a ``ratio`` of two numbers if it is larger. ``place`` is a path, which no
 workspace names. ``check`` depends on a check of the gate, which compares such values itself.
 """
 
@@ -61,6 +75,10 @@ def is_looser(key: str, value: Any, base: Any) -> bool:
             return bool(value < base)
         case "smaller":
             return bool(value > base)
+        case "dominance":
+            return not all(any(n >= least and k <= share for n, k in value) for least, share in base)
+        case "ratio":
+            return bool(value[0] / value[1] < base[0] / base[1])
         case "narrower list":
             return bool(base) and not (value and set(value) <= set(base))
         case "shorter list":

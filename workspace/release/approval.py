@@ -73,7 +73,7 @@ def hash_request_subject(plan: ReleasePlan, examination: Examination, form: Data
         "releases": earlier,
         "run": plan.run.id,
         "recipe": plan.run.recipe_sha256,
-        "tables": plan.tables,
+        "tables": plan.released_sha256,
         "policy": examination.policy_sha256,
         "findings": [(one.check, one.status) for one in examination.findings],
     }

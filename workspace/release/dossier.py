@@ -21,6 +21,7 @@ from ..gate.package_accounts import trusted_packages_of_run
 from ..gate.public_figures import public_figures_of_release
 from ..gate.questions import ShareFoundBy
 from ..policy.policy import Policy
+from ..store.protected_tables import StoredTables, read_run_protected_tables
 from ..store.runs import finished_with_companions, read_run_records
 from ..store.workspace import StoredDataset, Workspace
 from ..views.approved import read_approved_tables
@@ -61,6 +62,7 @@ class ReleaseDossier:
     draw_figures: function that draws the figures of the report, once
     read_public_figures: function that computes the figures of utility that are released, once
     read_approved_tables: function that reads the protected tables that may be published, once
+    read_printed_tables: function that reads the tables of the recipe, once; None without any
     coverage: share of the file's people whom the release describes
     user: account that releases
     ledger: what was charged to the population of the release, this release included
@@ -83,6 +85,7 @@ class ReleaseDossier:
     draw_figures: Callable[[], Sequence[Figure]]
     read_public_figures: Callable[[], Sequence[PublicFigure]]
     read_approved_tables: Callable[[], tuple[ApprovedTable, ...]]
+    read_printed_tables: Callable[[], StoredTables | None]
     coverage: FileCoverage
     user: str
     ledger: PopulationLedger | None = None
@@ -134,6 +137,7 @@ def read_dossier(
                 workspace, plan.run, trusted_packages_of_run(workspace, plan.run, policy.packages).versions
             )
         ),
+        cache(lambda: read_run_protected_tables(workspace, plan.run.id)),
         read_file_coverage(workspace, plan.run),
         user(),
         ledger,

@@ -10,7 +10,7 @@ from pathlib import Path
 from sfumato.engine.errors import BadInput
 
 from ..audit import AuditAct, append_act
-from ..errors import NotReleased
+from ..errors import NotReady, NotReleased
 from ..gate.answer import ReleaseAnswer, answer_for_run
 from ..gate.checks import ExaminedRelease
 from ..gate.contents import plan_release
@@ -77,6 +77,11 @@ def make_report(
 def read_public_release(workspace: Workspace, run_id: int | str) -> PublicRelease:
     """Return the public part of a run, by the workspace's policy. Raises NotFound, NotReady and BadInput."""
     plan, policy = plan_release(workspace, run_id), read_policy_of_workspace(workspace.directory)
+    if plan.has_tables_alone:
+        raise NotReady(
+            f"run {plan.run.id} has tables and no dataset, so there are no numbers of datasets to publish; release it: "
+            f"sfumato release {plan.run.id} -o DIR"
+        )
     rows = read_result_rows(workspace, plan.run.id)
     privacy = privacy_promise_of_run(
         plan.run.recipe,

@@ -371,7 +371,7 @@ def _has_commitment_of(
         return False
     key, dataset = run_key(workspace.directory, run.key_fingerprint), workspace.find_dataset(run.dataset_id)
     bound = [
-        commitment_of_run(run, dataset, plan.tables, policy, plan.weights_sha256, plan.controls_sha256)
+        commitment_of_run(run, dataset, plan.released_sha256, policy, plan.weights_sha256, plan.controls_sha256)
         for policy in policies
     ]
     sealed = [one.hmac_hex(key, manifest) or "" for one in bound]

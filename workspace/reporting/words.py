@@ -37,6 +37,7 @@ FAMILY_HEADINGS = {
     "quality": "Data quality",
     "risk": "Disclosure risk",
     "studies": "Studies",
+    "tables": "Printed tables",
 }
 """Headings of the families of measures, in the order of display."""
 DIRECTION_TEXTS = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from sfumato.engine.recipe.overrides import apply_settings
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.steps import MAKERS
 
+from ..gate.released_tables import find_earlier_tables
 from ..ingest.files import find_source, read_file_microdata
 from ..ingest.sources import SourceFile
 from ..jobs.runs import RunEntry, enter_runs
@@ -42,7 +43,7 @@ class PreparedRun(RunEntry):
 
     def enter(self, workspace: Workspace, project: str = "") -> int:
         """Enter the run in a workspace and return its number."""
-        return enter_runs(workspace, [self], project)[0]
+        return enter_runs(workspace, [_with_earlier_tables(workspace, self)], project)[0]
 
 
 def _settings_with_seed(settings: Sequence[str], seed: int | None) -> list[str]:
@@ -352,4 +353,13 @@ def _table_on_data_of(main: PreparedRun, table: dict[str, Any]) -> dict[str, Any
 
 def enter_with_companions(workspace: Workspace, main: PreparedRun, companions: Sequence[PreparedRun]) -> list[int]:
     """Enter a run and its companions, all or none, in one project; return their numbers, the main one's first."""
-    return enter_runs(workspace, [main, *companions])
+    return enter_runs(workspace, [_with_earlier_tables(workspace, one) for one in (main, *companions)])
+
+
+def _with_earlier_tables(workspace: Workspace, prepared: PreparedRun) -> PreparedRun:
+    """Return a run with the tables that earlier releases printed of the same people: what is printed stays printed."""
+    if not prepared.recipe.tables:
+        return prepared
+    sha256 = workspace.tables.write_microdata(prepared.data)
+    found = find_earlier_tables(workspace, prepared.recipe, prepared.data, sha256)
+    return replace(prepared, earlier_tables=found)

@@ -18,7 +18,12 @@ from sfumato.engine.recipe.outcomes import OUTCOMES
 from sfumato.engine.recipe.thresholds import Verdict
 
 from ..audit import AuditAct
-from ..documents import INTERNAL_DOCUMENTS, PUBLIC_DOCUMENTS
+from ..documents import (
+    INTERNAL_DOCUMENTS,
+    INTERNAL_DOCUMENTS_OF_TABLES,
+    PUBLIC_DOCUMENTS,
+    PUBLIC_DOCUMENTS_OF_TABLES,
+)
 from ..documents.written import DocumentWriter, WrittenFile, replace_hidden_in_json
 from ..errors import LedgerChanged, NotReleased
 from ..gate.answer import answer_from_examination
@@ -161,10 +166,18 @@ def _write_packages(
     key = run_key(workspace.directory, dossier.plan.run.key_fingerprint)
     plan = dossier.plan
     bound = commitment_of_run(
-        plan.run, dossier.original, plan.tables, dossier.policy.sha256, plan.weights_sha256, plan.controls_sha256
+        plan.run,
+        dossier.original,
+        plan.released_sha256,
+        dossier.policy.sha256,
+        plan.weights_sha256,
+        plan.controls_sha256,
     )
-    public = [_write_package_file(aside, PUBLIC_FOLDER, name, content) for name, content in public_files(dossier, key)]
-    public += _write_documents(aside, PUBLIC_FOLDER, dossier, PUBLIC_DOCUMENTS, public)
+    alone = plan.has_tables_alone
+    made = () if alone else public_files(dossier, key)
+    public = [_write_package_file(aside, PUBLIC_FOLDER, name, content) for name, content in made]
+    documents = PUBLIC_DOCUMENTS_OF_TABLES if alone else PUBLIC_DOCUMENTS
+    public += _write_documents(aside, PUBLIC_FOLDER, dossier, documents, public)
     said = replace_hidden_in_json(
         {**_public_manifest_table(dossier), "files": [_manifest_line(file) for file in public]}
     )
@@ -177,7 +190,8 @@ def _write_packages(
         ("commitments.json", _internal_json_bytes(commitments_table(bound, value))),
     )
     internal = [_write_package_file(aside, INTERNAL_FOLDER, name, content) for name, content in contents]
-    internal += _write_documents(aside, INTERNAL_FOLDER, dossier, INTERNAL_DOCUMENTS, [*public, manifest, *internal])
+    documents = INTERNAL_DOCUMENTS_OF_TABLES if alone else INTERNAL_DOCUMENTS
+    internal += _write_documents(aside, INTERNAL_FOLDER, dossier, documents, [*public, manifest, *internal])
     # The internal manifest comes last and has the hash of the public one, so the audit log needs its hash alone.
     sealed = {OTHER_PACKAGE: manifest.sha256, "files": [_manifest_line(file) for file in internal]}
     last = _write_package_file(
@@ -243,6 +257,8 @@ def _internal_files(workspace: Workspace, dossier: ReleaseDossier) -> Iterator[t
 def _public_manifest_table(dossier: ReleaseDossier) -> dict[str, Any]:
     """Return the public manifest without its files: nothing of the confidential data, the seed or the run."""
     plan = dossier.plan
+    if plan.has_tables_alone:
+        return {"kind": "tables", "tables": len(plan.run.recipe.tables), "versions": dict(plan.run.versions)}
     return {
         "kind": plan.run.recipe.origin,
         "format": dossier.form,

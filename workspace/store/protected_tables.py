@@ -15,16 +15,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.engine.data.arrays import Booleans
+from sfumato.engine.data.toml import read_toml
+from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import TABLES, TABLES_AUDIT
 from sfumato.engine.recipe.declared_tables import RecipeTables
+from sfumato.engine.recipe.joined_tables import ReleasedTables
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.recipe.steps import complete_stored_table
 from sfumato.engine.tables.audit import KnownPair, TableAudit
 from sfumato.engine.tables.system import Contributions, PrintedTable, TableSystem
 
 from ..errors import DamagedTable
 from ..table_files.printed_tables import CellStatuses
 from .tables import TableStore
-from .workspace import Workspace
+from .workspace import Workspace, schema_from_json
 
+EARLIER_TABLES = "tables/earlier"
+"""Artefact with the tables that earlier releases printed of the same people, as they were when the run was entered."""
+EARLIER_STRUCTURE = "earlier"
+"""Array that says of which runs they are, as JSON."""
 STRUCTURE = "structure"
 """Array with the names of tables, labels and cells, and what was not looked at, as JSON."""
 _AUDITED = (
@@ -208,9 +217,31 @@ def _tables_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> StoredTables:
 
 def read_run_protected_tables(workspace: Workspace, run_id: int) -> StoredTables | None:
     """Read the protected tables of a run as they were audited last; None where it has none. Raises DamagedTable."""
+    sha256 = printed_tables_hash(workspace, run_id)
+    return read_protected_tables(workspace.tables, sha256) if sha256 else None
+
+
+def printed_tables_hash(workspace: Workspace, run_id: int) -> str:
+    """Return the hash of the protected tables of a run as they were audited last; empty where it has none."""
     rows = workspace.connection.execute(
         "SELECT name, sha256 FROM artefact WHERE run_id = ? AND name IN (?, ?)", (run_id, TABLES, TABLES_AUDIT)
     )
     found = {str(row["name"]): str(row["sha256"]) for row in rows}
-    sha256 = found.get(TABLES_AUDIT) or found.get(TABLES)
-    return None if sha256 is None else read_protected_tables(workspace.tables, sha256)
+    return found.get(TABLES_AUDIT) or found.get(TABLES, "")
+
+
+def read_earlier_tables(tables: TableStore, sha256: str) -> list[ReleasedTables]:
+    """Read the tables that earlier releases printed. Raises DamagedTable, also where their records are gone."""
+    arrays = tables.read_arrays(sha256)
+    try:
+        lines = json.loads(arrays[EARLIER_STRUCTURE].tobytes())
+        found = list[ReleasedTables]()
+        for at, line in enumerate(lines):
+            recipe = Recipe.from_table(complete_stored_table(read_toml(line["recipe"])))
+            data = tables.read_microdata(line["table"], schema_from_json(line["schema"]), "confidential")
+            shown = tuple(arrays[f"shown/{at}/{number}"] for number in range(line["tables"]))
+            people = data.with_units(recipe.schema.unit_declaration)
+            found.append(ReleasedTables(line["release"], people, recipe.tables, tuple(line["names"]), shown))
+        return found
+    except (KeyError, ValueError, TypeError, BadInput) as error:
+        raise DamagedTable(f"the table {sha256[:8]} holds no earlier tables ({type(error).__name__})") from None

@@ -41,6 +41,9 @@ def draw_run_figures(
     The first run is the main one. ``datasets`` of each run are drawn; ``bin_widths`` are in the unit of the variable.
     ``public`` figures are the distributions of the released data alone; others are marked as internal. Raises BadInput.
     """
+    if runs[0].recipe.has_tables_alone:
+        return []
+    runs = [run for run in runs if not run.recipe.has_tables_alone]
     names = release_names(runs)
     if public:
         origins = [

@@ -116,7 +116,14 @@ async def test_sizes_are_drawn_with_limits_and_the_answer(sit, two, size):
     async with sit(look(two, FOUND), "act:limits", size=size) as seat:
         assert isinstance(seat.app.screen, StudyDialog)
         answer = int(studies_of(two, FOUND)[0].answer_on_axis().value)
-        for words in (f"✓ {answer} records are enough", "study 1 of 2", "k = 2", "all measures", f"answer {answer}", "nmi"):
+        for words in (
+            f"✓ {answer} records are enough",
+            "study 1 of 2",
+            "k = 2",
+            "all measures",
+            f"answer {answer}",
+            "nmi",
+        ):
             assert words in seat.text
         assert max(map(len, seat.text.splitlines())) <= size[0]
         text = await seat.press("home")

@@ -58,7 +58,7 @@ def test_the_release_of_every_shipped_recipe_follows_the_schema(
         == hashlib.sha256((out / "public/manifest.json").read_bytes()).hexdigest()
     )
     assert (out / "internal" / SCHEMA_FILE).read_bytes() == files(documents).joinpath(SCHEMA_FILE).read_bytes()
-    assert found["perturbation"] or found["suppression"]["anonymisation"]
+    assert found["perturbation"] or found["suppression"]["anonymisation"] or found["suppression"]["tables"]["printed"]
     assert found["tools"]["sfumato"]
 
 

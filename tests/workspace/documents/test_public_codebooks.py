@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 from ddi_structure import SPACE, check_structure
 
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.documents.croissant import CONFORMS, croissant_file
 from sfumato.workspace.documents.ddi_codebook import ddi_codebook
 from sfumato.workspace.documents.written import WrittenFile
@@ -25,7 +26,7 @@ from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
 
 Read = Callable[..., ReleaseDossier]
-NAMES = [recipe.name for recipe in shipped_recipes()]
+NAMES = [recipe.name for recipe in shipped_recipes() if not Recipe.from_table(recipe.table).has_tables_alone]
 WRITTEN = (WrittenFile("public", "dataset-SYNTHETIC-01.csv", 3, "a" * 64),)
 pytestmark = pytest.mark.slow
 

@@ -99,7 +99,10 @@ def test_the_release_of_every_shipped_recipe_has_a_whole_bag_after_the_profile(
     check_bag(crate)
     found = entities((crate / "data/ro-crate-metadata.json").read_bytes())
     check_profile(found)
-    public = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (out / "public").iterdir()}
+    files = [path for path in (out / "public").rglob("*") if path.is_file()]
+    public = {
+        path.relative_to(out / "public").as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
+    }
     (run,) = [one for one in found.values() if one["@type"] == "CreateAction"]
     results = [found[one["@id"]] for one in run["result"]]
     assert {one["name"]: one["sha256"] for one in results} == public

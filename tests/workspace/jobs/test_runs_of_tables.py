@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from sfumato.engine.errors import BadInput
+from sfumato.engine.execution.protecting import table_rows
 from sfumato.engine.execution.tasks import plan_tasks
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.library import synthesise
@@ -20,6 +21,7 @@ from sfumato.workspace.store.protected_tables import (
 )
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.results import read_result_rows, read_verdicts
 from sfumato.workspace.views.run_tables import RunTables, list_run_tables
 
 pytestmark = pytest.mark.slow
@@ -152,4 +154,36 @@ def test_tables_stand_beside_datasets(tmp_path: Path) -> None:
 def test_a_recipe_of_tables_alone_measures_no_dataset(tmp_path: Path) -> None:
     recipe = {**TABLES, "measure": [{"method": "risk.identification", "known": ["region"]}]}
     with pytest.raises(BadInput, match="this recipe makes none: it has tables alone"):
+        synthesise(people(), recipe, tmp_path / "workspace")
+
+
+def test_a_run_reports_numbers_of_its_tables_with_limits(tmp_path: Path) -> None:
+    limits = [
+        {"value": "tables.numbers.exact_zeros_shown", "max": 0},
+        {"value": "tables.numbers.hidden_share", "max": 0.001},
+    ]
+    number, found = run_tables(tmp_path / "w", {**TABLES, "threshold": limits})
+    with Workspace.open(tmp_path / "w", read_only=True) as opened:
+        rows = {row.measure: row for row in read_result_rows(opened, number) if "rule" not in row.params}
+        verdicts = {one.value.rpartition(".")[2]: one.outcome for one in read_verdicts(opened, number)}
+    assert {name: row.value for name, row in rows.items()} == {
+        name: value for name, value in found.counts.items() if not name.startswith("primary_")
+    }
+    assert verdicts == {"exact_zeros_shown": "met", "hidden_share": "not met"}
+
+
+def test_what_was_not_examined_is_no_number() -> None:
+    counts = {"cells": 9.0, "exact_contributor": float("nan"), "smallest_interval": 2.0, "primary_threshold": 3.0}
+    rows = table_rows(Recipe.from_table(TABLES), counts)
+    by_name = {row.measure: row for row in rows}
+    assert (by_name["exact_contributor"].status, by_name["exact_contributor"].value) == ("not computed", None)
+    assert "was not examined" in by_name["exact_contributor"].reason
+    assert by_name["primary"].params == {"rule": "threshold"}
+
+
+def test_exact_tables_do_not_stand_beside_a_privacy_account(tmp_path: Path) -> None:
+    variables = {name: own for name, own in VARIABLES.items() if name != "pay"}
+    private = {"target": ["region", "sex", "trade"], "method": "margins", "epsilon": 1.0}
+    recipe = {"variables": variables, "table": TABLES["table"][:1], "tables": {"threshold": 4}, "synthesis": [private]}
+    with pytest.raises(BadInput, match="printed sums are exact and have no epsilon"):
         synthesise(people(), recipe, tmp_path / "workspace")

@@ -1,0 +1,82 @@
+"""The gate's checks of printed tables: what recipe, earlier releases and datasets give away of hidden cells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from printed_table_runs import COUNTS, examine, finding, hidden_cell, people, run
+
+from sfumato.workspace.gate.answer import answer_for_run
+from sfumato.workspace.policy.policy import parse_policy
+from sfumato.workspace.store.workspace import Workspace
+
+pytestmark = pytest.mark.slow
+
+
+def test_tables_that_protect_pass_and_the_checks_of_datasets_do_not_apply(tmp_path: Path) -> None:
+    number = run(tmp_path / "w", people(), COUNTS)
+    found = examine(tmp_path / "w", number)
+    by_key = {one.check: one for one in found.findings}
+    assert by_key["kept_tables"].status == "pass"
+    assert by_key["table_rules"].status == "pass"
+    assert not by_key["table_changes"].applies
+    assert not by_key["own_values"].applies
+    assert not by_key["risk_measured"].applies
+    assert by_key["run_sealed"].applies
+    with Workspace.open(tmp_path / "w") as opened:
+        answer = answer_for_run(opened, number)
+        assert answer is not None
+        assert answer.may_leave != "no"
+
+
+def test_a_cell_that_the_recipe_publishes_all_the_same_is_blocked(tmp_path: Path) -> None:
+    cell = hidden_cell(tmp_path / "w", run(tmp_path / "w", people(), COUNTS))
+    open_cell = {"table": "people", "cell": cell, "status": "published"}
+    number = run(tmp_path / "w", people(), {**COUNTS, "tables": {"threshold": 10, "fixed": [open_cell]}})
+    found = finding(tmp_path / "w", number, "kept_tables")
+    assert found.status == "block"
+    assert found.people
+    assert f"region={cell['region']}" in found.message
+    with Workspace.open(tmp_path / "w") as opened:
+        answer = answer_for_run(opened, number)
+        assert answer is not None
+        assert answer.may_leave == "no"
+        assert "hidden cells that readers of the tables work out" in answer.sentence
+
+
+def test_a_cell_that_the_recipe_declares_safe_is_judged_by_the_rules_all_the_same(tmp_path: Path) -> None:
+    cell = hidden_cell(tmp_path / "w", run(tmp_path / "w", people(), COUNTS))
+    declared = {"table": "people", "cell": cell, "status": "safe"}
+    number = run(tmp_path / "w", people(), {**COUNTS, "tables": {"threshold": 10, "fixed": [declared]}})
+    found = finding(tmp_path / "w", number, "kept_tables")
+    assert found.status == "block"
+
+
+def test_a_recipe_below_the_rules_of_the_policy_is_blocked(tmp_path: Path) -> None:
+    number = run(tmp_path / "w", people(), {**COUNTS, "tables": {"threshold": 3}})
+    found = finding(tmp_path / "w", number, "table_rules")
+    assert (found.status, found.message) == ("block", "the policy wants a threshold of at least 10 (the recipe has 3)")
+    (tmp_path / "w" / "policy.toml").write_text("[tables]\np_percent = 10\ndominance = [2, 85]\n")
+    sums = {
+        **COUNTS,
+        "table": [{"name": "pay", "by": ["region"], "value": "pay"}],
+        "tables": {"threshold": 10, "dominance": [3, 80]},
+    }
+    found = finding(tmp_path / "w", run(tmp_path / "w", people(), sums), "table_rules")
+    assert (found.status, found.message) == ("block", "the policy wants p_percent of at least 10")
+
+
+def test_a_policy_of_a_workspace_is_no_looser_than_the_smallest_cell() -> None:
+    own = parse_policy(b"smallest_cell = 12\n[tables]\nprior_posterior = [10, 40]\n")
+    assert own.table_rules.threshold == 12
+    assert own.table_rules.prior_posterior == (10.0, 40.0)
+
+
+def test_datasets_that_show_a_hidden_cell_block_the_tables(tmp_path: Path) -> None:
+    both = {**COUNTS, "synthesis": [{"target": "pay", "method": "cart", "predictors": ["sex"]}], "release": {"m": 1}}
+    found = finding(tmp_path / "w", run(tmp_path / "w", people(), both), "kept_tables")
+    assert found.status == "block"
+    drawn = {**both, "synthesis": [{"target": "region", "method": "cart", "predictors": ["sex"]}]}
+    found = finding(tmp_path / "w", run(tmp_path / "w", people(), drawn), "kept_tables")
+    assert found.status == "pass", found.message
