@@ -30,6 +30,8 @@ ADVICE_BY_CHECK = {
     "agreed_values": SMOOTHER,
     "kept_keys": OTHERS,
     "kept_tables": f"{MAKER} to round the tables to a larger limit, or to publish fewer of them",
+    "table_changes": f"{MAKER} to protect the tables together with those that were released before",
+    "table_rules": f"{MAKER} to protect the tables by stricter rules",
     "joined_releases": OTHERS,
     "public_figures": "publish no figures of utility with these files",
     "kept_weight": f"{MAKER} to round the weight",

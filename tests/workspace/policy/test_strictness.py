@@ -17,6 +17,7 @@ from sfumato.workspace.policy.policy import (
     TABLES,
     AudienceLimits,
     FindingLimit,
+    TableLimits,
     read_office_policy,
     read_policy_of_workspace,
     read_trusted_policy,
@@ -54,6 +55,10 @@ ORDER = {
         "[findings.worst_records]\nwaivable = true",
         "[findings.worst_records]\nwaivable = false",
     ),
+    "tables.threshold": ("[tables]\nthreshold = 11", "[tables]\nthreshold = 12"),
+    "tables.dominance": ("[tables]\ndominance = [2, 90]", "[tables]\ndominance = [[1, 50], [3, 85]]"),
+    "tables.p_percent": ("[tables]\np_percent = 10", "[tables]\np_percent = 15"),
+    "tables.prior_posterior": ("[tables]\nprior_posterior = [10, 50]", "[tables]\nprior_posterior = [10, 40]"),
 }
 """A looser and a stricter value of each key."""
 
@@ -68,6 +73,7 @@ def test_every_key_of_a_policy_has_its_strictness() -> None:
     keys = {*PLAIN, *(f"{table}.{key}" for table, names in TABLES.items() for key in names)}
     keys |= {f"audiences.*.{one.name}" for one in fields(AudienceLimits)}
     keys |= {f"findings.*.{one.name}" for one in fields(FindingLimit)}
+    keys |= {f"tables.{one.name}" for one in fields(TableLimits)}
     assert keys == set(STRICTNESS)
 
 
