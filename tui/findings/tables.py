@@ -132,7 +132,7 @@ class TablesPane(RunPane):
     TablesPane #tables-cell { height: auto; padding: 0 1; border-top: solid $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind_act("next_other", "hidden(1)", "Next hidden", show=True),
+        bind_act("next_other", "hidden(1)", "Hidden", show=True),
         bind_act("previous_other", "hidden(-1)", "Previous hidden cell"),
         bind_act("exclude", "decide", "Publish, hide", show=True),
         bind_act("reveal", "values", "Values", show=True),
@@ -225,7 +225,9 @@ class TablesPane(RunPane):
         """Show the text about the cell under the cursor."""
         if self._found is None or self._grid is None:
             return
-        explained = self._found.explain_place(self._grid, *self.query_one(CellGrid).place, with_intervals=False)
+        explained = self._found.explain_place(
+            self._grid, *self.query_one(CellGrid).place, with_intervals=False, with_numbers=self._revealed
+        )
         self.query_one("#tables-cell", Static).update(
             replace_unprintable(cell_sentence(explained, revealed=self._revealed))
         )

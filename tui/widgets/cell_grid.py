@@ -24,8 +24,8 @@ from sfumato.workspace.visible_text import replace_unprintable
 HEAD_LINES = 2
 """Lines above the cells: the variable of the columns, and their labels."""
 GAP = 2
-MEASURED_ROWS = 500
-"""Rows from whose texts the width of a column is taken."""
+MEASURED_CELLS, LEAST_MEASURED = 20_000, 20
+"""Cells from whose texts the widths of all columns are taken, and least rows of each."""
 WIDEST_TITLE = 14
 LABEL_SHARE = 0.45
 """Share of the width that the labels of the rows may take."""
@@ -60,16 +60,27 @@ class CellSheet:
         ]
 
     @cached_property
-    def column_widths(self) -> list[int]:
-        """Return the width of each column in cells; no value is cut, a title may be."""
-        rows = range(min(len(self.row_labels), MEASURED_ROWS))
+    def value_widths(self) -> list[int]:
+        """Return the width that the values of each column need, in cells."""
+        most = max(LEAST_MEASURED, MEASURED_CELLS // max(1, len(self.columns)))
+        rows = range(min(len(self.row_labels), most))
         return [
-            max(
-                min(cell_len(replace_unprintable(title)), WIDEST_TITLE),
-                max((cell_len(self.cell_text(row, column)) for row in rows), default=1),
-            )
-            for column, title in enumerate(self.columns)
+            max((cell_len(self.cell_text(row, column)) for row in rows), default=1)
+            for column in range(len(self.columns))
         ]
+
+    @cached_property
+    def title_widths(self) -> list[int]:
+        """Return the width that the label of each column needs, in cells."""
+        return [cell_len(replace_unprintable(title)) for title in self.columns]
+
+    def column_widths(self, room: int) -> list[int]:
+        """Return the width of each column in ``room`` cells: labels are cut where not all of them fit, values never."""
+        whole = [max(pair) for pair in zip(self.value_widths, self.title_widths, strict=True)]
+        if sum(whole) + GAP * len(whole) <= room:
+            return whole
+        cut = (min(width, WIDEST_TITLE) for width in self.title_widths)
+        return [max(pair) for pair in zip(self.value_widths, cut, strict=True)]
 
     def fitted_label_widths(self, width: int) -> list[int]:
         """Return the widths of the columns of labels in a grid of ``width`` cells, the widest narrowed first."""
@@ -138,6 +149,7 @@ class CellGrid(Widget, can_focus=True, inherit_bindings=False):
         self._sheet = EMPTY_SHEET
         self._place = (0, 0)
         self._top = self._first = 0
+        self._widths: tuple[tuple[int, CellSheet], list[int]] | None = None
         self._ellipsis = find_glyphs(None).ellipsis
 
     @property
@@ -196,11 +208,19 @@ class CellGrid(Widget, can_focus=True, inherit_bindings=False):
         names = self._sheet.row_names
         return sum(self._sheet.fitted_label_widths(self.size.width)) + GAP * max(len(names) - 1, 0) + 2
 
+    @property
+    def _column_widths(self) -> list[int]:
+        """Return the width of each column in cells."""
+        key = self.size.width, self._sheet
+        if self._widths is None or self._widths[0] != key:
+            self._widths = key, self._sheet.column_widths(self.size.width - self._label_width - 1)
+        return self._widths[1]
+
     def _columns_from(self, first: int) -> list[int]:
         """Return the columns that are shown where the view begins at column ``first``."""
         room, found = self.size.width - self._label_width - 1, list[int]()
         for column in range(first, len(self._sheet.columns)):
-            room -= self._sheet.column_widths[column] + GAP
+            room -= self._column_widths[column] + GAP
             if found and room < -GAP:
                 break
             found.append(column)
@@ -231,7 +251,7 @@ class CellGrid(Widget, can_focus=True, inherit_bindings=False):
         segments = [Segment(self._label_text(self._sheet.row_labels[row]), label)]
         for column in self._columns_from(self._first):
             text = self._sheet.cell_text(row, column)
-            shown = fit_text(text, self._sheet.column_widths[column], "right", self._ellipsis)
+            shown = fit_text(text, self._column_widths[column], "right", self._ellipsis)
             ink = "cursor" if (row, column) == self._place else self._sheet.cell_ink(row, column)
             style = self.get_component_rich_style(f"cells--{ink}")
             plain = self.get_component_rich_style("cells--plain")
@@ -260,9 +280,7 @@ class CellGrid(Widget, can_focus=True, inherit_bindings=False):
         names = self._label_text(self._sheet.row_names) if self._sheet.row_names else " " * self._label_width
         titles = "".join(
             " " * GAP
-            + fit_text(
-                replace_unprintable(self._sheet.columns[at]), self._sheet.column_widths[at], "right", self._ellipsis
-            )
+            + fit_text(replace_unprintable(self._sheet.columns[at]), self._column_widths[at], "right", self._ellipsis)
             for at in columns
         )
         return Strip([Segment(fit_text(f"{names}{titles}", width), style)], width)
@@ -274,7 +292,7 @@ class CellGrid(Widget, can_focus=True, inherit_bindings=False):
             return
         row, left = self._top + at.y - HEAD_LINES, self._label_width
         for column in self._columns_from(self._first):
-            left += GAP + self._sheet.column_widths[column]
+            left += GAP + self._column_widths[column]
             if at.x < left and row < len(self._sheet.row_labels):
                 self.go_to(row, column)
                 if event.chain == 2:

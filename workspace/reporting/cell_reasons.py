@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato.engine.recipe.table_sections import TableProtection
-from sfumato.engine.tables.rules import DOMINANCE, P_PERCENT, PRIOR_POSTERIOR, THRESHOLD, ZEROS
+from sfumato.engine.tables.rules import DOMINANCE, PRIOR_POSTERIOR, THRESHOLD, ZEROS
 from sfumato.engine.tables.system import EMPTY, TableSystem
 from sfumato.engine.wording import count_of_noun, format_number, format_percent
 
@@ -121,11 +121,12 @@ def explain_cell(
     unit_noun: str = "records",
     *,
     with_intervals: bool = True,
+    with_numbers: bool = True,
 ) -> CellExplanation:
     """Return why the cell at a place is hidden, and what readers compute of it.
 
-    ``unit_noun`` is the plural of what the rules protect. Intervals take linear programs; without them the result comes
-    at once.
+    ``unit_noun`` is the plural of what the rules protect. Intervals take linear programs, and the numbers of
+    contributors a pass over all records; without both the result comes at once.
     """
     cell = int(grid.cells[row, column])
     letter = str(grid.letters[row, column])
@@ -141,7 +142,7 @@ def explain_cell(
     if cell == EMPTY:
         reason = "no records are here, and the recipe hides zeros" if is_hidden else "no records are here"
         return replace(base, reasons=(reason,))
-    reasons, numbers = _list_reasons(found, protection, cell, letter, unit_noun)
+    reasons, numbers = _list_reasons(found, protection, cell, letter, unit_noun, with_numbers=with_numbers)
     base = replace(base, reasons=tuple(reasons), numbers=tuple(numbers))
     if not is_hidden:
         return base
@@ -151,16 +152,16 @@ def explain_cell(
 
 
 def _list_reasons(
-    found: AuditedTables, protection: TableProtection, cell: int, letter: str, unit_noun: str
+    found: AuditedTables, protection: TableProtection, cell: int, letter: str, unit_noun: str, *, with_numbers: bool
 ) -> tuple[list[str], list[str]]:
-    """Return why a cell has its status, without and with the numbers of its contributors."""
+    """Return why a cell has its status, without and with the numbers of its contributors, if these are wanted."""
     audit, frozen = found.audit, bool(found.frozen[cell])
     is_printed = bool(audit.published[cell])
     reasons, numbers = list[str](), list[str]()
     for rule in (name for name, cells in audit.by_rule.items() if cells[cell]):
-        plain, confidential = _describe_rule(found.system, protection, rule, cell, unit_noun)
-        reasons.append(plain)
-        numbers.append(confidential)
+        reasons.append(_describe_rule(protection, rule, unit_noun))
+        if with_numbers:
+            numbers.append(_describe_contributions(found.system, protection, rule, cell, unit_noun))
     extra = list[str]()
     if audit.primary[cell] and not reasons:
         extra.append("the recipe hides it")
@@ -182,44 +183,48 @@ def _list_reasons(
     return every, (numbers + extra) or every
 
 
-def _describe_rule(
+def _describe_rule(protection: TableProtection, rule: str, unit_noun: str) -> str:
+    """Return the breach of a rule in words, without numbers of a cell."""
+    if rule == THRESHOLD:
+        return f"fewer than {count_of_noun(protection.threshold or 0, unit_noun)}"
+    if rule == ZEROS:
+        return "no records are here, and the recipe hides zeros"
+    if rule == DOMINANCE:
+        return " or ".join(_dominance_text(n, f"more than {format_number(k)} %") for n, k in protection.dominance)
+    return "the second largest could estimate the largest too closely"
+
+
+def _dominance_text(number: int, share: str) -> str:
+    """Return how much the largest units contribute: ``the 2 largest contribute more than 85 %``."""
+    return f"the largest contributes {share}" if number == 1 else f"the {number} largest contribute {share}"
+
+
+def _describe_contributions(
     system: TableSystem, protection: TableProtection, rule: str, cell: int, unit_noun: str
-) -> tuple[str, str]:
-    """Return the breach of a rule in a cell, without and with the numbers of its contributors."""
+) -> str:
+    """Return the breach of a rule in a cell with the numbers of its contributors, which are confidential."""
     from sfumato.engine.tables.rules import list_cell_units
 
     if rule == THRESHOLD:
-        few = f"fewer than {count_of_noun(protection.threshold or 0, unit_noun)}"
-        return (
-            few,
-            f"{count_of_noun(int(system.unit_counts[cell]), unit_noun)}; a printed cell has {protection.threshold} or more",
-        )
+        few = count_of_noun(int(system.unit_counts[cell]), unit_noun)
+        return f"{few}; a printed cell has {protection.threshold} or more"
     if rule == ZEROS:
-        return "no records are here, and the recipe hides zeros", "no records are here, and the recipe hides zeros"
+        return _describe_rule(protection, rule, unit_noun)
     units = list_cell_units(system, np.array([cell]), protection.weights)
-    total = float(units.totals[0])
-    first, second = float(units.sum_largest(1)[0]), float(units.sum_largest(2)[0])
+    total, first = float(units.totals[0]), float(units.sum_largest(1)[0])
     if rule == DOMINANCE:
-        # A rule that is not broken says nothing of the cell; the first that is broken does.
-        number, percent = next(
-            ((n, k) for n, k in protection.dominance if float(units.sum_largest(n)[0]) > k / 100 * total),
-            protection.dominance[0],
+        # Of several rules those that are not broken say nothing of the cell.
+        shares = [(n, k, float(units.sum_largest(n)[0]) / total if total else 1.0) for n, k in protection.dominance]
+        broken = [one for one in shares if one[2] > one[1] / 100] or shares[:1]
+        return "; ".join(
+            _dominance_text(n, f"{format_percent(share)}, more than {format_number(k)} %") for n, k, share in broken
         )
-        share = float(units.sum_largest(number)[0]) / total if total else 1.0
-        who = "the largest contributes" if number == 1 else f"the {number} largest contribute"
-        return (
-            f"{who} more than {format_number(percent)} %",
-            f"{who} {format_percent(share)}, more than {format_number(percent)} %",
-        )
-    rest = max(total - second, 0.0)
-    closeness = rest / first if first else 0.0
-    text = "the second largest could estimate the largest too closely"
+    closeness = max(total - float(units.sum_largest(2)[0]), 0.0) / first if first else 0.0
     limit = protection.p_percent
     if rule == PRIOR_POSTERIOR and protection.prior_posterior:
         p, q = protection.prior_posterior
         closeness, limit = closeness * q / 100, p
-    assert rule in (P_PERCENT, PRIOR_POSTERIOR)
-    return text, (
+    return (
         f"the second largest could estimate the largest to within {format_percent(closeness)}, "
         f"less than {format_number(limit)} %"
     )

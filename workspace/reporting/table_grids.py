@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -273,24 +275,24 @@ def _order_options(table: PlannedTable, name: str, options: Sequence[tuple[str, 
     children: dict[int | None, list[int]] = {}
     for place in range(len(options)):
         children.setdefault(above.get(place), []).append(place)
+    times = Counter(label for _, label in options)
     found = list[tuple[int, GridLabel]]()
 
     def add_places(parent: int | None, depth: int) -> None:
         """Add the places below a node, each followed by those below it."""
         for place in children.get(parent, []):
-            found.append((place, _make_label(options, place, depth)))
+            found.append((place, _make_label(options[place], depth, is_single=times[options[place][1]] == 1)))
             add_places(place, depth + 1)
 
     add_places(None, 0)
     return found
 
 
-def _make_label(options: Sequence[tuple[str, str]], place: int, depth: int) -> GridLabel:
-    """Return the label of a place of an axis."""
-    grouping, label = options[place]
+def _make_label(option: tuple[str, str], depth: int, *, is_single: bool) -> GridLabel:
+    """Return the label of a place of an axis; ``is_single`` is whether no other place has its text."""
+    grouping, label = option
     if label == TOTAL:
         return GridLabel(TOTAL_TEXT, "", depth, is_total=True)
-    is_single = sum(text == label for _, text in options) == 1
     # The levels of a tree are shown by their indent; any other grouping has to be named.
     text = f"{grouping}: {label}" if grouping and not grouping.startswith("level ") else label
     return GridLabel(replace_unprintable(text), label if is_single else f"{grouping}:{label}", depth)
@@ -301,16 +303,15 @@ def _nodes_above(table: PlannedTable, name: str, options: Sequence[tuple[str, st
     levels = table.printed_levels(name)
     place_of = {option: place for place, option in enumerate(options)}
     found = dict[int, int]()
+    # From the highest level down: the nearest node is written last.
     for at, level in enumerate(levels[:-1]):
-        for grouping, label in options:
-            if label == TOTAL or grouping != _level_name(level):
-                continue
-            for upper in levels[at + 1 :]:
-                node = _node_at_level(table, name, label, level, upper, options)
-                place = place_of.get((_level_name(upper), node))
+        labels = [label for grouping, label in options if label != TOTAL and grouping == _level_name(level)]
+        for upper in reversed(levels[at + 1 :]):
+            above = _labels_above(table, name, labels, level, upper, options)
+            for label in labels:
+                place = place_of.get((_level_name(upper), above.get(label, "")))
                 if place is not None:
-                    found[place_of[grouping, label]] = place
-                    break
+                    found[place_of[_level_name(level), label]] = place
     return found
 
 
@@ -319,22 +320,25 @@ def _level_name(level: int) -> str:
     return f"level {level}" if level else ""
 
 
-def _node_at_level(
-    table: PlannedTable, name: str, label: str, level: int, upper: int, options: Sequence[tuple[str, str]]
-) -> str:
-    """Return the node of a higher level above a label; empty where there is none."""
+def _labels_above(
+    table: PlannedTable, name: str, labels: Sequence[str], level: int, upper: int, options: Sequence[tuple[str, str]]
+) -> dict[str, str]:
+    """Return the label at a higher level above each of some labels, where there is one."""
     if name in table.hierarchies:
-        return next((row[upper] for row in table.hierarchies[name].rows if row[level] == label), "")
+        return {row[level]: row[upper] for row in table.hierarchies[name].rows}
     # Intervals nest: the one above starts at or before this one, and is the last that does.
-    own = _interval_start(label)
-    if own is None:
-        return ""
-    starts = [
+    starts = sorted(
         (start, text)
         for grouping, text in options
-        if grouping == _level_name(upper) and (start := _interval_start(text)) is not None and start <= own
-    ]
-    return max(starts)[1] if starts else ""
+        if grouping == _level_name(upper) and (start := _interval_start(text)) is not None
+    )
+    found = dict[str, str]()
+    for label in labels:
+        own = _interval_start(label)
+        at = 0 if own is None else bisect_right(starts, own, key=lambda pair: pair[0])
+        if at:
+            found[label] = starts[at - 1][1]
+    return found
 
 
 def _interval_start(label: str) -> float | None:

@@ -46,7 +46,9 @@ class RunGrids:
         grids = table_grids(stored, recipe.tables)
         return cls(run_id, grids, stored, recipe.table_protection, nouns, stored.warnings)
 
-    def explain_place(self, grid: TableGrid, row: int, column: int, *, with_intervals: bool = True) -> CellExplanation:
+    def explain_place(
+        self, grid: TableGrid, row: int, column: int, *, with_intervals: bool = True, with_numbers: bool = True
+    ) -> CellExplanation:
         """Return why the cell at a place of a table is printed or hidden, and what readers compute of it."""
         return explain_cell(
             self.audited,
@@ -56,6 +58,7 @@ class RunGrids:
             column,
             self.unit_nouns[grid.name],
             with_intervals=with_intervals,
+            with_numbers=with_numbers,
         )
 
 
