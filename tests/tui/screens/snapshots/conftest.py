@@ -116,6 +116,17 @@ def believed_desk(workspace_with_beliefs, tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def tabled_desk(tabled, tmp_path, monkeypatch, warm):
+    """The same of the run of protected tables."""
+    pin(tabled)
+    with Workspace.open(tabled) as opened:
+        reseal(opened)
+    desk = tmp_path / "desk"
+    desk.mkdir()
+    yield from at_desk(tabled, desk, monkeypatch)
+
+
+@pytest.fixture
 def towns_desk(towns, tmp_path, monkeypatch):
     """The same of the run of subsets."""
     pin(towns)

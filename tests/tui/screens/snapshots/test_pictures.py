@@ -4,6 +4,7 @@ import pytest
 
 from sfumato.tui.parts.split import READING
 from sfumato.tui.session.state import AppState, save_state
+from sfumato.tui.widgets.cell_grid import CellGrid
 
 pytestmark = pytest.mark.usefixtures("drawing")
 SCREENS = {
@@ -85,6 +86,23 @@ async def test_the_strongest_intruder_looks_as_it_did(sit, believed_desk, hold, 
 async def test_the_subsets_of_knowledge_look_as_they_did(sit, towns_desk, hold, name, size):
     save_state(towns_desk, AppState(project=1, run=1, tab="sweep"))
     async with sit(towns_desk, "right_square_bracket", size=size) as seat:
+        await hold(seat, name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "keys", "size"),
+    [
+        ("tables", ("right_curly_bracket",), (80, 24)),
+        ("tables-120x40", ("right_curly_bracket",), (120, 40)),
+        ("tables-why", ("right_curly_bracket", "enter"), (80, 24)),
+    ],
+)
+async def test_protected_tables_look_as_they_did(sit, tabled_desk, hold, name, keys, size):
+    save_state(tabled_desk, AppState(project=1, run=1, tab="tables"))
+    async with sit(tabled_desk, size=size) as seat:
+        await seat.until(lambda: seat.app.screen.query_one(CellGrid).has_cells)
+        await seat.press(*keys)
         await hold(seat, name)
 
 
