@@ -1,6 +1,8 @@
 """Protected tables: the peer's cases, readers of zeros, sums of firms, two releases, audits. Run as a script; prints tables.
 
-    python tests/benchmarks/protected_tables.py [peer zeros sums releases audit linked growth]
+    python tests/benchmarks/protected_tables.py [evidence peer zeros sums releases audit linked growth records]
+
+``evidence`` is one table of all that is promised, with what is wanted and the peer's seconds beside it.
 
 Needs ../shared/data/tables or SFUMATO_DATA. Seconds are those of the processor, and of the clock beside them. The peer's seconds (R, Statistics
 Norway's GaussSuppression 1.2.3) were measured by others on another machine.
@@ -27,7 +29,7 @@ from sfumato.engine.tables.elimination import PRIME, SECOND_PRIME, find_followin
 from sfumato.engine.tables.polytope import CellBounds, TablePolytope, search_cells
 from sfumato.engine.tables.protection import protect_tables
 from sfumato.engine.tables.rules import TableRules, find_unsafe_cells
-from sfumato.engine.tables.system import DeclaredTable, TableSystem, TableVariable, build_system
+from sfumato.engine.tables.system import DeclaredTable, Grouping, TableSystem, TableVariable, build_system
 
 DATA = Path(os.environ.get("SFUMATO_DATA", "../shared/data")) / "tables"
 PEER_SECONDS = {"sosial_fiktiv": "103 to 216"}
@@ -202,15 +204,7 @@ def releases() -> None:
     first, second = two_releases()
     joint = build_system([*first, *second])
     unsafe = find_unsafe_cells(joint, TableRules(threshold=threshold)).unsafe
-    printed = np.zeros(joint.cell_count, dtype=np.bool_)
-    for own in (first, second):
-        system = build_system(own)
-        published = hide_by_equations(system, threshold)
-        assert not find_following(system.columns[:, ~published], system.columns[:, published]).any()
-        for table in system.tables:
-            other = next(one for one in joint.tables if (one.name, one.release) == (table.name, table.release))
-            there = table.cells >= 0
-            printed[other.cells[there]] |= published[table.cells[there]]
+    printed = print_apart(joint, (first, second), threshold)
     together = hide_by_equations(joint, threshold)
     widths = (22, 8, 8, 8, 22)
     print_columns("protected", "small", "hidden", "follow", "small changes, follow", widths=widths)
@@ -288,8 +282,103 @@ def print_linked(system: TableSystem, full: bool) -> None:
     print(f"{text}; {memory()}", flush=True)
 
 
+def records() -> None:
+    print("\nA million records as one system: three linked tables with hierarchies")
+    rng = np.random.default_rng(0)
+    variables = {}
+    for name, size in (("region", 60), ("branch", 40), ("age", 20), ("sex", 2)):
+        codes = rng.choice(size, 1_000_000)
+        groups = (Grouping("", codes, tuple(map(str, range(size)))), Grouping("above", codes // 5, tuple(map(str, range(-(-size // 5))))))  # fmt: skip
+        variables[name] = TableVariable(name, groups)
+    tables = [
+        DeclaredTable("/".join(names), tuple(variables[name] for name in names))
+        for names in (("region", "branch"), ("region", "age", "sex"), ("branch", "age"))
+    ]
+    system, seconds = timed(lambda: build_system(tables))
+    print(f"{system.cell_count:,} cells of {system.columns.shape[0]:,} atoms in {seconds}, {memory()}")
+
+
+def evidence() -> None:
+    """One table of what is promised: the figure, what is wanted, seconds of processor and clock, the peer's seconds."""
+    widths = (54, 26, 22, 20, 12)
+    print_columns("what", "figure", "wanted", "seconds (clock)", "peer, s", widths=widths)
+    for name, columns, order, primary, hidden in peer_cases():
+        candidates = order[~np.isin(order, primary)]
+        found, seconds = timed(lambda: suppress_cells(columns, candidates, columns[:, primary]))  # noqa: B023
+        differ = len(set(np.flatnonzero(~found.published).tolist()) ^ hidden)
+        large = columns.shape[1] > 10_000
+        print_columns(
+            f"{name}: the peer's hidden cells, {columns.shape[1]:,} cells", f"{differ} differ, {memory()}",
+            "0, 30 s, 1 GB" if large else "0", seconds, PEER_SECONDS.get(name, "-"), widths=widths,
+        )  # fmt: skip
+    name, columns, _, primary, hidden = peer_cases()[-1]
+    published = np.array([cell not in hidden for cell in range(columns.shape[1])])
+    follows, seconds = timed(lambda: find_following(columns[:, primary], columns[:, published]))
+    print_columns(f"{name}: audit by equations", f"{int(follows.sum())} follow", "5 s", seconds, "-", widths=widths)
+    counts = np.load(DATA / "sosial_fiktiv.npz")["atoms_count"].astype(float)
+
+    def search() -> Any:
+        bounds = CellBounds.of_printed(columns.T @ counts, published)
+        polytope = TablePolytope(columns, counts, bounds, np.ones(len(counts), dtype=np.bool_))
+        return search_cells(polytope, primary, np.zeros(len(primary)), np.zeros(len(primary), dtype=np.bool_))
+
+    outcome, seconds = timed(search)
+    print_columns(
+        f"{name}: audit by programs", f"{int(outcome.exact.sum())} follow, {int(outcome.undecided.sum())} undecided", "5 s",
+        seconds, "-", widths=widths,
+    )  # fmt: skip
+    system = z3()
+    places = system.tables[0].cells
+    protected, seconds = timed(lambda: protect_tables(system, TableRules(threshold=4), contributors=False))
+    hiding = int(protected.hidden_cells[places[places >= 0]].sum())
+    print_columns(
+        "z3, zeros printed", f"{int(protected.audit.exact_zeros_shown.sum())} follow, {hiding} hidden", "0, 619, 30 s", seconds,
+        "619 hidden", widths=widths,
+    )  # fmt: skip
+    for size, wanted in (((25, 16, 3_000), "0, 0, 20 s"), ((60, 40, 16_000), "0, 0, 180 s")):
+        system = firms(*size)
+        protected, seconds = timed(lambda: protect_tables(system, TableRules(p_percent=15)))  # noqa: B023
+        numbers = protected.counts
+        print_columns(
+            f"turnover with holdings, p = 15 %, {numbers['cells']:,} cells",
+            f"{numbers['exact_contributor']} pairs, {numbers['short_of_level']} short, {numbers['undecided']} ?", wanted, seconds,
+            "-", widths=widths,
+        )  # fmt: skip
+    apart, together, more, seconds = releases_apart_and_together(3)
+    print_columns("two releases, each protected alone", f"{apart} follow", "15", "-", "-", widths=widths)
+    print_columns(
+        "the same as one system", f"{together} follow, {more} more hidden", "0, 10", seconds, "-", widths=widths
+    )
+
+
+def releases_apart_and_together(threshold: int) -> tuple[int, int, int, str]:
+    """Small counts that follow from two releases protected apart, and as one system, and how many more cells that hides."""
+    first, second = two_releases()
+    joint = build_system([*first, *second])
+    unsafe = find_unsafe_cells(joint, TableRules(threshold=threshold)).unsafe
+    printed = print_apart(joint, (first, second), threshold)
+    together, seconds = timed(lambda: hide_by_equations(joint, threshold))
+    follow = [int((find_following(joint.columns, joint.columns[:, own]) & unsafe).sum()) for own in (printed, together)]
+    return follow[0], follow[1], int((~together).sum() - (~printed).sum()), seconds
+
+
+def print_apart(joint: TableSystem, parts: Any, threshold: int) -> np.ndarray:
+    """The cells of a joint system that are printed where each of its releases is protected alone."""
+    printed = np.zeros(joint.cell_count, dtype=np.bool_)
+    for own in parts:
+        system = build_system(own)
+        published = hide_by_equations(system, threshold)
+        assert not find_following(system.columns[:, ~published], system.columns[:, published]).any()
+        for table in system.tables:
+            other = next(one for one in joint.tables if (one.name, one.release) == (table.name, table.release))
+            there = table.cells >= 0
+            printed[other.cells[there]] |= published[table.cells[there]]
+    return printed
+
+
 if __name__ == "__main__":
     parts = {
+        "evidence": evidence,
         "peer": peer,
         "zeros": zeros,
         "sums": sums,
@@ -297,6 +386,7 @@ if __name__ == "__main__":
         "audit": audit,
         "linked": linked,
         "growth": growth,
+        "records": records,
     }
     for chosen in sys.argv[1:] or parts:
         parts[chosen]()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -200,3 +202,21 @@ def test_messages_name_place_and_fix() -> None:
         system.find_cell("t", {"region": "a9"})
     with pytest.raises(BadInput, match="no such table"):
         system.find_cell("s", {})
+
+
+@pytest.mark.slow
+def test_many_records_become_a_system_in_seconds() -> None:
+    """200,000 records took 9 s of processor time where a matrix of all their groups was sorted."""
+    rng = np.random.default_rng(0)
+    variables = []
+    for name, size in (("a", 60), ("b", 40), ("c", 20)):
+        codes = rng.choice(size, 200_000)
+        labels = (tuple(map(str, range(size))), tuple(map(str, range(size // 5))))
+        variables.append(
+            TableVariable(name, (Grouping("", codes, labels[0]), Grouping("above", codes // 5, labels[1])))
+        )
+    tables = [DeclaredTable("ab", (variables[0], variables[1])), DeclaredTable("bc", (variables[1], variables[2]))]
+    start = time.process_time()
+    system = build_system(tables)
+    assert time.process_time() - start < 5
+    assert system.values[system.find_cell("ab", {})] == 200_000
