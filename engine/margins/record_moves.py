@@ -117,7 +117,7 @@ def list_groupings(
             if variable in table.clique and table.groups:
                 own.add(tuple(table.groups[table.clique.index(variable)].tolist()))
         # A grouping into one category says nothing: a count of it is that of the other variables. Finest first, which
-        # ``linear_bounds`` relies on.
+        # ``margin_audit`` relies on.
         several = sorted(
             (groups for groups in own if len(set(groups)) > 1), key=lambda groups: (-len(set(groups)), groups)
         )

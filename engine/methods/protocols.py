@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..data.microdata import Microdata
     from ..data.provenance import FitUncertainty, ReleaseProvenance
     from ..data.schema import Schema
-    from ..margins.linear_bounds import MarginAudit
+    from ..margins.margin_audit import MarginAudit
     from .approved_tables import ApprovedTable
     from .privacy import NoAccount, PrivacyAccount
     from .refits import ShadowReleases

@@ -60,7 +60,7 @@ from ..margins.drawing import draw_cells, draw_given
 from ..margins.intervals import CONFIDENCE_LEVEL, estimate_noisy_mean, sampling_obstacle
 from ..margins.joint_table import LARGEST_TABLE, MAX_SWEEPS, fit_joint_table
 from ..margins.junction_tree import FittedTree, JunctionTree
-from ..margins.linear_bounds import MarginAudit, PublishedBounds, audit_margins, known_record_range
+from ..margins.margin_audit import MarginAudit, PublishedBounds, audit_margins, known_record_range
 from ..margins.private import MarginChoice, PrivacyBudget, measure_margins, noisy_distance
 from ..margins.private_domain import level_threshold
 from ..margins.selection import (

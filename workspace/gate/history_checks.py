@@ -15,7 +15,7 @@ from sfumato.engine.data.arrays import Integers
 from sfumato.engine.data.recoding_rules import RecodeRule
 from sfumato.engine.data.schema import Role
 from sfumato.engine.errors import BadInput, NotComputable
-from sfumato.engine.margins.linear_bounds import MarginAudit, known_record_range
+from sfumato.engine.margins.margin_audit import MarginAudit, known_record_range
 from sfumato.engine.methods.results import Fit
 from sfumato.engine.recipe.budget import budget_text, repeated_accounts
 from sfumato.engine.recipe.provenance import release_provenance

@@ -5,14 +5,13 @@ known, and with all other margins, the bounds leave a set of tables of whole num
 one. A count follows exactly where all these tables have the same one.
 
 Margins that share variables are **one system** and are audited together, for every count of any number of its
-variables. Three methods take turns; each leaves less to the next, and none calls a count safe without a table of whole
-numbers in which it is another one:
+variables. Two methods take turns, and neither calls a count safe without a table of whole numbers in which it is another
+one:
 
 1. Moves of single records (``record_moves``). They need no table of all variables, and mostly show that nothing
 follows.
-2. Where the table of all variables is small enough: programs for many counts at once, whose solutions are tables in
-which many counts differ.
-3. The smallest and the largest value of each count that is left, by HiGHS.
+2. Where the table of all variables is small enough, it is a system of tables like any other (``tables.polytope``): its
+cells are the atoms, published counts are cells with bounds, and what is left of the small counts is searched there.
 
 A system whose table of all variables is too large, and that moves do not clear, is searched in parts. Tables of several
 releases of the same records are audited together over categories fine enough for all of them.
@@ -25,13 +24,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.provenance import ReleaseProvenance
 from ..data.rows import distinct_rows
+from ..tables.elimination import find_following
+from ..tables.polytope import CellBounds, TablePolytope, search_cells
 from .domain import Clique, Domain, as_clique, drop_contained
 from .record_moves import MAX_WALKS, PublishedBounds, VariableGrouping, find_closed_groupings, list_groupings
 
@@ -43,18 +44,12 @@ MAX_COUNTS = 2_000_000
 """Counts of all sets of variables of such a system."""
 MAX_COUNT_PROGRAMS = 200
 """Number of small counts of one system that get programs of their own, at most."""
-BULK_PROGRAMS = 6
-"""Programs that are tried for all small counts of a system together."""
+MAX_COUNT_ENTRIES = 20_000_000
+"""Cells of all small counts together that a search takes at a time."""
 FEW_WALKS = 1
 """Walks of records where programs can decide what these leave."""
 MAX_PARTS = 40
 """Parts that are searched of a system that is too large."""
-MAX_SEARCH_NODES = 2_000
-"""Number of nodes of the search tree of one whole-number program: a number and no time, so that results are the same on
-any machine.
-"""
-# Another whole number differs by 1; the solver's objective is exact to about its tolerance only.
-MIN_DIFFERENCE = 1 - 1e-6
 CountOfCategories = tuple[tuple[int, tuple[int, ...]], ...]
 """A count by the variables that it is of and the categories of each that it sums over."""
 
@@ -286,7 +281,7 @@ class _MarginSystem:
     variables: the variables
     shape: number of categories of each
     confidential_table: confidential counts of the cells
-    program: bounds that the margins set
+    program: cells that can hold records, and bounds that the margins set on sums of them
     small_counts: places of small counts, as flat indices, that moves of records do not show to be open; of equal counts
     one
     looked_at: number of small counts
@@ -296,7 +291,7 @@ class _MarginSystem:
     variables: Clique
     shape: tuple[int, ...]
     confidential_table: Floats
-    program: _CellProgram
+    program: _PublishedSums
     small_counts: Integers
     looked_at: int
 
@@ -319,7 +314,7 @@ class _MarginSystem:
         counts = _all_counts(axes, truth)
         few = (counts > 0) & (counts < limit)
         few.ravel()[-1] = False  # the number of records itself is no count of a combination
-        program = _CellProgram.from_bounds(domain, variables, tables, records)
+        program = _PublishedSums.from_bounds(domain, variables, tables, records)
         # The sum of the random names of a count's cells identifies the set of cells.
         names = np.zeros(truth.size)
         names[program.atoms] = np.random.default_rng(1).integers(1, 2**31, len(program.atoms))
@@ -334,57 +329,53 @@ class _MarginSystem:
 
     def search_counts(self, most: int) -> _SearchOutcome:
         """Search for the small counts that have one value in every table of whole numbers."""
-        left = self._drop_differing(self.small_counts, None)
-        rng = np.random.default_rng(0)  # as above
-        for attempt in range(
-            BULK_PROGRAMS
-        ):  # tables far from the truth in many counts at once leave few to look at one by one
-            if not len(left):
+        from scipy import sparse
+
+        if not len(self.small_counts):
+            return _SearchOutcome(frozenset(), self.looked_at, 0)
+        places, counts = self._columns_of_counts()
+        published = self.program
+        columns = sparse.hstack([published.rows.T, counts], format="csc")
+        values = self.confidential_table.ravel()[published.atoms]
+        unknown = np.zeros(len(places))
+        bounds = CellBounds(
+            np.concatenate([published.low, unknown]), np.concatenate([published.high, np.full(len(places), np.inf)])
+        )
+        polytope = TablePolytope(columns, values, bounds, np.ones(len(values), dtype=np.bool_))
+        exactly = np.flatnonzero(published.low == published.high)
+        follows = find_following(counts, published.rows[exactly].T.tocsc())
+        cells = np.arange(len(places)) + len(published.low)
+        found = search_cells(polytope, cells, unknown, follows, single_programs=most)
+        exact = frozenset(map(self._count_at, places[found.exact].tolist()))
+        # Counts beyond what is searched at a time were not looked at.
+        undecided = int(found.undecided.sum()) + len(self.small_counts) - len(places)
+        return _SearchOutcome(exact, self.looked_at, undecided)
+
+    def _columns_of_counts(self) -> tuple[Integers, Any]:
+        """Return small counts, as many as can be searched, and the cells of each, (atoms, counts), sparse."""
+        from scipy import sparse
+
+        shape = tuple(len(axis.rows) for axis in self.axes)
+        atom_of = np.full(self.confidential_table.size, -1, dtype=np.int64)
+        atom_of[self.program.atoms] = np.arange(len(self.program.atoms))
+        parts, ends, entries = list[Integers](), [0], 0
+        for place in self.small_counts.tolist():
+            own = [
+                np.flatnonzero(axis.rows[at])
+                for axis, at in zip(self.axes, np.unravel_index(place, shape), strict=True)
+            ]
+            atoms = atom_of[np.ravel_multi_index(np.ix_(*own), self.shape).ravel()]
+            atoms = np.sort(atoms[atoms >= 0])
+            entries += len(atoms)
+            if entries > MAX_COUNT_ENTRIES:
                 break
-            signs = np.ones(len(left)) if attempt < 2 else rng.choice([-1.0, 1.0], len(left))
-            left = self._drop_differing(
-                left, self.program.find_table((-1.0) ** attempt * self._cell_weights(left, signs))
-            )
-        exact, undecided = list[int](), 0
-        confidential = _all_counts(self.axes, self.confidential_table).ravel()
-        programs = 0
-        while len(left):
-            place, left = int(left[0]), left[1:]
-            if programs >= most:
-                undecided += 1
-                continue
-            # A linear program bounds the count from above and below. That only whole numbers determine a count happens
-            # (Dobra & Fienberg 2000), so that whole-number programs follow where it leaves the count open.
-            programs += 1
-            cells = self._cell_weights(np.array([place]), np.ones(1))
-            above = self.program.find_table_beyond(cells, 1, confidential[place])
-            below = (
-                above
-                if isinstance(above, np.ndarray)
-                else self.program.find_table_beyond(cells, -1, confidential[place])
-            )
-            if isinstance(below, np.ndarray):
-                left = self._drop_differing(left, below)
-            elif above and below:
-                exact.append(place)
-            else:
-                undecided += 1
-        return _SearchOutcome(frozenset(map(self._count_at, exact)), self.looked_at, undecided)
-
-    def _drop_differing(self, places: Integers, table: Floats | None) -> Integers:
-        """Return those places whose counts in a ``table`` equal the confidential ones."""
-        if table is None:
-            return places
-        difference = _all_counts(self.axes, (table - self.confidential_table.ravel()).reshape(self.shape)).ravel()
-        return places[np.abs(difference[places]) < 0.5]
-
-    def _cell_weights(self, places: Integers, weights: Floats) -> Floats:
-        """Return the weights of the cells, flat, that give the weighted sum of some counts."""
-        found = np.zeros(tuple(len(axis.rows) for axis in self.axes))
-        found.ravel()[places] = weights
-        for at, axis in enumerate(self.axes):
-            found = np.moveaxis(np.tensordot(axis.rows.T, found, (1, at)), 0, at)
-        return np.asarray(found.ravel())
+            parts.append(atoms)
+            ends.append(entries)
+        indices = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+        matrix = sparse.csc_matrix(
+            (np.ones(len(indices), dtype=np.int64), indices, ends), (len(self.program.atoms), len(parts))
+        )
+        return self.small_counts[: len(parts)], matrix
 
     def _count_at(self, place: int) -> CountOfCategories:
         """Return the count at a flat place by its variables and their categories."""
@@ -430,25 +421,23 @@ def _is_shown_open(
 
 
 @dataclass(frozen=True, eq=False)
-class _CellProgram:
+class _PublishedSums:
     """Bounds of sums of cells that every possible table of whole numbers keeps to.
 
     rows: cells of each sum, 1 or 0, (sums, atoms), sparse
     low, high: bounds of each sum, (sums,)
     atoms: cells that can hold records, as flat indices; no other one is in the program
-    size: number of cells
     """
 
     rows: Any
     low: Floats
     high: Floats
     atoms: Integers
-    size: int
 
     @classmethod
     def from_bounds(
         cls, domain: Domain, variables: Clique, tables: Sequence[PublishedBounds], records: tuple[float, float]
-    ) -> _CellProgram:
+    ) -> _PublishedSums:
         """Build from the bounds of the cells of published tables, and of the number of records."""
         from scipy import sparse
 
@@ -470,64 +459,4 @@ class _CellProgram:
         rows = sparse.vstack(blocks).tocsr()
         # Rows without cells or without a bound would only slow the solver down.
         says = (np.diff(rows.indptr) > 0) & ((low > 0) | np.isfinite(high))
-        return cls(rows[says], low[says], high[says], atoms, size)
-
-    def find_table(self, cost: Floats) -> Floats | None:
-        """Search for a table of whole numbers with a small cost of its cells (size,); return None if none is found."""
-        solved = self._solve(cost, whole=False)
-        if solved.x is None:
-            return None
-        # The linear program often ends at a corner of whole numbers, which spares the slower search.
-        rounded = np.round(solved.x)
-        if self._is_feasible(rounded):
-            return self._spread_over_cells(rounded)
-        return self._rounded_table(self._solve(cost, whole=True))
-
-    def find_table_beyond(self, cells: Floats, sign: int, value: float) -> Floats | bool:
-        """Search for a table whose sum of ``cells`` lies beyond a value, above it for ``sign`` 1, below it for -1.
-
-        Returns the table, True if no such table exists, and False if the search was undecided.
-        """
-        solved = self._solve(-sign * cells, whole=False)
-        if solved.status == 0 and sign * (-sign * solved.fun - value) < MIN_DIFFERENCE:
-            return True
-        if solved.x is not None:
-            rounded = np.round(solved.x)
-            if self._is_feasible(rounded) and sign * (cells[self.atoms] @ rounded - value) > 0.5:
-                return self._spread_over_cells(rounded)
-        solved = self._solve(-sign * cells, whole=True)
-        other = self._rounded_table(solved)
-        if other is not None and sign * (cells @ other - value) > 0.5:
-            return other
-        # Stopped at the node limit, the search still has a bound that may exclude every other value.
-        bound = solved.mip_dual_bound
-        return bool(bound is not None and sign * (-sign * bound - value) < MIN_DIFFERENCE)
-
-    def _rounded_table(self, solved: Any) -> Floats | None:
-        """Return a solution as a table of whole numbers; None without one, or if rounding breaks the bounds."""
-        if solved.x is None:
-            return None
-        rounded = np.round(solved.x)
-        return self._spread_over_cells(rounded) if self._is_feasible(rounded) else None
-
-    def _is_feasible(self, table: Floats) -> bool:
-        sums = self.rows @ table
-        return bool((table >= 0).all() and (sums >= self.low).all() and (sums <= self.high).all())
-
-    def _spread_over_cells(self, table: Floats) -> Floats:
-        """Return values of the atoms as a table of all cells, flat."""
-        found = np.zeros(self.size)
-        found[self.atoms] = table
-        return found
-
-    def _solve(self, cost: Floats, whole: bool) -> Any:
-        """Minimise the cost of the cells (size,) within the bounds, over whole numbers if ``whole``."""
-        from scipy.optimize import Bounds, LinearConstraint, milp
-
-        return milp(
-            cost[self.atoms],
-            integrality=np.full(len(self.atoms), int(whole)),
-            bounds=Bounds(0, np.inf),
-            constraints=LinearConstraint(self.rows, self.low, self.high),
-            options=cast(Any, {"node_limit": MAX_SEARCH_NODES, "mip_rel_gap": 0.0}),
-        )
+        return cls(rows[says].astype(np.int64), low[says], high[says], atoms)
