@@ -55,7 +55,7 @@ def test_bad_input_is_one_message(
 def test_the_example_of_the_manual_is_what_the_command_finds(
     tmp_path: Path, sfumato: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    body = next(one.body for one in page_sections("release") if one.heading.startswith("Differencing by geography"))
+    body = next(one.body for one in page_sections("tables") if one.heading.startswith("Differencing by geography"))
     prose = " ".join(body.split())
     (table,) = re.findall(r"```csv\n(.*?)```", body, re.DOTALL)
     files = re.findall(r"((?:`\w+;\w+`(?:, | and )?)+) in `(\w+\.csv)`", prose)
