@@ -273,6 +273,7 @@ class EarlierRelease:
     read_classes: function that reads the equivalence class of each record; None where there are no classes
     read_risks: function that reads the risks of single records
     surrogate_keys: keys by which its tables join others
+    printed_tables: number of tables that it printed; -1 where that is not known
     """
 
     run_id: int
@@ -284,6 +285,7 @@ class EarlierRelease:
     read_classes: Callable[[], Integers | None]
     read_risks: Callable[[], Sequence[MeasuredRecordRisks]]
     surrogate_keys: SurrogateKeys
+    printed_tables: int = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -580,7 +582,7 @@ def _earlier_release_of_run(workspace: Workspace, run: StoredRun, known: Mapping
     return EarlierRelease(
         run.id, original.source_sha256, original.table_sha256, _StoredPeople(read, original.schema), release,
         lambda: privacy_cost_of_run(run, read(), packages_in_force(workspace, run)), lambda: release.read(0, release.schema.names[:1]).classes,
-        lambda: _record_risks_of_run(workspace, run.id), SurrogateKeys.from_run(run),
+        lambda: _record_risks_of_run(workspace, run.id), SurrogateKeys.from_run(run), len(run.recipe.tables),
     )  # fmt: skip
 
 
@@ -689,6 +691,7 @@ def _earlier_release_of_tombstone(
             for one in tombstone.risks
         ],
         SurrogateKeys(frozenset(tombstone.surrogate_keys), tombstone.surrogate_scope, tombstone.run_key),
+        tombstone.printed_tables,
     )  # fmt: skip
 
 
@@ -758,7 +761,7 @@ def write_tombstone_tables(workspace: Workspace, run_id: int) -> Tombstone | Non
         found.tables, tuple(datasets), "" if classes is None else tables.write_arrays({"classes": classes}),
         tables.write_arrays(columns) if columns else "", marks, key.name, cost.epsilon, cost.steps, cost.covered, tuple(risks), manifests,
         to_plain_value(recipe.form.recode), cost.delta, _population_at_release(workspace, run),
-        recipe.form.surrogate_keys, recipe.form.surrogate_scope, run.key_fingerprint,
+        recipe.form.surrogate_keys, recipe.form.surrogate_scope, run.key_fingerprint, len(recipe.tables),
     )  # fmt: skip
 
 

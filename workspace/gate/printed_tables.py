@@ -6,7 +6,7 @@ or is too large to be looked at, is not checked, and never safe.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -147,12 +147,13 @@ def _read_earlier_tables(case: ExaminedRelease) -> tuple[list[ReleasedTables], l
     """Return the tables of earlier releases of the same people, and what could not be looked at."""
     found, unclear, gone = list[ReleasedTables](), list[str](), list[int]()
     for related in case.same_people_releases:
-        try:
-            run = find_run(case.workspace, related.earlier.run_id)
-        except NotFound:
-            gone.append(related.earlier.run_id)
+        earlier = related.earlier
+        if not earlier.printed_tables:
             continue
-        if not run.recipe.tables:
+        try:
+            run = find_run(case.workspace, earlier.run_id)
+        except NotFound:
+            gone.append(earlier.run_id)
             continue
         released = None
         if related.overlap is not None:
@@ -161,21 +162,26 @@ def _read_earlier_tables(case: ExaminedRelease) -> tuple[list[ReleasedTables], l
             unclear.append(fill_sentence(sentences.TABLES_NOT_COMPARED, run=run.id))
         else:
             found.append(released)
-    others = [one.earlier.run_id for one in case.uncertain_releases]
-    others += [one.run_id for one, _ in case.sharing_releases]
     registry = case.population_registry
     apart = registry.populations_declared_apart((registry.population_of_project(case.plan.run.project_id),))
-    for number in others:
-        try:
-            run = find_run(case.workspace, number)
-        except NotFound:
-            continue
-        # A person has stated of these that other people were asked.
-        if run.recipe.tables and registry.key_of(registry.population_of_project(run.project_id)) not in apart:
-            unclear.append(fill_sentence(sentences.TABLES_NOT_COMPARED, run=number))
+    others = [one.earlier for one in case.uncertain_releases] + [one for one, _ in case.sharing_releases]
+    for one in others:
+        # A person has stated of some that other people were asked.
+        if one.printed_tables and not _is_declared_apart(case, one.run_id, apart):
+            unclear.append(fill_sentence(sentences.TABLES_NOT_COMPARED, run=one.run_id))
     if gone:
         unclear.append(fill_sentence(sentences.PRINTED_TABLES_GONE, runs=len(gone)))
     return sorted(found, key=lambda one: int(one.release.rpartition(" ")[2])), unclear
+
+
+def _is_declared_apart(case: ExaminedRelease, run_id: int, apart: Collection[str]) -> bool:
+    """Return whether a stored run is of a population that was declared to be of other people."""
+    try:
+        run = find_run(case.workspace, run_id)
+    except NotFound:
+        return False
+    registry = case.population_registry
+    return registry.key_of(registry.population_of_project(run.project_id)) in apart
 
 
 def _join_system(case: ExaminedRelease, stored: StoredTables, earlier: list[ReleasedTables]) -> TableSystem:

@@ -70,6 +70,7 @@ class Tombstone:
     surrogate_keys, surrogate_scope: identifiers that were released as keys, and the scope in which these join; earlier
         versions released none
     run_key: fingerprint of the key of the run, by which surrogate keys are made
+    printed_tables: number of tables that it printed; -1 in tombstones of earlier versions, which do not tell
     """
 
     run_id: int
@@ -103,6 +104,7 @@ class Tombstone:
     surrogate_keys: tuple[str, ...] = ()
     surrogate_scope: str = ""
     run_key: str = ""
+    printed_tables: int = -1
 
     @property
     def json_text(self) -> str:
@@ -183,7 +185,7 @@ def _tombstone_from_table(table: Mapping[str, Any]) -> Tombstone:
         found.source_sha256, found.table_sha256, found.schema, found.model, found.population, found.surrogate_scope, found.run_key,
         *found.surrogate_keys, *found.tables, *found.table_hashes
     )  # fmt: skip
-    check_integers(found.run_id, found.dataset_id, found.records, found.steps)
+    check_integers(found.run_id, found.dataset_id, found.records, found.steps, found.printed_tables)
     return found
 
 
