@@ -78,17 +78,23 @@ def try_cell_decision(
             raise NotReady(f"run {run.id} has no protected tables")
         recipe = run.recipe
         decided = decide_cell(recipe, table, labels, status)
+        before_grids = RunGrids.from_stored(run.id, recipe, stored)
+        grid = next(one for one in before_grids.grids if one.name == table)
+        row, column = find_grid_place(grid, labels)
+        cell = int(grid.cells[row, column])
+        if cell == EMPTY:
+            raise BadInput(
+                "cell",
+                "no records are here; zeros are printed or hidden all together, by zeros in [tables] of the plan",
+            )
         after = _protect_again(stored, recipe, decided, read_run_records(workspace, run))
         draft = draft_to_change_run(workspace, run.id)
     changed = draft.with_text(_text_with_decision(draft.toml, decided))
-    before_grids, after_grids = (RunGrids.from_stored(run.id, recipe, one) for one in (stored, after))
-    grid = next(one for one in before_grids.grids if one.name == table)
-    row, column = find_grid_place(grid, labels)
+    after_grids = RunGrids.from_stored(run.id, recipe, after)
     place = grid.describe_place(row, column)
     sentences = _describe_change(before_grids, after_grids, (table, place))
-    cell = int(grid.cells[row, column])
-    if status == "published" and cell != EMPTY and after.audit.primary[cell]:
-        why = before_grids.explain_place(grid, row, column, with_intervals=False).reasons[0]
+    if status == "published" and after.audit.primary[cell]:
+        why = before_grids.explain_place(grid, row, column, with_intervals=False, with_numbers=False).reasons[0]
         sentences = (f"This cell is unsafe ({why}), and its value would be printed.", *sentences)
     is_safe = not _count_open(after_grids)
     return CellDecision(

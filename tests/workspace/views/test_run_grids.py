@@ -11,6 +11,7 @@ from protected_towns import COUNTS, people_of_towns, run_of_tables
 
 from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.data.schema import MissingPolicy
+from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.declared_tables import protect_recipe_tables
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.reporting.table_grids import HIDDEN_LETTERS, LETTERS, TableGrid
@@ -236,6 +237,11 @@ def test_a_decision_is_audited_before_anything_is_run(directory: Path) -> None:
     assert [(one.table, dict(one.cell), one.status) for one in recipe.table_protection.fixed] == [
         ("people", {"region": "coast", "trade": "food"}, "hidden")
     ]
+
+
+def test_a_zero_cannot_be_decided_alone(directory: Path) -> None:
+    with pytest.raises(BadInput, match="no records are here"):
+        try_cell_decision(directory, 1, "people", {"region": "coast", "trade": "wool"}, "hidden")
 
 
 def test_a_second_decision_of_a_cell_replaces_the_first() -> None:
