@@ -1,6 +1,7 @@
 """Three releases for an officer to read: python tests/benchmarks/three_releases.py FOLDER.
 
-    honest        a survey whose every column is drawn; 60 people without a region are left out
+    honest        a survey in classes, whose every column is drawn by models that the strongest intruder can be tried against; 60 people
+                  without a region are left out
     leaky         the same survey, sex, age, education and marital status unchanged, the gate's block waived
     households    a census whose people are each like many others, while whole households are like no other; waived
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -23,52 +25,32 @@ import pandas as pd
 from households import draw_households
 
 PEOPLE, HOUSEHOLDS = 4_000, 1_500
-SURVEY = """
+COMMON = """
 title = "{title}"
 description = "{description}"
 
 [data]
 file = "{file}"
 holdout = 0.25
-missing = "keep"
-complete_cases = ["region"]
+{data}
 
 [variables]
-region = {{ kind = "categorical", role = "quasi_identifier" }}
-sex = {{ kind = "binary", role = "quasi_identifier" }}
-age = {{ kind = "count", role = "quasi_identifier", bounds = [18, 95] }}
-education = {{ kind = "categorical", role = "quasi_identifier" }}
-marital = {{ kind = "categorical", role = "quasi_identifier", title = "marital status" }}
-income = {{ kind = "count", role = "sensitive", missing = ["-8", "-9"], title = "monthly income" }}
-visits = {{ kind = "count", role = "sensitive", title = "visits to a doctor in the year" }}
+{variables}
 
 [release]
 m = 5
-seed = 11
+seed = {seed}
 audience = "{audience}"
+{release}
 """
-STEP = """
-[[synthesis]]
-target = "{target}"
-method = "cart"
-predictors = [{predictors}]
-minbucket = {leaf}
-smoothing = {smoothing}
-"""
-MEASURES = """
+ATTACKS = """
 [[measure]]
 method = "utility.propensity"
 
 [[measure]]
-method = "utility.ecdf"
-
-[[measure]]
-method = "risk.identification"
-
-[[measure]]
 method = "risk.attribute_inference"
-radius = { income = 200, visits = 1 }
 records = 600
+{radius}
 
 [[measure]]
 method = "risk.membership_inference"
@@ -80,6 +62,19 @@ records = 1000
 
 [[measure]]
 method = "risk.singling_out"
+"""
+SURVEY_DATA = """missing = "keep"
+complete_cases = ["region"]"""
+SURVEY_VARIABLES = """region = {{ kind = "categorical", role = "quasi_identifier" }}
+sex = {{ kind = "binary", role = "quasi_identifier" }}
+age = {{ {age}, role = "quasi_identifier" }}
+education = {{ kind = "categorical", role = "quasi_identifier" }}
+marital = {{ kind = "categorical", role = "quasi_identifier", title = "marital status" }}
+visits = {{ {visits}, role = "sensitive", title = "visits to a doctor in the year" }}
+income = {{ {income}, role = "sensitive", title = "monthly income" }}"""
+IDENTIFICATION = """
+[[measure]]
+method = "risk.identification"
 
 [[study]]
 method = "studies.intruder_knowledge"
@@ -87,60 +82,33 @@ method = "studies.intruder_knowledge"
 [[threshold]]
 value = "risk.identification.largest_true_match_rate"
 max = 0.02
-
-[[threshold]]
-value = "utility.ecdf.max_abs_difference"
-max = 0.06
 """
-CENSUS = """
-title = "Households of a town"
-description = "A census of 1,500 households. Income is drawn; who lives together stays."
-
-[data]
-file = "{file}"
-holdout = 0.25
-
-[variables]
-household = {{ kind = "count", role = "unit" }}
-region = {{ kind = "categorical", role = "quasi_identifier", level = "unit" }}
-relation = {{ kind = "categorical", role = "quasi_identifier", title = "relation to the head" }}
-sex = {{ kind = "binary", role = "quasi_identifier" }}
-age = {{ kind = "count", role = "quasi_identifier", bounds = [0, 110] }}
-income = {{ kind = "count", role = "sensitive", title = "monthly income" }}
-
-[release]
-m = 5
-seed = 12
-audience = "contract"
-order = "original"
-
-[release.recode]
-age = 20
+STRONGEST_INTRUDER = """
+[[measure]]
+method = "risk.bayesian_posterior"
+records = 100
+refits = 2
+blocks = 2
 """
-CENSUS_MEASURES = """
+DISTRIBUTIONS = """
 [[measure]]
 method = "utility.ecdf"
 
-[[measure]]
-method = "risk.attribute_inference"
-radius = { income = 200 }
-records = 600
-
-[[measure]]
-method = "risk.membership_inference"
-records = 1000
-
-[[measure]]
-method = "risk.linkability"
-records = 1000
-
-[[measure]]
-method = "risk.singling_out"
-
 [[threshold]]
 value = "utility.ecdf.max_abs_difference"
-max = 0.1
+max = {most}
 """
+CENSUS_VARIABLES = """household = { kind = "count", role = "unit" }
+region = { kind = "categorical", role = "quasi_identifier", level = "unit" }
+relation = { kind = "categorical", role = "quasi_identifier", title = "relation to the head" }
+sex = { kind = "binary", role = "quasi_identifier" }
+age = { kind = "count", role = "quasi_identifier", bounds = [0, 110] }
+income = { kind = "count", role = "sensitive", title = "monthly income" }"""
+CENSUS_RELEASE = """order = "original"
+
+[release.recode]
+age = 20"""
+SURVEY_NAMES = ("region", "sex", "age", "education", "marital", "visits", "income")
 REASONS = {
     "leaky": "The ministry needs the file before the end of the month",
     "households": "No single row is rare: every person shares region, relation, sex and age group with others",
@@ -173,46 +141,91 @@ def draw_survey(rng: np.random.Generator, people: int) -> pd.DataFrame:
     return frame
 
 
-def survey_recipe(file: Path, *, title: str, description: str, audience: str, drawn: list[str], leaf: int) -> str:
-    """Return the recipe of the survey that draws some of its columns with trees of large leaves."""
-    names = ["region", "sex", "age", "education", "marital", "income", "visits"]
-    known = [name for name in names if name not in drawn]
-    text = SURVEY.format(title=title, description=description, file=file, audience=audience)
+def in_classes(survey: pd.DataFrame) -> pd.DataFrame:
+    """Return the survey with age, visits and income in classes, and words for refusals."""
+    age, visits, income = (survey[name].to_numpy() for name in ("age", "visits", "income"))
+    decades = np.array(["18 to 29", "30 to 39", "40 to 49", "50 to 59", "60 to 69", "70 and more"])
+    times = np.array(["none", "1 or 2", "3 to 5", "6 and more"])
+    classes = np.array(["under 1000", "1000 to 1499", "1500 to 1999", "2000 and more"])
+    known = classes[np.searchsorted([1000, 1500, 2000], income, side="right")]
+    return survey.assign(
+        age=decades[np.searchsorted([30, 40, 50, 60, 70], age, side="right")],
+        visits=times[np.searchsorted([1, 3, 6], visits, side="right")],
+        income=np.where(income == -8, "refused", np.where(income == -9, "unknown", known)),
+    )
+
+
+def synthesis_steps(names: Sequence[str], drawn: Sequence[str], settings: str) -> str:
+    """Return a step for each drawn variable, given those that are kept and those that are drawn before it."""
+    known, text = [name for name in names if name not in drawn], ""
     for target in drawn:
+        smoothing = "smoothing = true\n" if "cart" in settings and target in ("income", "visits") else ""
         predictors = ", ".join(f'"{name}"' for name in known)
-        smoothing = str(target in ("age", "income", "visits")).lower()
-        text += STEP.format(target=target, predictors=predictors, leaf=leaf, smoothing=smoothing)
+        text += f'\n[[synthesis]]\ntarget = "{target}"\npredictors = [{predictors}]\n{settings}\n{smoothing}'
         known.append(target)
-    return text + MEASURES
+    return text
 
 
 def write_inputs(folder: Path) -> dict[str, Path]:
-    """Write the two tables and the three recipes; return the recipes by name."""
+    """Write the tables and the three recipes; return the recipes by name."""
     rng = np.random.default_rng(48)
-    survey, census = folder / "survey.csv", folder / "census.csv"
-    draw_survey(rng, PEOPLE).to_csv(survey, index=False)
+    files = {name: folder / f"{name}.csv" for name in ("survey", "classes", "census")}
+    survey = draw_survey(rng, PEOPLE)
+    survey.to_csv(files["survey"], index=False)
+    in_classes(survey).to_csv(files["classes"], index=False)
     people = draw_households(rng, HOUSEHOLDS, first=1)
-    people[["household", "region", "relation", "sex", "age", "income"]].to_csv(census, index=False)
+    people[["household", "region", "relation", "sex", "age", "income"]].to_csv(files["census"], index=False)
+    number = 'kind = "count"'
     recipes = {
-        "honest": survey_recipe(
-            survey,
+        "honest": COMMON.format(
             title="Social survey",
-            description="A survey of 4,000 people. Every column is drawn.",
+            description="A survey of 4,000 people, in classes. Every column is drawn.",
+            file=files["classes"],
+            data=SURVEY_DATA,
+            variables=SURVEY_VARIABLES.format(
+                age='kind = "categorical"',
+                visits='kind = "categorical"',
+                income='kind = "categorical", missing = ["refused", "unknown"]',
+            ),
+            seed=11,
             audience="public",
-            drawn=["region", "sex", "age", "education", "marital", "income", "visits"],
-            leaf=250,
-        ),
-        "leaky": survey_recipe(
-            survey,
+            release="",
+        )
+        + synthesis_steps(SURVEY_NAMES, SURVEY_NAMES, 'method = "multinomial_logistic"')
+        + ATTACKS.format(radius="")
+        + IDENTIFICATION
+        + STRONGEST_INTRUDER,
+        "leaky": COMMON.format(
             title="Social survey, extract",
             description="A survey of 4,000 people. Income and visits are drawn.",
+            file=files["survey"],
+            data=SURVEY_DATA,
+            variables=SURVEY_VARIABLES.format(
+                age=f"{number}, bounds = [18, 95]", visits=number, income=f'{number}, missing = ["-8", "-9"]'
+            ),
+            seed=11,
             audience="public",
-            drawn=["income", "visits"],
-            leaf=250,
-        ),
-        "households": CENSUS.format(file=census)
-        + STEP.format(target="income", predictors='"region", "relation", "sex", "age"', leaf=100, smoothing="true")
-        + CENSUS_MEASURES,
+            release="",
+        )
+        + synthesis_steps(SURVEY_NAMES, SURVEY_NAMES[-2:], 'method = "cart"\nminbucket = 250')
+        + ATTACKS.format(radius="radius = { income = 200, visits = 1 }")
+        + IDENTIFICATION
+        + DISTRIBUTIONS.format(most=0.06),
+        "households": COMMON.format(
+            title="Households of a town",
+            description="A census of 1,500 households. Income is drawn; who lives together stays.",
+            file=files["census"],
+            data="",
+            variables=CENSUS_VARIABLES,
+            seed=12,
+            audience="contract",
+            release=CENSUS_RELEASE,
+        )
+        + synthesis_steps(
+            ("region", "relation", "sex", "age", "income"), ("income",), 'method = "cart"\nminbucket = 100'
+        )
+        + ATTACKS.format(radius="radius = { income = 200 }")
+        + DISTRIBUTIONS.format(most=0.1),
     }
     paths = {name: folder / f"{name}.toml" for name in recipes}
     for name, text in recipes.items():

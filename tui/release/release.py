@@ -23,10 +23,10 @@ from textual.message import Message
 from textual.widgets import Input, Label, Static
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.wording import count_noun
+from sfumato.engine.wording import count_noun, count_of_noun, record_noun
 from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.session.gate_answers import SHORT_ANSWERS, ExaminedRun
-from sfumato.tui.widgets.panel import SECOND, DialogBox, FrameEdge, FrameSides, TabEdge
+from sfumato.tui.widgets.panel import SECOND, DialogBox, FrameEdge, FrameRule, FrameSides, TabEdge
 from sfumato.workspace.release.forms import DatasetForm, form_for_file, writable_forms
 from sfumato.workspace.reporting.findings import (
     COLUMNS,
@@ -48,7 +48,12 @@ from ..parts.split import TwoPanes
 from ..parts.tables import TableScreen
 from ..parts.verdict_board import board_text
 from ..session.messages import ErrorMessage
-from ..session.release_texts import confirmation_facts, release_contents_facts, variables_by_treatment_texts
+from ..session.release_texts import (
+    STAYS,
+    confirmation_facts,
+    contents_and_place_facts,
+    steps_before_release,
+)
 from ..widgets.entries import EntryField, FilterField, PathSuggester
 from ..widgets.facts import fact_lines
 from ..widgets.grid import LiveGrid
@@ -68,7 +73,6 @@ FINDING_COLUMN = DisplayColumn("title", "finding", 30, grow_order=1)
 GATE_COLUMNS = {
     "status": DisplayColumn("status", "state", 16),
     "title": FINDING_COLUMN,
-    "check": DisplayColumn("check", "check", 23, drop_order=1),
     "compared_value": DisplayColumn("compared_value", "compared", 8, "right"),
     "limit": DisplayColumn("limit", "limit", 15, "right"),
     "people": DisplayColumn("people", "people", 8, "right", drop_order=2),
@@ -86,7 +90,7 @@ STILL_EXAMINING = "reason; the gate is still looking"
 FOLDERS = "Written to {}: its folder public/ leaves the building, its folder internal/ stays."
 STEPS = {"findings": "1 Findings", "leaves": "2 What leaves", "confirm": "3 Confirm"}
 """Steps of a release in their order, with their titles."""
-FRAME_LINES = 8
+FRAME_LINES = 9
 """Lines of the screen that are neither the answer nor findings: title, places, edges, head of the list, keys, a blank line."""
 EXPLANATION_MIN_WIDTH = 116
 """Width of a terminal from which a finding is explained beside the list: 76 for status, finding, value and limit, 38
@@ -116,7 +120,10 @@ def _findings_table(waived: Container[str], witnesses: Callable[[str], Sequence[
         # A check that was not made has nothing to compare with its limit.
         return {**dict(cells), **judged, "limit": judged["limit"] if judged["compared_value"] else "", "title": title}
 
-    columns = [GATE_COLUMNS.get(column.name, replace(column, grow_order=0)) for column in COLUMNS]
+    # The key of a check stands in its explanation: its title needs the room.
+    columns = [
+        GATE_COLUMNS.get(column.name, replace(column, grow_order=0)) for column in COLUMNS if column.name != "check"
+    ]
     return GridTable(table_columns(columns), lambda one: one.check, values)
 
 
@@ -236,12 +243,11 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
     ReleaseScreen #findings-body { height: 1fr; }
     ReleaseScreen #findings-list { height: 2fr; }
     ReleaseScreen FindingGrid { height: 1fr; }
-    ReleaseScreen #release-below { height: auto; padding: 0 1; display: none; color: $text-muted; }
+    ReleaseScreen #release-below { height: auto; padding: 0 1; display: none; }
     ReleaseScreen #findings-body.beside { layout: horizontal; }
     ReleaseScreen .beside #findings-list { height: 1fr; width: 1fr; min-width: 76; }
     ReleaseScreen Explanation { scrollbar-gutter: stable; }
     ReleaseScreen .beside Explanation { width: 30%; min-width: 38; padding: 0 0 0 1; }
-    ReleaseScreen #release-text { height: 1fr; color: $text-muted; }
     ReleaseScreen #release-headline { padding: 1; text-style: bold; }
     ReleaseScreen AgreedContents { height: 1fr; margin: 1 0 0 0; padding: 0 1; }
     """
@@ -289,9 +295,10 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             yield TabEdge()
             with FrameSides():
                 with Vertical(id="step-findings", classes="step here"):
+                    yield Static("", id="gate-answer", markup=False)
+                    yield FrameRule(name="findings-rule")
                     with TwoPanes("findings-body", EXPLANATION_MIN_WIDTH):
                         with Vertical(id="findings-list"):
-                            yield Static("", id="gate-answer", markup=False)
                             yield FindingGrid(empty="")
                             yield Static("", id="release-below", markup=False)
                         yield Explanation()
@@ -372,7 +379,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             counts = finding_counts_text([one for one in looked.lead_findings if one.status in ("block", "warn")])
             waived = f"{len(looked.waived_leads)} waived" if looked.waived_leads else ""
             shorter = (" · ".join(filter(None, parts)) for parts in ([answer, counts, waived], [answer, waived]))
-            room = (self._list_width if self._step == "findings" else self.size.width) - COUNT_WIDTH
+            room = self.size.width - COUNT_WIDTH
             said = f": {next((text for text in shorter if cell_len(text) <= room), answer)}"
         self.query_one(TabEdge).show_tabs(f"Release{said}", STEPS, self._step)
 
@@ -577,8 +584,15 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         """Show the explanation of a finding if there is room for it, and break lines at its width."""
         for panes in self.query(TwoPanes):
             panes.arrange_panes()
+        self._arrange_rule()
         self._show_steps()
         self.call_after_refresh(self.show_row_text)
+
+    def _arrange_rule(self) -> None:
+        """Show the rule below the answer where the explanation stands beside the list, which begins there."""
+        rule = self.query_one("#findings-rule", FrameRule)
+        rule.display = self.size.width >= EXPLANATION_MIN_WIDTH
+        rule.set_text("Findings")
 
     def _show_steps(self) -> None:
         """Show all steps in their present state."""
@@ -600,7 +614,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             return
         answer.update(
             Content("\n").join(
-                answer_lines(looked.release_answer, self._list_width, most_answer_lines(self.size.height))
+                answer_lines(looked.release_answer, max(40, self.size.width - 4), most_answer_lines(self.size.height))
             )
         )
         leads = looked.lead_findings
@@ -619,21 +633,44 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             return
         answer = None if self._looked is None else self._looked.release_answer
         facts = confirmation_facts(self._plan, self._form, answer, self.query_one(f"#{DIRECTORY}", Input).value.strip())
-        lines = fact_lines(facts, max(40, self.size.width - 6))
+        width = max(40, self.size.width - 6)
+        lines = [
+            *fact_lines(facts, width),
+            Content(""),
+            Content.styled("Before it may leave", "bold"),
+            *self._todo_lines(width),
+        ]
         self.query_one(AgreedContents).show_text(Content("\n").join(lines))
 
     def _show_contents_below(self, rows: int = 0) -> None:
         """Show what leaves below the findings, where they leave at least as much room below them as it needs."""
-        below, plan = self.query_one("#release-below", Static), self._plan
+        below, plan, grid = self.query_one("#release-below", Static), self._plan, self.query_one(FindingGrid)
         if plan is None:
             return
-        lines = [
+        answer = None if self._looked is None else self._looked.release_answer
+        todo = [Content.styled("Before it may leave", "bold"), *self._todo_lines(self._list_width)]
+        whole = [
+            *todo,
+            Content(""),
             Content.styled("What leaves", "bold"),
-            *fact_lines(release_contents_facts(plan, self._form), self._list_width),
+            *fact_lines(contents_and_place_facts(plan, self._form, answer), self._list_width),
         ]
         room = self.size.height - FRAME_LINES - most_answer_lines(self.size.height) - rows
+        lines = whole if room > len(whole) else todo
         below.display = self.size.width >= EXPLANATION_MIN_WIDTH and room > len(lines)
+        # What leaves follows the last finding, and not the lower edge.
+        grid.styles.height = rows + 2 if below.display else "1fr"
         below.update(Content("\n").join(lines))
+
+    def _todo_lines(self, width: int) -> list[Content]:
+        """Return what has to be done before the release may leave, a numbered step in each paragraph."""
+        if self._looked is None:
+            return [Content(EXAMINING)]
+        return [
+            Content(line)
+            for number, text in enumerate(steps_before_release(self._looked), start=1)
+            for line in wrap(replace_unprintable(f"{number}. {text}"), width, subsequent_indent="   ")
+        ]
 
     @property
     def _list_width(self) -> int:
@@ -873,24 +910,38 @@ def release_overview(
         lines += [
             Content(line) for one in past for line in wrap(_past_release_text(one), width, subsequent_indent="  ")
         ]
-    lines += [Content("")] * bool(lines) + [Content.styled("What leaves", "bold")]
-    for name, text in _contents_rows(plan, form):
-        lines += [Content(line) for line in wrap(f"{name}: {replace_unprintable(text)}", width, subsequent_indent="  ")]
-    lines += [Content(""), *_gate_text(looked, width), Content("")]
+    answer = None if looked is None else looked.release_answer
+    lines += [Content("")] * bool(lines) + [Content.styled("What leaves, and to whom", "bold")]
+    lines += fact_lines([*contents_and_place_facts(plan, form, answer), ("stays", STAYS)], width)
+    lines += [Content(""), Content.styled("From whom it can be found", "bold")]
+    if answer is None:
+        lines.append(Content(EXAMINING))
+    else:
+        texts = (replace_unprintable(text) for text in answer.texts)
+        lines += [Content(line) for text in texts for line in wrap(text, width, subsequent_indent="  ")]
+    lines += [Content(""), Content.styled("Before it may leave", "bold"), *_gate_text(looked, width), Content("")]
     lines += [board_text(plan.verdicts, width) if plan.verdicts else Content(NO_THRESHOLDS)]
     return lines
 
 
 def _gate_text(looked: ExaminedRun | None, width: int) -> list[Content]:
-    """Return the lines about the gate's findings and the approval."""
+    """Return the open findings, a line each, what has to be done about them, and the approval."""
     if looked is None:
         return [Content(EXAMINING)]
-    leads, waived_checks = looked.lead_findings, looked.waived_checks
-    lines = [Content.styled(f"The gate: {finding_counts_text(leads)} (step 1 explains)", "bold")]
-    for one in leads:
+    lines = [
+        Content(line)
+        for number, text in enumerate(steps_before_release(looked), start=1)
+        for line in wrap(replace_unprintable(f"{number}. {text}"), width, subsequent_indent="  ")
+    ]
+    lines += [
+        Content(""),
+        Content.styled(f"Findings: {finding_counts_text(looked.lead_findings)} (step 1 explains)", "bold"),
+    ]
+    for one in looked.lead_findings:
         if is_open(one):
-            waived = one.check in waived_checks
-            said = f"{'waived' if waived else sign_for(one.status)} {one.title} ({one.check}): {replace_unprintable(one.message)}"
+            waived = one.check in looked.waived_checks
+            people = f": {count_of_noun(one.people, record_noun(looked.release_answer.records))}" if one.people else ""
+            said = f"{'waived' if waived else sign_for(one.status)} {one.title}{replace_unprintable(people)}"
             style = "$error bold" if one.status == "block" and not waived else ""
             lines += [Content.styled(line, style) for line in wrap(said, width, subsequent_indent="  ")]
     if looked.policy.second_person:
@@ -902,16 +953,6 @@ def _gate_text(looked: ExaminedRun | None, width: int) -> list[Content]:
             for line in wrap(replace_unprintable(looked.why_no_reason_helps or JUSTIFY_HINT), width)
         ]
     return lines
-
-
-def _contents_rows(plan: ReleasePlan, form: DatasetForm) -> list[tuple[str, str]]:
-    """Return the contents of a release as (name, text), without empty ones."""
-    return [
-        ("datasets", f"{plan.datasets} of {plan.records:,} records, {plan.row_order_text}"),
-        *variables_by_treatment_texts(plan, form),
-        ("public/", f"datasets as {form}, codebook, manifest: this leaves the building"),
-        ("internal/", "report, recipe, results, examination, manifest: as confidential as the data"),
-    ]
 
 
 def _past_release_text(past: PastRelease) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sfumato.engine.wording import count_noun, count_records
+from sfumato.engine.wording import agreeing_word, count_noun, count_records
 from sfumato.workspace.visible_text import replace_unprintable
 
 if TYPE_CHECKING:
@@ -13,7 +13,11 @@ if TYPE_CHECKING:
     from sfumato.workspace.release.forms import DatasetForm
     from sfumato.workspace.service.release import WrittenRelease
 
+    from .gate_answers import ExaminedRun
 
+
+STAYS = "internal/: risk assessment to sign, report, recipe, results, findings; as confidential as the data"
+"""What is written and does not leave the building."""
 SHORT_TREATMENTS = {
     "unchanged from the confidential data": "unchanged",
     "coarser by a public rule": "coarser",
@@ -65,13 +69,41 @@ def confirmation_facts(
     where = f"public/ of {folder}" if folder else "public/ of a folder that you name"
     return [
         *release_contents_facts(plan, form),
-        *_answer_facts(answer),
         (
             "goes",
             f"{'' if answer is None else f'{AUDIENCE_WORDS[answer.audience]}, '}into {replace_unprintable(where)}",
         ),
-        ("stays", "internal/: report, recipe, results, findings; as confidential as the data"),
+        *_answer_facts(answer),
+        ("stays", STAYS),
     ]
+
+
+def steps_before_release(looked: ExaminedRun) -> list[str]:
+    """Return what a person has to do before a release may leave, a step in each text."""
+    left = len(looked.blocking_leads) - len(looked.waived_leads)
+    leads = looked.lead_findings
+    judged = sum(one.applies and one.status == "warn" for one in leads)
+    unchecked = sum(one.applies and one.status == "not checked" for one in leads)
+    steps = [
+        f"{count_noun(left, 'finding')} {agreeing_word(left, 'blocks', 'block')}: change the plan, or justify {agreeing_word(left, 'it', 'each')}"
+        if left
+        else "",
+        f"{count_noun(judged, 'finding')} {agreeing_word(judged, 'is', 'are')} for you to judge" if judged else "",
+        f"{count_noun(unchecked, 'check')} could not be made: decide whether that may stay so" if unchecked else "",
+        looked.why_unapproved,
+        "name an output folder and confirm (step 3); then sign the risk assessment in internal/",
+    ]
+    return [text for text in steps if text]
+
+
+def contents_and_place_facts(
+    plan: ReleasePlan, form: DatasetForm, answer: ReleaseAnswer | None
+) -> list[tuple[str, str]]:
+    """Return what leaves, and to whom, by name."""
+    from sfumato.workspace.gate.answer import AUDIENCE_WORDS
+
+    goes = [] if answer is None else [("goes", f"{AUDIENCE_WORDS[answer.audience]}, in the folder public/")]
+    return [*release_contents_facts(plan, form), *goes]
 
 
 def release_contents_facts(plan: ReleasePlan, form: DatasetForm) -> list[tuple[str, str]]:
@@ -93,7 +125,7 @@ def _answer_facts(answer: ReleaseAnswer | None) -> list[tuple[str, str]]:
         return [("who can be found", "the gate is still looking")]
     texts = {
         "who can be found": answer.sentence,
-        "what is learnt": answer.learned,
+        "what is learnt": answer.learned.removeprefix("What is then learnt: "),
         "not examined": answer.not_covered.removeprefix("Not examined: "),
     }
     return [(name, replace_unprintable(text)) for name, text in texts.items() if text]

@@ -16,7 +16,7 @@ from sfumato.engine.wording import agreeing_word, count_noun, count_of_noun, for
 
 from ..gate import sentences
 from ..gate.answer import AUDIENCE_WORDS
-from ..gate.gate import WHOLE_RELEASE, Finding
+from ..gate.gate import CHECKS, WHOLE_RELEASE, Finding
 from ..gate.sentences import fill_sentence
 from ..release.dossier import ReleaseDossier
 from ..release.last_release import ChangesSinceRelease
@@ -28,6 +28,8 @@ from ..visible_text import replace_unprintable
 
 MOST_OPEN_FINDINGS = 6
 """Open findings with a line of their own; others are counted and stand in the annex."""
+MOST_REASONS = 2
+"""Reasons for what was not examined that have a line of their own."""
 MOST_NAMED = 4
 """Variables, limits or codes that a sentence names; it counts the others."""
 
@@ -58,6 +60,11 @@ def _counts_people(row: Row) -> bool:
         and (row.unit or output.unit) == "share"
         and not row.params.get("people")
     )
+
+
+def intruder_of_check(key: str) -> str:
+    """Return which intruder a check is about; ``none`` for an unknown check."""
+    return next((one.intruder for one in CHECKS if one.key == key), "none")
 
 
 def _names(names: Iterable[str]) -> str:
@@ -100,7 +107,7 @@ def waiver_lines(dossier: ReleaseDossier) -> list[str]:
         name = "everything that blocks" if one.check == WHOLE_RELEASE else titles.get(one.check, one.check)
         checks_by_reason.setdefault(_WaiverReason(one.reason, one.user), []).append(name)
     lines = [
-        f'Reason given by {given.user} for {join_names(names)}: "{given.reason}".'
+        f'Reason given by the account {given.user} for {join_names(names)}: "{given.reason}".'
         for given, names in checks_by_reason.items()
     ]
     if not lines and dossier.reason:
@@ -133,6 +140,46 @@ def _first_texts(texts: Sequence[str]) -> list[str]:
     """Return the first texts, and the number of the others as one more."""
     left = len(texts) - MOST_NAMED
     return [*texts[:MOST_NAMED], f"{left} more"] if left > 0 else list(texts)
+
+
+def records_text(dossier: ReleaseDossier) -> str:
+    """Return how the records of the file become those of the release: left out, held out, described; empty without a count."""
+    coverage, used = dossier.coverage, dossier.original.records
+    file = coverage.file_records
+    if not file:
+        return ""
+    others = file - coverage.dropped - dossier.held_out - used
+    steps = [
+        f"{count_of_noun(file, record_noun(file))} in the file",
+        f"{coverage.dropped:,} left out for a missing value" if coverage.dropped else "",
+        f"{others:,} not drawn into the sample" if others > 0 else "",
+        f"{dossier.held_out:,} held out, to try attacks on people who are not in the release"
+        if dossier.held_out
+        else "",
+        f"{used:,} described by the release",
+    ]
+    return f"Records: {'; '.join(filter(None, steps))}."
+
+
+def accountable_person_text(dossier: ReleaseDossier) -> str:
+    """Return who answers for the release, by name where one was given, else a line to fill in, and which account wrote it."""
+    owner = dossier.judgements.get("owner") or "______________________________ (name and role, to be filled in)"
+    return f"Who answers for this release: {replace_unprintable(owner)}. The account {dossier.user} wrote it."
+
+
+def not_examined_texts(dossier: ReleaseDossier) -> list[str]:
+    """Return what no check examined, a line for each reason with what to do about it, those about an intruder first."""
+    unchecked = [one for one in dossier.examination.findings if one.status == "not checked" and one.applies]
+    titles_by_reason: dict[str, list[str]] = {}
+    for one in sorted(unchecked, key=lambda one: intruder_of_check(one.check) == "none"):
+        titles_by_reason.setdefault(one.message, []).append(one.title)
+    texts = [
+        f"Not examined: {reason[:1].lower()}{reason[1:].rstrip('.')}. So nothing is known of {join_names(_first_texts(titles))}."
+        for reason, titles in titles_by_reason.items()
+    ]
+    left = sum(len(titles) for titles in list(titles_by_reason.values())[MOST_REASONS:])
+    more = [f"{count_noun(left, 'further check')} could not be made; the annex has the reasons."] if left else []
+    return [*texts[:MOST_REASONS], *more]
 
 
 def dropped_people_text(dossier: ReleaseDossier) -> str:

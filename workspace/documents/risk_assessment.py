@@ -6,6 +6,7 @@ none are listed as such, and a question that no measure answers is reported as o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from sfumato.engine.data.schema import Role
@@ -77,11 +78,15 @@ from ..reporting.words import (
 )
 from .actors import VERDICTS, actor_table
 from .first_page import (
+    accountable_person_text,
     changes_text,
     dropped_people_text,
+    intruder_of_check,
     missing_values_text,
     next_step_text,
+    not_examined_texts,
     open_findings_table,
+    records_text,
     strongest_match_text,
     waiver_lines,
 )
@@ -145,17 +150,23 @@ def _judgement_terms(dossier: ReleaseDossier, questions: Sequence[JudgementQuest
 def _summary_chapter(dossier: ReleaseDossier) -> Chapter:
     """Return the first page: the gate's answer, whom it is about, what decides it, and the risk by actor."""
     plan = dossier.plan
-    title, sentence, *others = dossier.answer.lines
+    answer = dossier.answer
+    # What was not examined has lines of its own here, with what to do about it.
+    # Keys of a recipe in brackets are for whoever edits it, not for whoever signs.
+    others = filter(None, (answer.learned, re.sub(r" \(\[[^)]*\)", "", answer.change)))
     findings = open_findings_table(dossier)
     parts: list[DocumentPart] = [
-        Paragraph(title, is_strong=True),
-        Paragraph(sentence),
+        Paragraph(answer.title, is_strong=True),
+        Paragraph(answer.sentence),
         BulletList(
             [
                 *filter(None, [strongest_match_text(dossier)]),
                 *others,
+                *not_examined_texts(dossier),
                 next_step_text(dossier),
                 *waiver_lines(dossier),
+                accountable_person_text(dossier),
+                *filter(None, [records_text(dossier)]),
                 release_overview(plan.run.recipe, plan.datasets, plan.records).removesuffix(f" {RECODING_REMARK}"),
                 thresholds_sentence(plan.verdicts, dossier.original.records),
                 missing_values_text(dossier),
@@ -174,10 +185,22 @@ def _context_chapter(dossier: ReleaseDossier) -> Chapter:
     kept = ", ".join(dossier.plan.run.recipe.schema.names_by_role(Role.QUASI_IDENTIFIER)) or "none"
     assumed = (
         "The recipe assumes an intruder who knows, or could know, of a person the quasi-identifiers "
-        f"({kept}), and looks for that person in the release. What follows measures nothing against an intruder who knows more."
+        f"({kept}), and looks for that person in the release. {_stronger_intruder_text(dossier)}"
     )
     parts = (Paragraph(TO_COMPLETE), _judgement_terms(dossier, CONTEXT), Paragraph(assumed))
     return Chapter("6 Context assessment", parts)
+
+
+def _stronger_intruder_text(dossier: ReleaseDossier) -> str:
+    """Return whether an intruder was tried who knows more than the quasi-identifiers of a person."""
+    tried = any(
+        one.status != "not checked" and intruder_of_check(one.check) == "holder"
+        for one in dossier.examination.findings
+        if one.applies
+    )
+    if tried:
+        return "An intruder who knows all records but one was tried too (chapter 8)."
+    return "What follows measures nothing against an intruder who knows more."
 
 
 def _data_chapter(dossier: ReleaseDossier) -> Chapter:

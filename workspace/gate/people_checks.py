@@ -36,8 +36,9 @@ from sfumato.engine.data.schema import Role
 from sfumato.engine.data.units import Units
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.execution.record_risk import RecordRisk, matched_variables
-from sfumato.engine.methods.registry import find_method
+from sfumato.engine.methods.registry import find_method, registry
 from sfumato.engine.partition.equivalence_classes import equivalence_classes
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import threshold_output
 from sfumato.engine.statistics.comparing import is_above
 from sfumato.engine.wording import join_names, singular_noun
@@ -801,6 +802,20 @@ def _intruder_beliefs(case: ExaminedRelease) -> list[MeasureBeliefs]:
     return [read_beliefs(case.workspace, run_id, one) for one in belief_measures(case.workspace, run_id)]
 
 
+def _strongest_not_tried_text(recipe: Recipe) -> str:
+    """Return that no measure asked an intruder who knows all other records, and what to add to the recipe."""
+    titles = [method.title for method in registry().values() if method.measurement.beliefs is not None]
+    made = dict.fromkeys(
+        step.method.title for step in recipe.synthesis if step.method.synthesis.release_model.make_model is None
+    )
+    remedy = (
+        fill_sentence(sentences.DRAW_OTHERWISE, titles=titles, made=made)
+        if made
+        else fill_sentence(sentences.ADD_MEASURE, titles=titles)
+    )
+    return fill_sentence(sentences.STRONGEST_NOT_TRIED, remedy=remedy)
+
+
 def _check_newly_certain(case: ExaminedRelease) -> CheckResult:
     """Check how many truths become nearly certain to an intruder who knows all other records."""
     worst: CheckResult | None = None
@@ -819,7 +834,7 @@ def _check_newly_certain(case: ExaminedRelease) -> CheckResult:
         one = CheckResult(message, share, records=records)
         worst = one if worst is None or one.compared_value > worst.compared_value else worst
     if worst is None:
-        raise NotComputable(sentences.STRONGEST_NOT_ASKED)
+        raise NotComputable(_strongest_not_tried_text(case.recipe))
     return _warn_of_earlier_releases(case, worst)
 
 
@@ -837,7 +852,7 @@ def _check_guessed_beyond_prior(case: ExaminedRelease) -> CheckResult:
     """Check how many more records are guessed right once the release is known than before."""
     asked = _intruder_beliefs(case)
     if not asked:
-        raise NotComputable(sentences.STRONGEST_NOT_ASKED)
+        raise NotComputable(_strongest_not_tried_text(case.recipe))
     # Beyond a prior that knows nothing everything looks learned from the release.
     informed = [found for found in asked if found.is_informed]
     if not informed:
@@ -888,7 +903,7 @@ PEOPLE_CHECKS = (
     GateCheck(
         KEPT_KEYS, "people who can be found by columns that are released unchanged", "share of the people", 0, 0,
         "whoever knows these columns of a person finds the row; the limits follow from the audience of the release",
-        "make the columns coarser ([release] recode), list them as targets of [[synthesis]], or leave them out; or release them to fewer users ([release] audience)",
+        "make the columns coarser ([release] recode), synthesise them ([[synthesis]]), or leave them out; or release them to fewer users ([release] audience)",
         _check_kept_keys, "limits of the audience: sfumato policy",
     ),
     GateCheck(

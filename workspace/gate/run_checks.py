@@ -275,7 +275,7 @@ def _check_model_diagnostics(case: ExaminedRelease) -> CheckResult:
     """Count the diagnostics of fitted models that failed."""
     diagnostics = read_diagnostics(case.workspace, case.plan.run.id)
     if all(one.passed is None for one in diagnostics):
-        raise NotComputable(sentences.NO_DIAGNOSTIC)
+        raise CheckNotApplicable(sentences.NO_DIAGNOSTIC)
     failed = [one for one in diagnostics if one.passed is False]
     named = [fill_sentence(sentences.DIAGNOSTIC, target=one.target, name=one.name) for one in failed]
     message = (

@@ -310,9 +310,9 @@ INFERENCE_ADDED = "{message}. {inferred}{why}"
 INFERENCE_COUNTS_LESS = (
     ": the gate counts {inferred:number} as just above {likely:g}, which is to be judged and never blocks"
 )
-STRONGEST_NOT_ASKED = (
-    "the strongest intruder was not asked: no measure of the run tells what one who knows all other records believes"
-)
+STRONGEST_NOT_TRIED = "nobody tried the intruder who knows everything of everybody else, and how the release was made; to try him, {remedy}"
+ADD_MEASURE = "add the measure {titles:list}"
+DRAW_OTHERWISE = "add the measure {titles:list}, and draw by other models than {made:list}: these cannot be asked"
 NEWLY_CERTAIN = (
     "{method} ({measure}): of {attacked} the truth of {newly:,} has a probability of {certain:g} or more once the release is known, and had "
     "less before"

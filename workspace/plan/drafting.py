@@ -49,6 +49,8 @@ from .unit_steps import UnitStages
 
 RECORDS_OF_A_UNIT = 5
 """Records of a unit that a drafted step with noise counts at most."""
+INTERROGATED_RECORDS = 100
+"""Records about which a drafted measure asks the strongest intruder: each takes seconds."""
 MAX_PREDICTORS = 10
 MAX_PREDICTOR_LEVELS = 50
 """A predictor of more levels tells single records apart."""
@@ -253,7 +255,7 @@ class _PlanDrafter:
         schema = self._choose_drawn_units(schema)
         schema, case = self._protect_kept_columns(schema, self._make_case(schema))
         makers = self._draft_synthesis(case) if case.want == "synthesis" else self._draft_anonymisation(case)
-        measures = self._draft_measures(case)
+        measures = [*self._draft_measures(case), *self._draft_strongest_intruder(case, makers)]
         tables = {**self._draft_tables(schema, case), **self._draft_weights(case, makers)}
         while True:
             steps = (*makers, *(pair[0] for pair in measures))
@@ -701,6 +703,43 @@ class _PlanDrafter:
                 self.warnings += [f"{_as_sentence(said)}." for said in offer.missed]
                 found.append((step, list(self._draft_thresholds(case, method, offer.limits))))
         return found
+
+    def _draft_strongest_intruder(
+        self, case: Case, makers: Sequence[DraftedStep]
+    ) -> list[tuple[DraftedStep, list[DraftedStep]]]:
+        """Draft the measures of an intruder who knows all other records, where the models can be asked; else warn.
+
+        Nobody is found safe by who was not tried, so that a draft without such a measure says so.
+        """
+        if case.want != "synthesis":
+            return []
+        measures = [one for one in registry().values() if one.measurement.beliefs is not None]
+        made = [method_of_step(step.section, str(step.table["method"])) for step in makers]
+        unable = dict.fromkeys(
+            one.title for one in made if one is not None and one.synthesis.release_model.make_model is None
+        )
+        if unable or case.draws_units or not case.linked:
+            by = (
+                f"{join_names([str(title) for title in unable])} cannot be asked how probable a release is"
+                if unable
+                else ("whole units or tables cannot be asked about one record")
+            )
+            self.warnings.append(
+                f"Nobody tries the intruder who knows everything of everybody else, and how the release was made: {by}. Draw by a regression or "
+                "by classes, or have single people audited."
+            )
+            return []
+        return [
+            (
+                DraftedStep(
+                    "measure",
+                    {"method": one.key, "records": min(INTERROGATED_RECORDS, case.table.records), "refits": 2},
+                    f"{_as_sentence('what an intruder learns who knows everything of everybody else, and how the release was made')}.",
+                ),
+                [],
+            )
+            for one in measures
+        ]
 
     def _is_only_reported(self, limit: OfferedLimit, case: Case) -> bool:
         """Return whether a limit is about who is found by kept quasi-identifiers, and the audience has no limit on these."""

@@ -21,6 +21,7 @@ from ..gate.package_accounts import trusted_packages_of_run
 from ..gate.public_figures import public_figures_of_release
 from ..gate.questions import ShareFoundBy
 from ..policy.policy import Policy
+from ..store.artefacts import count_control_records
 from ..store.protected_tables import StoredTables, read_run_protected_tables
 from ..store.runs import finished_with_companions, read_run_records
 from ..store.workspace import StoredDataset, Workspace
@@ -67,6 +68,7 @@ class ReleaseDossier:
     user: account that releases
     ledger: what was charged to the population of the release, this release included
     last_release: what changed since the last release of the project; None where there is none
+    held_out: number of records that were held out, to try attacks on people who are not in the release
     """
 
     plan: ReleasePlan
@@ -90,6 +92,7 @@ class ReleaseDossier:
     user: str
     ledger: PopulationLedger | None = None
     last_release: ChangesSinceRelease | None = None
+    held_out: int = 0
 
     @property
     def answer(self) -> ReleaseAnswer:
@@ -142,4 +145,5 @@ def read_dossier(
         user(),
         ledger,
         read_changes_since_release(workspace, plan, policy),
+        count_control_records(workspace, plan.run.id),
     )
