@@ -310,7 +310,7 @@ INFERENCE_ADDED = "{message}. {inferred}{why}"
 INFERENCE_COUNTS_LESS = (
     ": the gate counts {inferred:number} as just above {likely:g}, which is to be judged and never blocks"
 )
-STRONGEST_NOT_TRIED = "nobody tried the intruder who knows everything of everybody else, and how the release was made; to try him, {remedy}"
+STRONGEST_NOT_TRIED = "no measure tried the intruder who knows everything of everybody else, and how the release was made; to try him, {remedy}"
 ADD_MEASURE = "add the measure {titles:list}"
 DRAW_OTHERWISE = "add the measure {titles:list}, and draw by other models than {made:list}: these cannot be asked"
 NEWLY_CERTAIN = (

@@ -709,7 +709,7 @@ class _PlanDrafter:
     ) -> list[tuple[DraftedStep, list[DraftedStep]]]:
         """Draft the measures of an intruder who knows all other records, where the models can be asked; else warn.
 
-        Nobody is found safe by who was not tried, so that a draft without such a measure says so.
+        What was not tried is not known to be safe, so that a draft without such a measure says so.
         """
         if case.want != "synthesis":
             return []
@@ -725,7 +725,7 @@ class _PlanDrafter:
                 else ("whole units or tables cannot be asked about one record")
             )
             self.warnings.append(
-                f"Nobody tries the intruder who knows everything of everybody else, and how the release was made: {by}. Draw by a regression or "
+                f"No measure tries the intruder who knows everything of everybody else, and how the release was made: {by}. Draw by a regression or "
                 "by classes, or have single people audited."
             )
             return []

@@ -27,7 +27,7 @@ QUESTION_TEXTS: Mapping[Question, str] = MappingProxyType(
 NO_LIMITS: Mapping[Question, float | None] = MappingProxyType({})
 KNOWLEDGE_PARAMETERS = ("known", "synthesised", "keys", "quasi_identifiers", "variables")
 """Parameters of measures that name the variables which the intruder knows."""
-NOT_MEASURED_TEXT = "Strongest intruder: NOT ASKED. Nobody tried the intruder who knows everything of everybody else, and how the release was made."
+NOT_MEASURED_TEXT = "Strongest intruder: NOT ASKED. No measure tried the intruder who knows everything of everybody else, and how the release was made."
 
 
 def row_questions(row: Row) -> tuple[Question, ...]:
