@@ -12,14 +12,17 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.message import Message
+from textual.widgets import Static
 
 from sfumato.engine.data.schema import Kind, Role
+from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.keys.own_keys import current_key
-from sfumato.tui.widgets.grid import Grid
-from sfumato.tui.widgets.lines import Line
+from sfumato.tui.terminal.painting import Backdrop
+from sfumato.tui.widgets.grid import HEADER, Grid
+from sfumato.tui.widgets.lines import Line, is_same_text
 from sfumato.tui.widgets.marks import MarkedGrid
 from sfumato.tui.widgets.panel import SECOND
 from sfumato.tui.widgets.plot import Plot
@@ -30,6 +33,7 @@ from sfumato.workspace.reporting.words import role_text
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.data_view import DataView, ProfiledColumn, VariableLine, read_data_view
 
+from ..parts.page import CallInProcess
 from ..parts.sifted import FilteredList
 from ..parts.split import TwoPanes
 from ..parts.tables import TableScreen
@@ -37,14 +41,20 @@ from ..plan.drafting import DraftForm, DraftsPlan, draft_request_from_answers
 from ..plan.plan_history import NOTHING_TO_REDO, NOTHING_TO_UNDO, PlanHistory
 from .sheet import COLUMNS, filter_fields, profile_texts, row_values, sheet_columns, sheet_summary, variable_series
 from .sheet_values import ReadsValues
+from .variable_facts import variable_content
 
 if TYPE_CHECKING:
     from sfumato.workspace.plan.hierarchies import EditedHierarchy
+    from sfumato.workspace.reporting.plan_steps import Facts
 
 NONE = (
     "This project has no data yet. Press n in Runs to run a recipe, or in a shell: sfumato import FILE --project NAME"
 )
 DRAFT_ROLES = frozenset({Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.IDENTIFIER, Role.WEIGHT})
+NOT_TELLING = frozenset({Role.UNIT, Role.IDENTIFIER, Role.WEIGHT})
+"""Roles whose values are not looked at first."""
+LEAST_FACTS, MARGIN = 3, 1
+"""Lines that the list must leave for the facts about a variable, and blank lines above them."""
 GIVEN_ROLES = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.IDENTIFIER, Role.WEIGHT, Role.OTHER)
 
 
@@ -59,6 +69,10 @@ class ProfilePane(Vertical):
 
     DEFAULT_CLASSES = SECOND
     pane_title = "Profile"
+
+
+class VariableList(Vertical, Backdrop):
+    """Grid of variables, with the facts about one below it."""
 
 
 class VariableGrid(MarkedGrid):
@@ -118,6 +132,8 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         """Create the tab of a project."""
         super().__init__(project_id, "data")
         self._rows: dict[str, _SheetRow] = {}
+        self._plans: tuple[str, Mapping[str, Facts], Facts] = "", {}, []
+        self._began = False
         self._ask_when_read = self._asks_all = False
         self.forget_values()
 
@@ -125,7 +141,9 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         """Yield a summary of the data, the variables, and the profile of one."""
         yield Line(name="data-head")
         with TwoPanes("data-body", PROFILE_MIN_WIDTH):
-            yield VariableGrid(empty="…")
+            with VariableList(id="data-list"):
+                yield VariableGrid(empty="…")
+                yield Static("", id="data-facts", markup=False)
             with ProfilePane(id="data-profile"):
                 yield Plot(id="data-plot")
                 yield Line(name="data-reading")
@@ -162,6 +180,7 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
     def on_resize(self) -> None:
         """Show the profile if there is room for it, and read the values of newly visible columns."""
         self.query_one(TwoPanes).arrange_panes()
+        self.call_after_refresh(self._show_facts)
         if self._view is not None:
             self.call_after_refresh(self.read_soon)
 
@@ -174,6 +193,10 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         """Show the variables, the summary and the profile."""
         lines = self._view.lines if self._view else ()
         longest = max((len(line.variable.name) for line in lines), default=0)
+        # A number of units or an identifier has no distribution worth a look.
+        telling = (line.variable.name for line in lines if line.is_planned and line.variable.role not in NOT_TELLING)
+        first = None if self._began else next(telling, None)
+        self._began = self._began or bool(lines)
         self.show_rows(
             GridTable(
                 COLUMNS,
@@ -183,7 +206,9 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
                 column_fitter=lambda _, width: sheet_columns(width, longest),
             ),
             lines,
+            first,
         )
+        self._describe_plan()
         self._show_summary()
         self._draw_profile()
 
@@ -232,7 +257,52 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         reading, more = profile_texts(here, found) if here is not None else ("", "")
         self.query_one("#data-reading", Line).set_text(reading)
         self.query_one("#data-more", Line).set_text(more)
+        self._show_facts()
         self.read_soon()
+
+    def _describe_plan(self) -> None:
+        """Describe in a thread what the plan does to each variable, unless that is known."""
+        toml = self._history.now.toml if self._history is not None else ""
+        if toml == self._plans[0]:
+            return
+        self._plans = toml, *self._plans[1:]
+
+        def describe(_: CallInProcess) -> tuple[str, Mapping[str, Facts], Facts]:
+            """Describe the plan; an unreadable one has no facts."""
+            # It loads methods, which takes the app longer than to start.
+            from sfumato.workspace.reporting.variable_plans import describe_variable_plans, treatment_lines
+
+            try:
+                table = read_toml(toml)
+            except BadInput:
+                return toml, {}, []
+            plans = describe_variable_plans(table)
+            return toml, {name: plan.facts for name, plan in plans.items()}, treatment_lines(plans)
+
+        self.compute_in_processes(describe, self._take_plan_facts, group="plan-facts")
+
+    def _take_plan_facts(self, answer: tuple[str, Mapping[str, Facts], Facts]) -> None:
+        """Show what the plan does to the variable, unless the plan has changed since."""
+        if answer[0] == self._plans[0]:
+            self._plans = answer
+            self._show_facts()
+
+    def _show_facts(self) -> None:
+        """Show the facts about the variable under the cursor in the lines that the list leaves."""
+        shown, here = self.query_one("#data-facts", Static), self.current_row
+        space = self.query_one("#data-list", VariableList).size
+        needed = len(self.grid.row_keys) + HEADER
+        room = space.height - needed - MARGIN
+        fits = here is not None and room >= LEAST_FACTS
+        # The facts begin below the rows; without room for them the rows have all lines.
+        self.grid.styles.height = needed if fits else "1fr"
+        if fits and here is not None:
+            plan = self._plans[1].get(here.variable.name, [])
+            width = max(20, space.width - 2)
+            text = variable_content(here, self.found_column(here), plan, self._plans[2], width, room)
+            if not is_same_text(shown.content, text):
+                shown.update(text, layout=not shown.display)
+        shown.display = fits
 
     @on(Plot.CursorMoved)
     def _show_bar_reading(self, event: Plot.CursorMoved) -> None:
@@ -323,7 +393,7 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
             self._ask_when_read = False
             if not self._has_roles and self.display and self.screen.is_current:  # nobody has gone elsewhere meanwhile
                 # A column that is left out needs no role.
-                self._go_to_line(self._lines_to_ask_from(self.grid.cursor))
+                self._go_to_line(self._lines_to_ask_from(0))
                 self.call_later(self.action_choose_role)
 
     def _lines_to_ask_from(self, place: int) -> list[VariableLine]:

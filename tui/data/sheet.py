@@ -68,7 +68,7 @@ def row_values(line: VariableLine, found: ProfiledColumn | None) -> dict[str, ob
         "histogram": sparkline(profile.counts, SPARKLINE_WIDTH) if profile else "",
         "levels": _levels_text(variable, profile) if profile else "",
         "codes": value_text(variable.missing),
-        "bounds": _bounds_text(variable),
+        "bounds": bounds_text(variable),
         "title": variable.title,
     }
 
@@ -92,7 +92,7 @@ def column_problem(line: VariableLine, found: ProfiledColumn | None) -> str:
     return line.problem or (found.problem if found and line.is_planned else "")
 
 
-def _bounds_text(variable: Variable) -> str:
+def bounds_text(variable: Variable) -> str:
     """Return the bounds of a variable as text; an open end is empty."""
     if variable.bounds is None:
         return ""

@@ -6,6 +6,7 @@ import pytest
 
 from sfumato.engine.data.schema import Kind, Role, Variable
 from sfumato.tui.data.sheet import profile_texts, sheet_columns
+from sfumato.tui.data.variable_facts import variable_content
 from sfumato.tui.parts.form import Form
 from sfumato.tui.plan.drafting import DraftForm
 from sfumato.tui.session.state import AppState, save_state
@@ -67,10 +68,10 @@ async def test_an_import_knows_the_share_of_missing_values(sit, imported_workspa
 
 @pytest.mark.slow
 async def test_an_edit_goes_into_the_plan_and_the_audit_log(sit, imported_workspace, size):
-    async with sit(imported_workspace, "j", "j", "enter", size=size) as seat:
+    async with sit(imported_workspace, "g", "j", "j", "enter", size=size) as seat:
         assert "Variable cost" in seat.text
         await seat.press("down", "l", "down", *"0, 200", "enter")
-        assert ("0 .. 200" in seat.text) is (size[0] > 120)
+        await seat.until(lambda: "continuous: numbers, 0 .. 200" in seat.text)
         assert "quasi-identifier" in next(line for line in seat.text.splitlines() if " cost " in line)
     draft = plan_of(imported_workspace)
     assert draft.revision == 2
@@ -90,7 +91,7 @@ async def test_the_form_of_a_variable_shows_every_role_at_80_columns(sit, import
 
 
 async def test_a_form_says_at_once_what_is_wrong_and_does_not_accept_it(sit, imported_workspace, size):
-    async with sit(imported_workspace, "j", "enter", "down", "down", *"9", size=size) as seat:
+    async with sit(imported_workspace, "g", "j", "enter", "down", "down", *"9", size=size) as seat:
         assert "must be two numbers" in seat.text
         await seat.press("enter")
         assert isinstance(seat.app.screen, Form)
@@ -101,14 +102,16 @@ async def test_a_form_says_at_once_what_is_wrong_and_does_not_accept_it(sit, imp
 
 @pytest.mark.slow
 async def test_records_that_do_not_fit_the_plan_are_counted(sit, imported_workspace):
-    async with sit(imported_workspace, "j", "j", "enter", "down", "down", *"0, 50", "enter", size=(100, 40)) as seat:
+    async with sit(
+        imported_workspace, "g", "j", "j", "enter", "down", "down", *"0, 50", "enter", size=(100, 40)
+    ) as seat:
         assert "✗ 1 variable does not fit the plan" in seat.text
         assert "records are above 50" in seat.text
 
 
 @pytest.mark.slow
 async def test_open_ends_labels_and_levels_are_typed_plainly(sit, imported_workspace):
-    async with sit(imported_workspace, "j", "enter", "down", "down", *"18, ..", "enter") as seat:
+    async with sit(imported_workspace, "g", "j", "enter", "down", "down", *"18, ..", "enter") as seat:
         assert 'bounds = [18, ""]' in plan_of(imported_workspace).toml
         await seat.press("G", "enter", "down", "down", "down", *"yes, no", "down", *"yes = smokes", "enter")
     draft = plan_of(imported_workspace)
@@ -138,7 +141,7 @@ def planned_roles(directory):
 
 @pytest.mark.slow
 async def test_one_key_gives_a_role_to_all_that_are_marked_and_u_takes_it_back(sit, imported_workspace, size):
-    async with sit(imported_workspace, "j", "space", size=size) as seat:
+    async with sit(imported_workspace, "g", "j", "space", size=size) as seat:
         assert "1 marked" in seat.text
         await seat.press("j", "space", "r", "i")
         assert planned_roles(imported_workspace) == {
@@ -163,7 +166,7 @@ async def test_one_key_gives_a_role_to_all_that_are_marked_and_u_takes_it_back(s
 @pytest.mark.slow
 async def test_x_leaves_columns_out_and_takes_them_in_as_they_were(sit, imported_workspace):
     before = plan_of(imported_workspace).toml
-    async with sit(imported_workspace, "j", "r", "d", "escape", "k", "space", "space", "x") as seat:
+    async with sit(imported_workspace, "g", "j", "r", "d", "escape", "k", "space", "space", "x") as seat:
         assert "3 left out ·" in seat.text
         assert list(planned_roles(imported_workspace)) == ["smoker"]
         await seat.press("home", "j", "x", "j", "x")
@@ -174,7 +177,7 @@ async def test_x_leaves_columns_out_and_takes_them_in_as_they_were(sit, imported
 
 @pytest.mark.slow
 async def test_only_x_takes_in_a_column_that_is_left_out(sit, imported_workspace):
-    async with sit(imported_workspace, "r", "s", "escape", size=(100, 40)) as seat:
+    async with sit(imported_workspace, "g", "r", "s", "escape", size=(100, 40)) as seat:
         assert "press x to include" in seat.app.notices[-1]
         await seat.press("asterisk", "r", "o")
         assert "1 excluded stay" in seat.app.notices[-1]
@@ -199,7 +202,7 @@ async def test_words_sift_the_sheet_and_marks_that_are_not_shown_are_counted(sit
 
 @pytest.mark.slow
 async def test_a_kind_is_chosen_by_its_number_for_all_that_are_marked(sit, imported_workspace, size):
-    async with sit(imported_workspace, "j", "space", "space", "act:kind", "5", size=size) as seat:
+    async with sit(imported_workspace, "g", "j", "space", "space", "act:kind", "5", size=size) as seat:
         kinds = {
             name: table["kind"]
             for name, table in parse_variable_tables(plan_of(imported_workspace).toml).planned.items()
@@ -213,7 +216,7 @@ async def test_a_kind_is_chosen_by_its_number_for_all_that_are_marked(sit, impor
 
 @pytest.mark.slow
 async def test_missing_codes_of_several_variables_are_typed_once(sit, imported_workspace):
-    async with sit(imported_workspace, "j", "space", "space", "act:codes", *"25, 30", "enter") as seat:
+    async with sit(imported_workspace, "g", "j", "space", "space", "act:codes", *"25, 30", "enter") as seat:
         tables = parse_variable_tables(plan_of(imported_workspace).toml).planned
         assert [tables[name].get("missing") for name in ("age", "cost", "smoker")] == [[25, 30], [25, 30], None]
         await seat.press("home", "j", "act:codes", "end", *", no", "enter")
@@ -222,7 +225,7 @@ async def test_missing_codes_of_several_variables_are_typed_once(sit, imported_w
 
 @pytest.mark.slow
 async def test_an_edit_of_a_plan_that_was_edited_elsewhere_writes_nothing_over(sit, imported_workspace, monkeypatch):
-    async with sit(imported_workspace, "j") as seat:
+    async with sit(imported_workspace, "g", "j") as seat:
         monkeypatch.setattr("sfumato.tui.data.data.DataTab.on_workspace_changed", lambda *_: None, raising=False)
         with Workspace.open(imported_workspace) as workspace:
             draft = find_draft(workspace, 1)
@@ -281,14 +284,14 @@ async def test_a_project_without_data_names_the_next_key(sit, directory):
 @pytest.mark.slow
 async def test_signs_are_ascii_where_asked(sit, imported_workspace, monkeypatch):
     monkeypatch.setenv("SFUMATO_GLYPHS", "ascii")
-    async with sit(imported_workspace, "j") as seat:
+    async with sit(imported_workspace, "g", "j") as seat:
         assert "%" in next(line for line in seat.text.splitlines() if " cost " in line)
         assert not set("▁▂▃▄▅▆▇█") & set(seat.text)
 
 
 @pytest.mark.slow
 async def test_a_survey_weight_says_how_many_people_and_what_its_inequality_costs(sit, imported_workspace):
-    async with sit(imported_workspace, "j", "j", size=(100, 30)) as seat:
+    async with sit(imported_workspace, "g", "j", "j", size=(100, 30)) as seat:
         assert "the records stand for" not in seat.text
         await seat.press("r", "w", "escape", "k")
         assert plan_of(imported_workspace).toml.count('role = "weight"') == 1
@@ -331,7 +334,7 @@ async def test_letters_give_roles_to_one_variable_after_the_other(sit, imported_
 
 @pytest.mark.slow
 async def test_a_capital_letter_gives_a_role_to_all_that_follow(sit, imported_workspace, size):
-    async with sit(imported_workspace, "j", "r", "s", size=size) as seat:
+    async with sit(imported_workspace, "g", "j", "r", "s", size=size) as seat:
         assert "Role of cost" in seat.text
         assert "a capital: all below too" in seat.text
         await seat.press("I")
@@ -366,7 +369,7 @@ async def test_a_number_of_units_keeps_its_role_when_all_others_get_one(sit, imp
     with Workspace.open(imported_workspace) as workspace:
         draft = find_draft(workspace, 1)
         save_draft(workspace, draft.with_text(re.sub(r'(age = .*role = )"other"', r'\1"unit"', draft.toml)))
-    async with sit(imported_workspace, "j", "j", "r", tab="data") as seat:
+    async with sit(imported_workspace, "g", "j", "j", "r", tab="data") as seat:
         assert "Role of cost" in seat.text
         await seat.press("I")
         assert isinstance(seat.app.screen, DraftForm)
@@ -390,3 +393,51 @@ def test_levels_are_said_with_their_shares_and_none_that_is_withheld():
         profile_texts(line, ProfiledColumn("town", DistributionProfile("town", 3, 2, (0, 0), 2, levels=("n", "s"))))[1]
         == ""
     )
+
+
+@pytest.mark.slow
+async def test_the_first_variable_shown_is_no_number_of_a_unit_and_no_identifier(sit, imported_workspace):
+    with Workspace.open(imported_workspace) as workspace:
+        draft = find_draft(workspace, 1)
+        toml = draft.toml.replace(
+            'age = { kind = "count", role = "other"', 'age = { kind = "count", role = "identifier"'
+        )
+        assert toml != draft.toml
+        save_draft(workspace, draft.with_text(toml))
+    async with sit(imported_workspace, size=(120, 40), tab="data") as seat:
+        await seat.until(lambda: "cost: 58 records" in seat.text)
+        assert seat.app.screen.pane.grid.row_key == "cost"
+
+
+@pytest.mark.slow
+async def test_below_the_variables_stands_what_the_plan_does_to_one_and_who_could_know_it(sit, built_data):
+    async with sit(built_data, size=(120, 40), tab="data") as seat:
+        await seat.until(lambda: "released unchanged" in seat.text)
+        said = seat.app.screen.query_one("#data-facts").content.plain
+        assert "an intruder may know it" in said
+        assert "known to the intruder in Identification risk" in " ".join(said.split())
+        assert "What the plan releases" in said
+        await seat.press("G")
+        await seat.until(
+            lambda: (
+                "drawn by Bayesian linear regression"
+                in " ".join(seat.app.screen.query_one("#data-facts").content.plain.split())
+            )
+        )
+        assert "it is what an intruder wants to learn" in seat.app.screen.query_one("#data-facts").content.plain
+
+
+@pytest.mark.slow
+async def test_a_long_list_of_variables_keeps_its_lines(sit, built_data):
+    async with sit(built_data, size=(120, 12), tab="data") as seat:
+        assert not seat.app.screen.query_one("#data-facts").display
+        assert "income" in seat.text
+
+
+def test_levels_of_one_or_two_records_have_no_bar():
+    line = VariableLine(Variable("town", Kind.CATEGORICAL, Role.OTHER), True, True, 0.0)
+    profile = DistributionProfile("town", 100, 3, (60, 38, 0), 1, levels=("north", "south", "hidden"))
+    said = variable_content(line, ProfiledColumn("town", profile, 0.0), [], [], 70, 30).plain
+    assert "north" in said
+    assert "60 %" in said
+    assert "hidden" not in said

@@ -1,0 +1,104 @@
+"""Facts about the variable under the cursor, in words: what the plan does to it, who could know it, how it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.content import Content
+
+from sfumato.engine.data.schema import Kind
+from sfumato.engine.wording import count_noun, format_percent
+from sfumato.tui.parts.fields import value_text
+from sfumato.tui.terminal.text import cut_text, fit_text
+from sfumato.tui.widgets.facts import fact_lines
+from sfumato.workspace.ingest.profiles import DistributionProfile
+from sfumato.workspace.reporting.words import role_text
+from sfumato.workspace.views.data_view import ProfiledColumn, VariableLine
+from sfumato.workspace.visible_text import replace_unprintable
+
+from .sheet import bounds_text, column_problem
+
+KIND_MEANINGS = {
+    Kind.CATEGORICAL: "levels without an order",
+    Kind.ORDINAL: "levels in an order",
+    Kind.BINARY: "two levels",
+    Kind.COUNT: "whole numbers",
+    Kind.CONTINUOUS: "numbers",
+    Kind.DATE: "dates",
+}
+"""What the values of each kind are."""
+MOST_LEVELS = 8
+LEVEL_WIDTH, SHARE_WIDTH = 18, 7
+"""Cells of a level's name and of its share beside its bar."""
+BAR = "█"
+
+
+def variable_content(
+    line: VariableLine,
+    found: ProfiledColumn | None,
+    plan: Sequence[tuple[str, str]],
+    release: Sequence[tuple[str, str]],
+    width: int,
+    most: int,
+) -> Content:
+    """Return the facts about a variable in at most ``most`` lines of ``width`` cells; then bars of its levels, and what
+    is released of all variables, if they fit.
+
+    plan: facts of the plan about the variable
+    release: variables of the plan by what is released of them
+    """
+    variable, profile = line.variable, found.profile if found else None
+    title = f"{variable.name}: {variable.title}" if variable.title else variable.name
+    lines = [Content.styled(cut_text(replace_unprintable(title), width), "bold")]
+    lines += fact_lines(_facts(line, found, plan), width)
+    bars = [] if profile is None else _level_bars(line, profile, width)
+    whole = [Content.styled("What the plan releases", "bold"), *fact_lines(release, width)] if release else []
+    for part in (bars, whole):
+        if part and len(lines) + len(part) + 1 <= most:
+            lines += [Content(""), *part]
+    return Content("\n").join(lines[:most])
+
+
+def _facts(line: VariableLine, found: ProfiledColumn | None, plan: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return what the plan does to a variable, its role, and how its values are read."""
+    variable = line.variable
+    if not line.is_planned:
+        reason = f": {line.left_out_reason}" if line.left_out_reason else ""
+        plan = [("in the release", f"left out of the plan{reason}")]
+    missing = line.missing if found is None or found.missing is None else found.missing
+    parts = [
+        "" if missing is None else f"{format_percent(missing)} of the records" if missing else "none",
+        f"codes {codes}" if (codes := value_text(variable.missing)) else "",
+    ]
+    bounds = bounds_text(variable)
+    facts = [
+        *plan,
+        ("role", role_text(variable.role.value) if line.is_planned else ""),
+        ("read as", f"{variable.kind.value}: {KIND_MEANINGS[variable.kind]}{f', {bounds}' if bounds else ''}"),
+        ("missing", ", ".join(filter(None, parts))),
+        ("problem", column_problem(line, found)),
+    ]
+    return [(name, text) for name, text in facts if text]
+
+
+def _level_bars(line: VariableLine, profile: DistributionProfile, width: int) -> list[Content]:
+    """Return the most frequent levels that are not withheld, each with a bar and its share; none of numbers."""
+    counts = sorted(
+        ((count, level) for level, count in zip(profile.levels, profile.counts, strict=False) if count),
+        key=lambda one: -one[0],
+    )
+    room = width - LEVEL_WIDTH - SHARE_WIDTH - 2
+    if not counts or room < SHARE_WIDTH:
+        return []
+    longest = counts[0][0]
+    labels = line.variable.labels
+    bars = [
+        Content.assemble(
+            fit_text(replace_unprintable(str(labels.get(level, level))), LEVEL_WIDTH),
+            f"{format_percent(count / profile.records):>{SHARE_WIDTH}} ",
+            (BAR * max(1, round(room * count / longest)), "$primary"),
+        )
+        for count, level in counts[:MOST_LEVELS]
+    ]
+    left = len(profile.levels) - len(bars)
+    return [*bars, *([Content.styled(f"and {count_noun(left, 'other level')}", "$text-muted")] if left > 0 else [])]
