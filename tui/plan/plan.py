@@ -19,6 +19,7 @@ from textual import events, on, work
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
+from textual.content import Content
 from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Static, TextArea
@@ -31,7 +32,6 @@ from sfumato.tui.keys.own_keys import current_key
 from sfumato.workspace.errors import NotFound, WorkspaceError
 from sfumato.workspace.jobs.settings import DEFAULT_JOBS
 from sfumato.workspace.plan.drafts import PlanDraft, draft_of_run, find_draft
-from sfumato.workspace.reporting.tables import fit_columns, grid_width
 from sfumato.workspace.reporting.words import sign_for
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.visible_text import replace_unprintable
@@ -45,14 +45,16 @@ from ..widgets.entries import TomlText
 from ..widgets.facts import titled_facts
 from ..widgets.grid import Grid, LiveGrid
 from ..widgets.lines import Line, is_same_text
-from ..widgets.tables import Cells, Columns, GridTable, Keyed, TableColumn
+from ..widgets.tables import Cells, Columns, GridTable, Keyed, TableColumn, keyed_table
 from .plan_history import NOTHING_TO_REDO, NOTHING_TO_UNDO, EditsPlan, PlanHistory
+from .step_words import step_reason, step_sentence
 
 if TYPE_CHECKING:
     from sfumato.workspace.plan.edits import PlanView, StepPlace
     from sfumato.workspace.plan.hierarchies import EditedHierarchy
-    from sfumato.workspace.reporting.plan_steps import StepDescription
+    from sfumato.workspace.reporting.plan_steps import Facts, StepDescription
     from sfumato.workspace.reporting.searches import SearchOutcome
+    from sfumato.workspace.reporting.variable_plans import VariablePlan
     from sfumato.workspace.views.recipe_difference import ChangesSinceRun
 
     from .search import SearchAnswer
@@ -61,8 +63,6 @@ MOST_CHANGES = 8
 WIDTH = 54
 """Width of a line in the dialog, in cells."""
 SETTINGS = "settings"
-LONGEST_METHOD = 30
-"""Width of a method's name in cells, in a list that has room for it; settings have the rest."""
 LEAST_LINES = 12
 """Height of a pane in lines below which the current step is not shown in full under the list."""
 NONE = "This project has no data to plan for. Press n in Runs to run a recipe, or in a shell: sfumato import FILE"
@@ -243,19 +243,11 @@ class RunPlanDialog(ConfirmDialog):
 COLUMNS: Columns[Keyed] = (
     TableColumn("mark", "", 1),
     TableColumn("section", "step", 9),
-    TableColumn("method", "method", 24, grow_order=2),
-    TableColumn("settings", "settings", 14, drop_order=1, grow_order=1),
+    TableColumn("does", "what it does", 24, grow_order=1),
 )
-
-
-def _fit_step_columns(columns: Columns[Keyed], width: int) -> Columns[Keyed]:
-    """Fit the columns to ``width`` cells; names of methods get what settings can spare, up to a length."""
-    spare = max(0, width - grid_width(columns))
-    most = {"method": min(LONGEST_METHOD, COLUMNS[2].width + spare)}
-    return fit_columns([replace(one, width=most.get(one.name, one.width)) for one in columns], width)
-
-
-TABLE: GridTable[Keyed] = GridTable(COLUMNS, lambda row: row[0], lambda row: row[1], column_fitter=_fit_step_columns)
+TABLE: GridTable[Keyed] = keyed_table(COLUMNS)
+TOLD = 2
+"""Facts of a step before those about its variable: what it does and why."""
 LEAST_STEP, MOST_LIST = 4, 0.7
 """Lines for the current step in full, and the share of the lines that a long list keeps."""
 
@@ -267,36 +259,46 @@ class StepRow:
     key: key of the row
     cells: cells by column
     words: full description
+    facts: what the step does and why, then all about it
     """
 
     key: str
     cells: Cells
     words: StepDescription
+    facts: Facts
 
 
-def step_rows(view: PlanView) -> list[StepRow]:
-    """Return a row for title, data and release, then one for each step."""
+def step_rows(view: PlanView, plans: Mapping[str, VariablePlan]) -> list[StepRow]:
+    """Return a row for title, data and release, then one for each step; ``plans`` say what is done to each variable."""
     from sfumato.workspace.reporting.plan_steps import describe_plan_head, describe_step
 
     wrong = view.problem_place.partition(".")[0] in ("title", "data", "weights", "variables", "release")
-    found = [_step_row(SETTINGS, SETTINGS, describe_plan_head(view.table), wrong=wrong)]
+    found = [_step_row(SETTINGS, SETTINGS, describe_plan_head(view.table), {}, wrong=wrong)]
     for line in view.lines or ():
         place = str(line.place)
         wrong = view.problem_place == place or view.problem_place.startswith(f"{place}.")
         words = describe_step(line.place.section, line.table, view.table)
-        found.append(_step_row(place, line.place.section, words, wrong=wrong))
+        row = _step_row(place, line.place.section, words, line.table, wrong=wrong)
+        plan = plans.get(str(line.table.get("target"))) if line.place.section == "synthesis" else None
+        if plan is not None:
+            # The row has the first fact, how the variable is released, already.
+            row = replace(row, facts=[*row.facts[:TOLD], *plan.facts[1:], *row.facts[TOLD:]])
+        found.append(row)
     return found
 
 
-def _step_row(key: str, section: str, words: StepDescription, *, wrong: bool) -> StepRow:
+def _step_row(key: str, section: str, words: StepDescription, step: Mapping[str, Any], *, wrong: bool) -> StepRow:
     """Return a row with the sign of a problem if the step is ``wrong``."""
-    cells = {
-        "mark": sign_for("fail") if wrong else "",
-        "section": section,
-        "method": words.name,
-        "settings": words.settings,
-    }
-    return StepRow(key, cells, words)
+    does = step_sentence(section, words, step)
+    cells = {"mark": sign_for("fail") if wrong else "", "section": section, "does": does}
+    reason = step_reason(section, step)
+    told = [("what it does", does), ("why", reason)] if reason else []
+    return StepRow(key, cells, words, [*told, *words.facts])
+
+
+def _line_count(text: Content) -> int:
+    """Return the number of lines of a text."""
+    return text.plain.count("\n") + 1
 
 
 class StepGrid(LiveGrid):
@@ -325,10 +327,11 @@ class PlanTab(EditQueue):
 
     @dataclass
     class PlanExamined(Message):
-        """Message with a parsed text of the plan and the rows of its steps."""
+        """Message with a parsed text of the plan, the rows of its steps, and the variables by what is released of them."""
 
         view: PlanView
         steps: Sequence[StepRow]
+        released: Facts
 
     def __init__(self, project_id: int) -> None:
         """Create the tab of a project."""
@@ -344,6 +347,9 @@ class PlanTab(EditQueue):
         self._listed = True
         self._typing: Timer | None = None
         self._want: str | None = None
+        self._released: Facts = []
+        self._detail_lines = 0
+        self._cost: tuple[str, str] = "", ""
 
     def compose(self) -> ComposeResult:
         """Yield the problems, the steps and the current one in full, and the text."""
@@ -409,12 +415,14 @@ class PlanTab(EditQueue):
     def _examine(self, toml: str) -> None:
         """Parse the text and describe its steps."""
         from sfumato.workspace.plan.edits import parse_plan
+        from sfumato.workspace.reporting.variable_plans import describe_variable_plans, treatment_lines
 
         worker = get_current_worker()
         view = parse_plan(toml)
-        steps = step_rows(view)
+        plans = {} if view.problem else describe_variable_plans(view.table)
+        steps, released = step_rows(view, plans), treatment_lines(plans)
         if not worker.is_cancelled:
-            self.post_message(self.PlanExamined(view, steps))
+            self.post_message(self.PlanExamined(view, steps, released))
 
     @on(PlanExamined)
     def _show_examined_plan(self, event: PlanExamined) -> None:
@@ -426,11 +434,33 @@ class PlanTab(EditQueue):
         # While the typed text cannot be read, the last steps that could stay listed.
         if view.lines is not None:
             self._view, self._steps = view, {one.key: one for one in event.steps}
+            self._released = event.released
             self._show_steps()
             if self._due:
                 self._apply_typed_text()
         self.run_next_act()
         self._head = view
+        self._show_head()
+        self._estimate_cost(view)
+
+    def _estimate_cost(self, view: PlanView) -> None:
+        """Estimate in a thread how long the plan takes, for its heading; an unreadable plan has no estimate."""
+        draft = self._history.now if self._history is not None else None
+        if draft is None or view.problem or not view.lines or self._cost[0] == view.toml:
+            return
+
+        def estimate(workspace: Workspace) -> tuple[str, str]:
+            """Return the text of the plan with the sentence about its cost."""
+            from sfumato.workspace.service.costs import plan_cost_text
+
+            records = workspace.find_dataset(draft.dataset_id).records
+            return view.toml, plan_cost_text(workspace, view.toml, records, DEFAULT_JOBS)
+
+        self.compute(estimate, self._show_cost)
+
+    def _show_cost(self, answer: tuple[str, str]) -> None:
+        """Show the estimate, unless the plan has changed since."""
+        self._cost = answer
         self._show_head()
 
     def set_run_of_plan(self, run_id: int | None) -> None:
@@ -454,8 +484,11 @@ class PlanTab(EditQueue):
         else:
             words = [sign_for("into"), current_key(self.app, "add"), "adds the first step; there is nothing to run yet"]
         doubts = [f"{sign_for('warn')} {said}" for said in view.warnings]
+        # The first sentence has the time; what it is based on stands in the question before a run.
+        cost = self._cost[1].partition(" (")[0].rstrip(".") if self._cost[0] == view.toml else ""
+        cost = f"{cost[:1].lower()}{cost[1:]}"
         self.query_one("#plan-head", Line).set_text(
-            " · ".join(filter(None, (" ".join(words), *doubts, replace_unprintable(self.last_change_text))))
+            " · ".join(filter(None, (" ".join(words), *doubts, cost, replace_unprintable(self.last_change_text))))
         )
 
     def _show_steps(self) -> None:
@@ -479,6 +512,7 @@ class PlanTab(EditQueue):
         kept = max(lines - LEAST_STEP, round(lines * MOST_LIST)) if shown else lines
         self.query_one(StepGrid).styles.height = min(needed, kept) if shown else "1fr"
         self.query_one("#plan-step").display = shown
+        self._detail_lines = max(0, lines - min(needed, kept)) if shown else 0
         if shown:
             self._show_step_details()
 
@@ -487,7 +521,12 @@ class PlanTab(EditQueue):
         told, found = self.query_one("#plan-step", Static), self._steps.get(str(self.query_one(StepGrid).row_key))
         if told.display and found is not None:
             title = "Data and release" if found.key == SETTINGS else found.words.name
-            text = titled_facts(title, found.words.facts, self.query_one("#plan-steps").size.width - 2)
+            width = self.query_one("#plan-steps").size.width - 2
+            text = titled_facts(title, [*(self._released if found.key == SETTINGS else []), *found.facts], width)
+            # What all steps together release stands below one step where both fit.
+            released = titled_facts("What the plan releases", self._released, width)
+            if found.key != SETTINGS and _line_count(text) + _line_count(released) + 2 <= self._detail_lines:
+                text = Content("\n\n").join([text, released])
             # An unchanged text is not sent to the terminal again.
             if not is_same_text(told.content, text):
                 told.update(text, layout=False)

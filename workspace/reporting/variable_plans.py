@@ -12,6 +12,7 @@ from sfumato.engine.methods.registry import method_of_step
 from sfumato.engine.recipe.recipe import Recipe
 
 from .plan_steps import Facts, describe_step, exact_value_text
+from .words import sign_for
 
 Treatment = Literal["drawn", "changed", "unchanged", "left out", "as in the released file"]
 ROLE_MEANINGS: Mapping[Role, str] = {
@@ -133,4 +134,6 @@ def treatment_lines(plans: Mapping[str, VariablePlan]) -> Facts:
     """Return the variables of a plan by what is released of them, those that are released unchanged first."""
     order: tuple[Treatment, ...] = ("unchanged", "drawn", "changed", "as in the released file", "left out")
     found = [(one, [plan.name for plan in plans.values() if plan.treatment == one]) for one in order]
-    return [(one, ", ".join(names)) for one, names in found if names]
+    # Those are marked, since they are what people are found by.
+    said = {"unchanged": f"{sign_for('warn')} {{}}: {UNCHANGED}"}
+    return [(one, said.get(one, "{}").format(", ".join(names))) for one, names in found if names]

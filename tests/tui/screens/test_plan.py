@@ -36,10 +36,10 @@ def text_area(seat):
 async def test_the_steps_stand_beside_the_text(sit, built_data, size):
     async with sit(built_data, size=size, tab="plan") as seat:
         assert "✓ run 4 is this plan; R runs it again" in seat.text
-        for words in ("m 3; seed 7", "Bayesian linear", "Identification risk", "threshold"):
+        for words in ("m 3; seed 7", "draws income by Bayesian linear", "Identification risk", "threshold"):
             assert words in seat.text
         assert listed(seat)[0] == "settings"
-        assert any(line.startswith("    synthesis  Bayesian linear regression") for line in seat.text.splitlines())
+        assert any("synthesis  draws income by Bayesian linear regression" in line for line in seat.text.splitlines())
         assert "synthesis[0]" in listed(seat)
         assert tomllib.loads(text_area(seat).text)["title"] == "Household survey"
     assert stored(built_data)[1] == 0
@@ -329,7 +329,7 @@ def test_every_method_has_a_form_with_its_help_and_limits(key):
 @pytest.mark.parametrize("width", [60, 100])
 async def test_the_list_names_step_and_method_at_every_width(sit, built_data, width):
     async with sit(built_data, size=(width, 24), tab="plan") as seat:
-        assert any(line.startswith("    synthesis  Bayesian linear regr") for line in seat.text.splitlines())
+        assert any("synthesis  draws income by Bayesian linear" in line for line in seat.text.splitlines())
 
 
 @pytest.mark.slow
@@ -458,3 +458,18 @@ def test_the_question_before_a_run_says_which_records_have_less_influence(weight
     assert "  " not in text
     assert ("less influence" in text) is bool(said)
     assert text.endswith("It keeps running if you quit.")
+
+
+@pytest.mark.slow
+async def test_the_plan_says_what_it_releases_why_a_step_is_there_and_how_long_a_run_takes(sit, built_data):
+    async with sit(built_data, size=(160, 50), tab="plan") as seat:
+        said = seat.app.screen.query_one("#plan-step")
+        await seat.until(lambda: "everybody keeps their own value" in said.content.plain)
+        assert said.content.plain.splitlines()[1].startswith("unchanged        ! region")
+        await seat.until(lambda: "it takes" in seat.text.splitlines()[3])
+        await seat.press("j")
+        text = " ".join(said.content.plain.split())
+        assert "what it does draws income by Bayesian linear regression, given region, visits" in text
+        assert "why the values as they were recorded are not released" in text
+        assert "who knows it it is what an intruder wants to learn" in text
+        assert "What the plan releases" in text
