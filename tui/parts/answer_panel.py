@@ -37,11 +37,14 @@ def answer_title(answer: ReleaseAnswer) -> Content:
     return Content.assemble((f"{question}? ", "$foreground bold"), (f" {sign} {said} ", f"{ink} reverse"))
 
 
-def answer_of_run_title(run_id: int, answer: ReleaseAnswer) -> Content:
-    """Return the answer for a run of a list in the heaviest weight; what stands before the colon says enough."""
+def answer_of_run_title(count: str, run_id: int, answer: ReleaseAnswer) -> Content:
+    """Return the ``count`` of a list of runs, left out where it is empty, and the answer for one in the heaviest weight; what
+    stands before the colon says enough.
+    """
     sign, ink = sign_for(STATE_SIGNS[answer.may_leave]), STATE_INKS[answer.may_leave]
     said = replace_unprintable(": ".join(filter(None, (SHORT_ANSWERS[answer.may_leave], answer.claim))))
-    return Content.assemble((f"Run {run_id} ", "$foreground bold"), (f" {sign} {said} ", f"{ink} reverse"))
+    name = f"{count} · run {run_id} " if count else f"Run {run_id} "
+    return Content.assemble((name, "$foreground bold"), (f" {sign} {said} ", f"{ink} reverse"))
 
 
 class AnswerPanel(Static):

@@ -21,7 +21,7 @@ ROLE_MEANINGS: Mapping[Role, str] = {
     Role.IDENTIFIER: "it names the person",
     Role.UNIT: "it says which records are of one unit, the one that is protected",
     Role.WEIGHT: "it says how many people a record stands for",
-    Role.OTHER: "the plan names nobody who knows it; released unchanged, it still tells people apart",
+    Role.OTHER: "its role does not say who knows it; released unchanged, it still tells people apart",
 }
 """Who could know a variable of each role."""
 UNCHANGED = "everybody keeps their own value"

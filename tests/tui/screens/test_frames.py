@@ -8,7 +8,7 @@ SIDES = SIDE, SIDE
 PLACES = {
     "data": "Data: 3 of 3",
     "plan": "Plan: 9 steps",
-    "runs": "Runs: 4",
+    "runs": "un 1  ✗ may not leave",
     "verdicts": "May this leave to the public?  ✗ NO",
     "map": "Runs",
 }
@@ -72,5 +72,5 @@ async def test_leaving_asks_before_text_is_lost(sit, built_data):
 async def test_the_text_takes_the_place_of_the_steps_where_there_is_room_for_one(sit, built_data):
     async with sit(built_data, "t", size=(80, 24), tab="plan") as seat:
         assert "[release]" in seat.text
-        assert "Bayesian linear regression  " not in seat.text
-        assert "Bayesian linear regression  " in await seat.press("escape")
+        assert "by Bayesian linear regression" not in seat.text
+        assert "by Bayesian linear regression" in await seat.press("escape")
