@@ -53,11 +53,11 @@ class IntruderStrategy:
 
     @property
     def description(self) -> str:
-        """Return the strategy for a row's reason: ``best strategy: sex, age; ignores income``."""
+        """Return the strategy for a row's reason: ``the best intruder compares sex, age; ignores income``."""
         what = ", ".join(self.used) or "no variable"
         without = f"; ignores {', '.join(self.ignored)}" if self.ignored else ""
         how = f" (of more than {self.max_exhaustive} variables not all subsets are tried)" if self.is_searched else ""
-        return f"best strategy: {what}{without}{how}"
+        return f"the best intruder compares {what}{without}{how}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,7 +151,7 @@ def attack_outputs(
             risk=RiskOutput(questions=questions),
             label=Label(
                 f"{title}: excess over other people",
-                f"Of the guesses that the {attack} attack gets wrong about people outside the data, it gets {{value}} right about people in the data.",
+                f"From its success on people outside the data, the {attack} attack comes {{value}} of the way to being always right about people in the data.",
                 "Good is 0 % or below: people in the data are as safe as people outside it.",
                 "The release discloses more about its own people than about others.",
                 levers,
@@ -191,7 +191,7 @@ def attack_outputs(
             risk=RiskOutput(gate_reference="chance", questions=questions),
             label=Label(
                 f"{title}: added by the release",
-                f"Of the guesses that the {attack} attack gets wrong about people outside the data, this release makes {{value}} right about people in the data.",
+                f"From its success on people outside the data, the release brings the {attack} attack {{value}} of the way to being always right about people in the data.",
                 "Good is 0 % or below: the release tells no more about people in the data than about people outside it.",
                 "The release discloses more about its own people than about others.",
                 levers,

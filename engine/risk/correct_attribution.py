@@ -56,8 +56,8 @@ OUTPUTS_WITH_LARGEST = ("dcap", "disco", "disco_beyond")
 MAX_UNBINNED_VALUES = 20
 """Number of distinct values above which a number is drafted with ten bins."""
 _BASELINE = "its baseline is that of values drawn from the confidential margin"
-MARGINS = "values drawn from the confidential margins"
-NO_MORE_THAN_MARGINS = "Good is no more than values drawn from the margins would give."
+MARGINS = "guesses by the shares of the values alone (margins)"
+NO_MORE_THAN_MARGINS = "Good is no more than guesses by the shares of the values alone would give."
 
 
 TARGET_OUTPUTS = ("cap", "dcap", "tcap", "disco", "disco_beyond", *(f"largest_{name}" for name in OUTPUTS_WITH_LARGEST))
@@ -76,7 +76,7 @@ LABELS = {
     ),
     "tcap": Label(
         "Values guessed right where keys agree (TCAP)",
-        "Where all released records with the same keys agree on {variable}, they are right for {value} of the people with these keys.",
+        "Where all released records with the same known values agree on {variable}, they are right for {value} of the people who have these values.",
         NO_MORE_THAN_MARGINS,
         "Where released records agree, they disclose too many sensitive values.",
         INFERENCE,

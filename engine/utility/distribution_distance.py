@@ -43,6 +43,7 @@ from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import joint_classes
 
+CHANCE = "what two samples of one distribution give"
 LARGEST_DISTANCE = 2.0
 """The squared distance of two distributions that share no value and have one each."""
 TableWeights = tuple[Floats, Floats]
@@ -227,10 +228,11 @@ class DistributionDistanceSpec(Spec):
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Distance between the two distributions",
-                "The distribution of {variable} is {value} away from the confidential one (0 to 2).",
+                "The distribution of {variable} is {value} away from the confidential one (0: equal, 2: nothing in common).",
                 "Lower is better; 0 is the same distribution.",
                 "The distribution of the variable differs too much.",
                 FIDELITY,
+                baseline=CHANCE,
             ),
         ),
         Output(
@@ -245,6 +247,7 @@ class DistributionDistanceSpec(Spec):
                 "Lower is better; 0 is the same distribution.",
                 "The relation of the two variables differs too much.",
                 FIDELITY,
+                baseline=CHANCE,
             ),
         ),
     ),

@@ -430,6 +430,7 @@ def _draft_offer(case: Case) -> Offer | None:
                 "Lower is better; 0 means that no classifier can distinguish the tables.",
                 "A classifier distinguishes the release from the data too well.",
                 FIDELITY,
+                baseline="what chance alone would make",
             ),
         ),
         Output(
@@ -461,6 +462,7 @@ def _draft_offer(case: Case) -> Offer | None:
                 "Good is near 1; far below 1, the release repeats the data.",
                 "The release differs from the data, or repeats it, more than a fitted model does.",
                 FIDELITY,
+                baseline="chance alone",
             ),
         ),
     ),

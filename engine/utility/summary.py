@@ -138,7 +138,9 @@ class SummarySpec(Spec):
             "share of q at or below it",
             "none",
             statbarn="Position",
-            label=Label("Quantile", "The {q} quantile of {variable} is {value}."),
+            label=Label(
+                "Quantile", "The {q} quantile of {variable} is {value}: that share of the records has it or less."
+            ),
         ),
         Output(
             "share_of_zeros",

@@ -315,7 +315,7 @@ _FRESH = "what a split of all units at random gives"
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Difference in the sizes of units",
-                "The shares of units of each size are {value} away from those of the data (0 to 1).",
+                "The shares of units of each size are {value} away from those of the data (0: equal, 1: nothing in common).",
                 "Lower is better; good is what another sample of units has.",
                 "Units of the release have other numbers of records.",
                 FIDELITY,
@@ -330,7 +330,7 @@ _FRESH = "what a split of all units at random gives"
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Difference in the composition of units",
-                "The shares of units by their values of {variable} are {value} away from those of the data (0 to 1).",
+                "The shares of units by their values of {variable} are {value} away from those of the data (0: equal, 1: nothing in common).",
                 "Lower is better; good is what another sample of units has.",
                 "Units of the release are composed in another way.",
                 FIDELITY,
@@ -384,7 +384,7 @@ _FRESH = "what a split of all units at random gives"
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Difference in changes from record to record",
-                "From one record to the next {variable} changes {value} otherwise than in the data (0 to 1).",
+                "From one record to the next {variable} changes {value} otherwise than in the data (0: equal, 1: nothing in common).",
                 "Lower is better: values change as in the data.",
                 "Values change over time otherwise than in the data.",
                 FIDELITY,
@@ -398,7 +398,7 @@ _FRESH = "what a split of all units at random gives"
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Difference in the trajectories of units",
-                "The shares of units by their sequence of {variable} are {value} away from those of the data (0 to 1).",
+                "The shares of units by their sequence of {variable} are {value} away from those of the data (0: equal, 1: nothing in common).",
                 "Lower is better; good is what another sample of units has.",
                 "Units of the release have other sequences of values.",
                 FIDELITY,
@@ -413,7 +413,7 @@ _FRESH = "what a split of all units at random gives"
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Difference in where units begin",
-                "The shares of units that begin at each {variable} are {value} away from those of the data (0 to 1).",
+                "The shares of units that begin at each {variable} are {value} away from those of the data (0: equal, 1: nothing in common).",
                 "Lower is better; good is what another sample of units has.",
                 "Units of the release begin at other times.",
                 FIDELITY,
@@ -428,7 +428,7 @@ _FRESH = "what a split of all units at random gives"
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Difference in where units end",
-                "The shares of units that end at each {variable} are {value} away from those of the data (0 to 1).",
+                "The shares of units that end at each {variable} are {value} away from those of the data (0: equal, 1: nothing in common).",
                 "Lower is better; good is what another sample of units has.",
                 "Units of the release drop out at other times.",
                 FIDELITY,

@@ -71,10 +71,12 @@ def test_the_figures_of_a_sentence_are_those_of_its_row() -> None:
     assert sentence_of(expected, 1000) == (
         "An intruder who picks one of the matching records at random picks the right one for 12.5 of 1,000 people (1.25 %) on average."
     )
-    assert sentence_of(row("utility.summary.quantile", 41.0, "age", q=0.9)) == "The 0.9 quantile of age is 41."
+    assert sentence_of(row("utility.summary.quantile", 41.0, "age", q=0.9)) == (
+        "The 0.9 quantile of age is 41: that share of the records has it or less."
+    )
     assert sentence_of(row("risk.linkability.excess_risk", 0.017, people="vulnerable")) == (
-        "Of the guesses that the linkage attack gets wrong about people outside the data, it gets 1.7 % right about people "
-        "in the data (vulnerable people)."
+        "From its success on people outside the data, the linkage attack comes 1.7 % of the way to being always right about "
+        "people in the data (vulnerable people)."
     )
 
 

@@ -258,7 +258,7 @@ class ResultsPane(RunPane, SplitView):
 
     command_name = "results"
     least_list = 78
-    full_list = 112
+    full_list = 116
     beside_from = 150
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("table", "picture", "Distributions", show=True),

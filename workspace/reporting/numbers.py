@@ -303,7 +303,6 @@ def cell_forms(line: NumberLine, name: str, cell: str, records: int | None = Non
     """Return the forms of a cell, first the longest: ``88 of 20,190 (0.44 %)``, ``88 of 20,190``, ``88``, ``0.44 %``.
 
     The last one is for the narrowest tables. An interval has fewer digits there, and is then rounded outward.
-
     The last one of a limit on a ratio is in the unit of the measure: ``≤ 459`` for ``at most 20 % of the confidential value``.
     """
     if name == "limit":
@@ -311,7 +310,10 @@ def cell_forms(line: NumberLine, name: str, cell: str, records: int | None = Non
     if name == "interval":
         return cell, *(row_interval_text(line.row, records, digits) for digits in (3, 2))
     brief = brief_value_text(cell, is_share=line.row.unit == "share")
-    return cell, cell.partition(" (")[0], cell.partition(" of ")[0], brief
+    # a number keeps its noun where that fits: ``2,707 units``
+    count = cell.partition(" of ")[0]
+    bare = count.partition(" ")[0] if line.row.unit == "records" and count[:1].isdigit() else brief
+    return cell, cell.partition(" (")[0], count, bare
 
 
 def line_limit(line: NumberLine) -> str:

@@ -101,7 +101,7 @@ def test_who_knows_nothing_finds_one_person_on_average() -> None:
     rows = np.arange(50)
     expected, certain = find_best_matches({}, (50, 50), MatchTargets(rows, rows))
     assert (expected.value, certain.value) == (pytest.approx(1), 0)
-    assert expected.strategy.description == "best strategy: no variable"
+    assert expected.strategy.description == "the best intruder compares no variable"
 
 
 def test_a_target_without_a_released_record_is_never_found_and_hinders_no_kept_variable() -> None:
@@ -163,4 +163,4 @@ def test_matches_beyond_twelve_replaced_variables_are_searched() -> None:
 
 def test_a_strategy_is_named_in_the_order_of_what_is_known() -> None:
     found = make_strategy(["sex", "age", "income"], {"age", "sex"})
-    assert found.description == "best strategy: sex, age; ignores income"
+    assert found.description == "the best intruder compares sex, age; ignores income"

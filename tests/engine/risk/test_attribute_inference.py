@@ -268,7 +268,7 @@ def test_who_ignores_a_place_that_was_dealt_anew_guesses_the_pay_of_people_in_th
     leaks, nothing = (answers(attacked(own, others, one, **settings), "pay") for one in (dealt, fresh))
     assert leaks["excess_risk"].upper < 0.6  # type: ignore[operator]
     assert leaks["largest_excess_risk"].value > 0.9  # type: ignore[operator]
-    assert leaks["largest_excess_risk"].reason == "best strategy: age; ignores zip"
+    assert leaks["largest_excess_risk"].reason == "the best intruder compares age; ignores zip"
     assert nothing["largest_excess_risk"].lower <= 0 <= nothing["largest_excess_risk"].upper  # type: ignore[operator]
     less = answers(attacked(own, others, dealt, **{**settings, "known": ("age",)}), "pay")
     assert leaks["largest_excess_risk"].upper >= less["largest_excess_risk"].lower  # type: ignore[operator]

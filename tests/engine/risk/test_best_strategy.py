@@ -60,7 +60,7 @@ def test_a_strategy_that_works_is_found_and_named() -> None:
     found, added = largest_excess_estimates(own, controls, strategies, rng, n_strategies=4, without=nothing, params={})
     assert found.value == pytest.approx(0.5, abs=0.08)
     assert found.lower > 0.35  # type: ignore[operator]
-    assert found.reason == "best strategy: b; ignores a (3 of 4 choices are tried)"
+    assert found.reason == "the best intruder compares b; ignores a (3 of 4 choices are tried)"
     assert added.value == pytest.approx(found.value, abs=0.02), "where nothing is guessed without the release"
     assert added.reason == found.reason
 

@@ -308,5 +308,5 @@ def test_who_ignores_an_age_of_somebody_else_infers_more_rightly() -> None:
     found = by_name(attacked(people, shown, known=["zip", "age"]))
     assert found["misclassification"].value == pytest.approx(2 / 3)
     assert found["least_misclassification"].value == pytest.approx(1 / 3)
-    assert found["least_misclassification"].reason == "best strategy: zip; ignores age"
+    assert found["least_misclassification"].reason == "the best intruder compares zip; ignores age"
     assert by_name(attacked(people, shown, known=["zip"]))["least_misclassification"].value == pytest.approx(1 / 3)

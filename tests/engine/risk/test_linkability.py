@@ -101,7 +101,7 @@ def test_an_intruder_who_ignores_what_was_dealt_anew_links_everybody() -> None:
         assert got["excess_risk"].upper < 0.5  # type: ignore[operator]
         assert got["largest_excess_risk"].value == 1
         assert got["largest_excess_risk"].lower > 0.9  # type: ignore[operator]
-        assert got["largest_excess_risk"].reason == "best strategy: age, pay; ignores zip, ill"
+        assert got["largest_excess_risk"].reason == "the best intruder compares age, pay; ignores zip, ill"
 
 
 def test_who_ignores_variables_gains_nothing_of_a_release_of_other_people() -> None:

@@ -473,7 +473,7 @@ def test_one_leaking_column_links_everybody_who_compares_it_alone() -> None:
     assert (values(found)["linked_share"] or 0) < 0.9
     assert best.value == 1
     assert (best.lower or 0) > 0.9
-    assert best.reason.startswith("best strategy: ")
+    assert best.reason.startswith("the best intruder compares ")
     assert "pay" in best.reason.partition(";")[0]
 
 

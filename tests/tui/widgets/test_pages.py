@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from sfumato.tui.terminal.text import cell_text, cut_text, fit_text, split_cells
-from sfumato.tui.widgets.pages import PAGE, ListPages, PageCache, PageFeed, RowLayout
+from sfumato.tui.widgets.pages import PAGE, ListPages, PageCache, PageFeed, RowHeading, RowLayout
 from sfumato.workspace.reporting.tables import DisplayColumn
 from sfumato.workspace.visible_text import replace_unprintable
 
@@ -164,3 +164,19 @@ def test_a_source_that_fails_leaves_nothing_but_room_for_another():
     feed.open_source(numbers(3), 0)
     deliver(feed, [])
     assert feed.count == 3
+
+
+def test_a_long_text_continues_in_empty_cells_alone():
+    columns = (DisplayColumn("name", "Name", 6, spills=True), DisplayColumn("a", "A", 4), DisplayColumn("b", "B", 4))
+    layout = RowLayout(columns)
+    assert layout.row_line(("long names", "", "1")) == " long names    1    "
+    assert layout.row_line(("long names", "2", "")) == " long …  2          "
+    assert layout.row_line(("a very long name", "", "")) == " a very long name   "
+    assert {len(layout.row_line(("long names", one, ""))) for one in ("", "2")} == {layout.width}
+
+
+def test_a_heading_has_the_whole_line():
+    layout = RowLayout(COLUMNS)
+    assert layout.row_line((RowHeading("Can people be found?"),)).startswith(" Can people be found?")
+    assert layout.row_line((RowHeading("Linkage", is_minor=True),)).startswith("    Linkage")
+    assert len(layout.row_line((RowHeading("long " * 20),))) == layout.width

@@ -240,3 +240,19 @@ def test_a_line_says_which_values_are_good() -> None:
         (line,) = number_lines([row(key, 0.5, "confidential"), row(key, 0.5)])
         said[key.rpartition(".")[2]] = line_cells(line)["good"]
     assert said == {"true_match_rate": "low", "false_match_rate": "high", "s_pmse": "1", "mean": "same"}
+
+
+def test_a_count_of_units_keeps_its_number_where_its_noun_has_no_room() -> None:
+    expected = "risk.identification.expected_match_risk"
+    (line,) = number_lines([row(expected, 2707.0, "confidential", by="unit"), row(expected, None, by="unit")])
+    cells = line_cells(line, 16_171)
+    assert cell_forms(line, "confidential", cells["confidential"])[-2:] == ("2,707 units", "2,707")
+    assert cell_forms(line, "release", cells["release"])[-1] == "not computed"
+
+
+def test_an_interval_with_few_digits_holds_the_whole_one() -> None:
+    (line,) = number_lines([replace(row("utility.propensity.pmse", 0.000231), lower=0.00014562, upper=0.00038931)])
+    cell = line_cells(line)["interval"]
+    assert cell_forms(line, "interval", cell) == (
+        "0.0001456 .. 0.0003893", "0.000145 .. 0.00039", "0.00014 .. 0.00039",
+    )  # fmt: skip

@@ -19,7 +19,11 @@ from sfumato.workspace.reporting.results import TableContext, dataset_rows_table
 from sfumato.workspace.reporting.tables import format_table, table_html
 from sfumato.workspace.reporting.words import (
     all_parameters,
+    brief_limit_text,
+    brief_observed_text,
+    limit_text,
     method_use_text,
+    number,
     observed_text,
     outcome_tally_text,
     params_text,
@@ -149,3 +153,24 @@ def test_records_are_called_what_the_recipe_calls_them() -> None:
     share = quantity_of("risk.identification.true_match_rate", 0.0044, years)
     assert share.startswith("88.84 of 20,190 person-years (")
     assert "people" not in share
+
+
+def test_a_ratio_is_a_share_of_what_it_is_compared_with():
+    key = "risk.identification.expected_match_risk"
+    ratio = Verdict(key, "", None, "max_ratio", 0.2, 0.003026, 0.197, "met", "", {})
+    assert limit_text("max_ratio", 0.2, key) == "at most 20 % of the confidential value"
+    assert observed_text(ratio) == "0.3 % of the confidential value"
+    assert brief_observed_text(ratio) == "0.3 %"
+    assert brief_limit_text(limit_text("max_ratio", 0.2, key)) == "≤ 20 % of conf."
+    assert limit_text("max_ratio", 1e-9, key) == "at most 1e-07 % of the confidential value"
+    assert limit_text("max_increase", 0.02, "risk.identification.true_match_rate") == (
+        "at most 2 points above the confidential value"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(3.86e-05, "0.000039"), (9.96e-05, "0.0001"), (1.2e-7, "0.00000012"), (-3e-6, "-0.000003"), (2e-9, "2e-09")],
+)
+def test_a_small_number_is_a_decimal_that_can_be_compared(value, text):
+    assert number(value) == text
