@@ -22,7 +22,9 @@ from sfumato.workspace.reporting.comparison import (
     compared_limits_text,
     confidential_values_text,
     difference_heading,
+    difference_interval_text,
     difference_outcome,
+    difference_text,
 )
 from sfumato.workspace.reporting.explanation import (
     MeasureDescription,
@@ -39,10 +41,11 @@ from sfumato.workspace.reporting.words import (
     interval_text,
     method_key_of_measure,
     method_use_text,
-    number,
     observed_text,
     outcome_text,
     params_text,
+    unit_interval_text,
+    value_text,
 )
 from sfumato.workspace.visible_text import replace_unprintable
 
@@ -228,11 +231,11 @@ def compared_facts(
     row: ComparedNumber, runs: tuple[int, int], apart: SettingsByMethod, meaning: MeasureDescription
 ) -> list[tuple[str, str]]:
     """Return all facts about a number of two runs as (name, text)."""
-    band = interval_text(row.lower, row.upper)
+    band = difference_interval_text(row)
     sides = [(run, side) for run, side in zip(runs, (row.first, row.second), strict=True) if side is not None]
-    difference = "" if row.difference is None else f"{number(row.difference)}" + (f" ({band}, 95 %)" if band else "")
+    difference = "" if row.difference is None else difference_text(row) + (f" ({band}, 95 %)" if band else "")
     said = [
-        *((f"run {run}", side.reason if side.value is None else _value_text(side, row.unit)) for run, side in sides),
+        *((f"run {run}", side.reason if side.value is None else _side_text(row, side)) for run, side in sides),
         (difference_heading(runs), difference),
         ("better", difference_outcome(row, runs)),
         ("confidential", confidential_values_text(row)),
@@ -261,7 +264,9 @@ def compared_verdict_facts(
     return [*nonempty_facts(said), *definition_facts(meaning, verdict.target, verdict.level)]
 
 
-def _value_text(side: RunValue, unit: str) -> str:
-    """Return a value with its unit and interval."""
+def _side_text(row: ComparedNumber, side: RunValue) -> str:
+    """Return a value of a run with its unit and its interval."""
     band = interval_text(side.lower, side.upper)
-    return f"{number(side.value)} {unit}".strip() + (f", {band}" if band else "")
+    if row.unit == "share" and band and side.lower is not None:
+        band = unit_interval_text(side.lower, side.upper, in_percent=True)
+    return value_text(row.key, side.value, None, row.params, unit=row.unit) + (f", {band}" if band else "")

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from sfumato.engine.execution.comparison import ComparedNumber, ComparedVerdict, RunValue
-from sfumato.engine.methods.labels import labels_of, measure_name
+from sfumato.engine.methods.labels import labels_of, measure_name, method_and_output
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import agreeing_word, count_noun
+from sfumato.engine.wording import agreeing_word, count_noun, format_percent
 
 from .tables import DisplayCell, DisplayColumn, DisplayTable, outcome_cell
 from .words import (
@@ -25,6 +25,7 @@ from .words import (
     observed_text,
     params_text,
     shorten_names,
+    unit_interval_text,
 )
 
 RunNumbers = tuple[int, int]
@@ -100,11 +101,36 @@ def compared_number_cells(row: ComparedNumber, runs: RunNumbers, name: str = "")
     return (
         name,
         confidential_values_text(row),
-        *(number(side.value if side else None) for side in (row.first, row.second)),
-        number(row.difference),
-        interval_text(row.lower, row.upper),
+        *(compared_value_text(row, side.value if side else None) for side in (row.first, row.second)),
+        difference_text(row),
+        difference_interval_text(row),
         difference_outcome(row, runs),
     )
+
+
+def compared_value_text(row: ComparedNumber, value: float | None) -> str:
+    """Return a value of a compared number: in per cent where it is a share, as all tables have it; a dash for none."""
+    return format_percent(value) if value is not None and _is_share(row) else number(value)
+
+
+def difference_text(row: ComparedNumber) -> str:
+    """Return the difference of two runs: of shares in percentage points, ``-1.3 points``."""
+    if row.difference is None or not _is_share(row):
+        return number(row.difference)
+    return f"{format_percent(row.difference).removesuffix(' %')} points"
+
+
+def difference_interval_text(row: ComparedNumber) -> str:
+    """Return the interval of a difference in its unit: ``-2.1 .. -0.4 points``; empty without one."""
+    if not _is_share(row) or not interval_text(row.lower, row.upper):
+        return interval_text(row.lower, row.upper)
+    assert row.lower is not None
+    return unit_interval_text(row.lower, row.upper, in_percent=True).replace(" %", " points")
+
+
+def _is_share(row: ComparedNumber) -> bool:
+    """Return whether the values of a compared number are shares."""
+    return row.unit == "share" or method_and_output(row.key)[1].in_percent
 
 
 def comparison_table(
@@ -153,7 +179,7 @@ def _baselines_text(row: ComparedNumber) -> str:
 def _side_values_text(row: ComparedNumber, of: Callable[[RunValue], float | None]) -> str:
     """Return a value of both runs, once where they agree: ``0.2 / 0.3``."""
     values = [of(side) for side in (row.first, row.second) if side is not None]
-    shown = [number(value) for value in values if value is not None]
+    shown = [compared_value_text(row, value) for value in values if value is not None]
     return " / ".join(dict.fromkeys(shown))
 
 
@@ -200,7 +226,7 @@ def single_run_lines(rows: Sequence[ComparedNumber], place: int, apart: Settings
 def _side_value_text(row: ComparedNumber, place: int) -> str:
     """Return the value of one of the two runs."""
     side = (row.first, row.second)[place]
-    return number(side.value if side else None)
+    return compared_value_text(row, side.value if side else None)
 
 
 def compared_verdict_columns(runs: RunNumbers) -> tuple[DisplayColumn, ...]:

@@ -33,8 +33,10 @@ from .words import (
     observed_text,
     params_text,
     percentages_text,
+    row_interval_text,
     row_settings,
     settings_text,
+    short_value_text,
     target_text,
     unit_text,
 )
@@ -326,7 +328,7 @@ def sweep_table(rows: Sequence[Row], apart: SettingsByMethod = NO_SETTINGS, unit
         for measure in measures:
             for own in (True, False):
                 row = cells.get((level, measure, own))
-                line += [number(row.value), interval_text(row.lower, row.upper)] if row else ["-", ""]
+                line += [short_value_text(row), row_interval_text(row)] if row else ["-", ""]
             line.append(percentages_text(shares[measure, level]) if (measure, level) in shares else "")
         lines.append(line)
     axis = row_axis(first)

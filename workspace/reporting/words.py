@@ -233,6 +233,15 @@ def row_value_text(row: Row, records: int | None = None, beside: float | None = 
     return found.partition(" of the ")[0]
 
 
+def short_value_text(row: Row) -> str:
+    """Return the value of a row without its noun, for a column of one measure: ``0.44 %``, ``88``; a dash for none."""
+    from sfumato.engine.methods.labels import method_and_output
+
+    if row.value is None or not (method_and_output(row.key)[1].in_percent or row.unit == "share"):
+        return number(row.value)
+    return format_percent(row.value)
+
+
 def row_interval_text(row: Row, records: int | None = None, digits: int = 0) -> str:
     """Return the interval of a row in the unit of its value: ``0.36 .. 0.52 %``; empty where it has none.
 
