@@ -165,6 +165,8 @@ class MeasureDeclaration:
     refits: whether it carries out the recipe's own steps again, on other data (``sfumato.engine.methods.refits``)
     per_record: arrays of a ``Measure`` with one value a record
     beliefs: outputs that tell what an intruder believes before and after
+    repeats_analysis: whether it carries out an analysis of the user's kind on both tables, so that its numbers say whether
+        analyses agree
     """
 
     confidential: bool = False
@@ -175,6 +177,7 @@ class MeasureDeclaration:
     refits: bool = False
     per_record: tuple[RecordArray, ...] = ()
     beliefs: Beliefs | None = None
+    repeats_analysis: bool = False
 
     def __post_init__(self) -> None:
         """Raise TypeError where one of ``gather`` and ``block_result`` is declared without the other."""
@@ -491,6 +494,7 @@ def measure_method(
     combine: CombineDatasets | None = ...,
     extra: PackageExtra | None = ...,
     per_record: tuple[RecordArray, ...] = ...,
+    repeats_analysis: bool = ...,
 ) -> Callable[[MeasureMethod[S]], MeasureMethod[S]]: ...
 def measure_method(
     title: str,

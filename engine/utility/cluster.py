@@ -344,6 +344,7 @@ class ClusterSpec(Spec):
 @measure_method(
     "Cluster analysis",
     spec=ClusterSpec,
+    repeats_analysis=True,
     source="Woo et al. (2009); Guo & Hu §3.1; UPGMA: Sokal & Michener (1958)",
     outputs=(
         Output(

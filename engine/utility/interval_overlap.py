@@ -258,6 +258,7 @@ def _draft_offer(case: Case) -> Offer | None:
 @measure_method(
     "Confidence interval overlap",
     spec=IntervalOverlapSpec,
+    repeats_analysis=True,
     source="Karr et al. (2006); Guo & Hu §3.2, eq. 10; Reiter (2003); Raab, Nowok & Dibben (2017); Hutson & Ernst (2000)",
     outputs=(
         Output(

@@ -140,6 +140,7 @@ class RegressionDistanceSpec(Spec):
 @measure_method(
     "Distances of regression coefficients",
     spec=RegressionDistanceSpec,
+    repeats_analysis=True,
     source="Park & Ghosh §4.3",
     outputs=(
         Output(

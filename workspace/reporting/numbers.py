@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sfumato.engine.methods.labels import measure_name, method_and_output, own_params, subject_of
-from sfumato.engine.methods.outputs import ATTACK_PARTS
+from sfumato.engine.methods.outputs import ATTACK_PARTS, QUESTIONS
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.outcomes import WORST_FIRST
 from sfumato.engine.recipe.thresholds import Verdict
@@ -46,17 +46,16 @@ NUMBER_COLUMNS = (
 """How the lines of the table of numbers are listed."""
 UNMET_SECTION = "Which limits are not met?"
 PEOPLE_SECTION = "Can people be found?"
-QUESTION_SECTIONS: Mapping[str, str] = {
-    "singling out": PEOPLE_SECTION,
-    "linkability": PEOPLE_SECTION,
-    "inference": "Are sensitive values learnt?",
-    "membership": "Can one tell who is in the data?",
-}
+QUESTION_SECTIONS: Mapping[str, str] = dict(
+    zip(
+        QUESTIONS,
+        (PEOPLE_SECTION, PEOPLE_SECTION, "Are sensitive values learnt?", "Can one tell who is in the data?"),
+        strict=True,
+    )
+)
 """Headings of the numbers of a risk, by the question that they answer."""
 OTHER_RISKS = "What else may the release disclose?"
 ANALYSES_SECTION = "Do analyses agree?"
-ANALYSES = ("utility.interval_overlap", "utility.regression_distance", "utility.cluster")
-"""Methods that repeat an analysis on the release."""
 FAMILY_SECTIONS: Mapping[str, str] = {
     "utility": "Does the release still look like the data?",
     "quality": "How much of the data is left?",
@@ -134,7 +133,7 @@ def section_title(key: str) -> str:
         outputs = (output, *(method.outputs if method else ()))
         asked = next((one.risk.questions[0] for one in outputs if one.risk.questions), "")
         return QUESTION_SECTIONS.get(asked, OTHER_RISKS)
-    if key.rpartition(".")[0] in ANALYSES:
+    if method is not None and method.measurement.repeats_analysis:
         return ANALYSES_SECTION
     if family == "studies":
         return f"Study: {method.title if method else 'a method that this version does not have'}"
