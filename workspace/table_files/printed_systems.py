@@ -108,7 +108,7 @@ def join_printed_files(
     names = list(dict.fromkeys(name for one in files for name in one.variables))
     if strange := sorted(set(trees) - set(names)):
         raise BadInput("--hierarchy", f'no file has a column "{strange[0]}"; known: {", ".join(names)}')
-    axes = {name: _make_axis(name, files, trees) for name in names}
+    axes = {name: _make_axis(name, files, trees, missing) for name in names}
     declared, assumed = list[DeclaredTable](), dict[str, int]()
     by_measure = dict[str, list[int]]()
     for at, one in enumerate(files):
@@ -146,7 +146,9 @@ def _spread(codes: Integers, start: int, number: int) -> Integers:
     return found
 
 
-def _make_axis(name: str, files: Sequence[PrintedFile], trees: Mapping[str, Sequence[Hierarchy]]) -> _Axis:
+def _make_axis(
+    name: str, files: Sequence[PrintedFile], trees: Mapping[str, Sequence[Hierarchy]], missing: str
+) -> _Axis:
     """Return a variable with all values that any file has. Raises BadInput for labels that nothing relates."""
     having = [one for one in files if name in one.variables]
     labels = dict[str, tuple[PrintedFile, PrintedLine]]()
@@ -181,7 +183,15 @@ def _make_axis(name: str, files: Sequence[PrintedFile], trees: Mapping[str, Sequ
                 titles.append(f"level {level}" if len(own) == 1 else f"hierarchy {number + 1} level {level}")
     # Values that no label of any file tells apart are one.
     distinct = list(dict.fromkeys(zip(*columns, strict=True)))
+    if missing == "zero":
+        # A value of the hierarchy without any line, beside others of its node that have one, has no records.
+        distinct = [own for own in distinct if None not in own or not any(_names_more(one, own) for one in distinct)]
     return _Axis(tuple(zip(*distinct, strict=True)), tuple(titles))
+
+
+def _names_more(other: Sequence[str | None], own: Sequence[str | None]) -> bool:
+    """Return whether labels are those of another value, and more of them."""
+    return other != own and all(one is None or one == its for one, its in zip(own, other, strict=True))
 
 
 def _check_same_labels(name: str, files: Sequence[PrintedFile]) -> None:
@@ -373,5 +383,6 @@ def check_sums(files: Sequence[PrintedFile], cells: PrintedCells, rounding: floa
             raise BadInput(
                 f"{one.file}, line {line.number}",
                 f"{one.name_cell(line)} is {line.low:g}, and {count_noun(len(children), 'cell')} below it {what} {least:g}; "
-                "where rows contain other rows, name their hierarchy by --hierarchy, where values are rounded, --rounding",
+                "where rows contain other rows, name their hierarchy by --hierarchy, where values are rounded, --rounding, where rows "
+                "without a line are not 0, --missing hidden",
             )

@@ -14,9 +14,16 @@ import pytest
 from scipy.optimize import linprog
 
 from sfumato.engine.errors import BadInput
+from sfumato.engine.partition.hierarchies import Hierarchy
+from sfumato.engine.tables.audit import audit_tables
+from sfumato.engine.tables.protection import protect_tables
+from sfumato.engine.tables.rules import TableRules, find_unsafe_cells
+from sfumato.engine.tables.system import DeclaredTable, TableSystem, TableVariable, build_system
 from sfumato.workspace.reporting.audited_tables import AuditedTables
 from sfumato.workspace.service.table_file_audit import TableAuditSettings, audit_table_files
+from sfumato.workspace.table_files.argus_export import argus_files
 from sfumato.workspace.table_files.printed_files import PrintedForm
+from sfumato.workspace.table_files.printed_tables import CellStatuses, public_table_csv
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "engine" / "tables"))
 from table_oracle import all_tables, peer_cases, worked_examples
@@ -232,6 +239,16 @@ def test_rows_that_contain_others_need_their_hierarchy(tmp_path: Path) -> None:
         audit_table_files([file], TableAuditSettings(hierarchies=(("region", strange),)))
 
 
+def test_values_of_a_hierarchy_in_no_line_are_0_unless_they_are_hidden(tmp_path: Path) -> None:
+    file = write_file(tmp_path, "a.csv", ["region,count", "total,20", "north,12", "n1,x", "south,x"])
+    tree = write_file(tmp_path, "r.hrc", ["north", "@n1", "@n2", "south"])
+    zero = audit_table_files([file], TableAuditSettings(hierarchies=(("region", tree),)))
+    assert {one.cell for one in zero.found} == {"region=n1", "region=south"}
+    form = PrintedForm(missing="hidden")
+    hidden = audit_table_files([file], TableAuditSettings(form, hierarchies=(("region", tree),)))
+    assert {one.cell for one in hidden.found} == {"region=south"}
+
+
 def test_two_releases_are_compared_cell_by_cell(tmp_path: Path) -> None:
     old = write_file(tmp_path, "old.csv", [*TABLE[:5], "north,retail,8,published", *TABLE[6:]])
     new = write_file(tmp_path, "new.csv", ["region,trade,count,status", "total,total,26,published", "total,retail,14,published", *TABLE[3:4], "north,total,13,published", *TABLE[5:]])  # fmt: skip
@@ -337,3 +354,53 @@ def test_json_hides_values_unless_asked(tmp_path: Path) -> None:
     found = audit_table_files([write_file(tmp_path, "b.csv", [*TABLE[:-1], "south,food,8,published"])])
     assert "lowest" not in json.dumps(found.to_dict(values=False))
     assert found.to_dict(values=True)["found"][0]["lowest"] == 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["csv", "tab"])
+def test_own_tables_are_as_safe_in_their_files_as_they_were_protected(tmp_path: Path, form: str) -> None:
+    """What is written is read: protected tables pass as printed, and one cell that is printed too much fails."""
+    tree = Hierarchy(tuple((f"r{at}", f"c{at // 2}", "*") for at in range(4)))
+    broken = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        region, trade, age = (rng.choice(size, 60, p=rng.dirichlet(np.ones(size))) for size in (4, 3, 3))
+        regions = TableVariable.from_values("region", [f"r{at}" for at in region], {"level 1": [f"c{at // 2}" for at in region]})  # fmt: skip
+        others = [TableVariable.from_values(name, own.astype(str)) for name, own in (("trade", trade), ("age", age))]
+        system = build_system([DeclaredTable(own.name, (regions, own)) for own in others])
+        found = protect_tables(system, TableRules(threshold=3))
+        assert not found.audit.failing.any()
+        if not found.hidden_cells.any():
+            continue
+
+        def written(published: np.ndarray, folder: Path = folder, system: TableSystem = system) -> AuditedTables:
+            unsafe = find_unsafe_cells(system, TableRules(threshold=3)).unsafe
+            statuses = CellStatuses(system.values, system.cell_is_whole, published, unsafe, system.unit_counts)
+            files = []
+            for printed in system.tables:
+                if form == "csv":
+                    files.append(str(folder / f"{printed.name}.csv"))
+                    Path(files[-1]).write_bytes(public_table_csv(printed, statuses))
+                    continue
+                for name, content in argus_files(printed.name, printed, statuses, {"region": tree}).items():
+                    (folder / name).write_bytes(content)
+                files.append(str(folder / f"{printed.name}.tab"))
+            own_tree = write_file(folder, "region.csv", [";".join(row) for row in tree.rows])
+            hierarchies = (("region", own_tree),) if form == "csv" else ()
+            return audit_table_files(files, TableAuditSettings(hierarchies=hierarchies))
+
+        audited = written(found.published)
+        # A .tab says which cells are hidden for others alone: these may follow for whoever is alone in a cell.
+        assert audited.deciding_cells == (), seed
+        assert form == "tab" or audited.found == (), seed
+        assert audited.answer == "yes"
+        for cell in np.flatnonzero(found.secondary).tolist():
+            shown = found.published.copy()
+            shown[cell] = True
+            own = written(shown)
+            follow = audit_tables(system, shown, TableRules(threshold=3), contributors=False)
+            broken += own.answer == "no"
+            assert (own.answer == "no") >= bool((follow.exact_outside | follow.exact_zeros_shown).any()), seed
+    assert broken > 2
