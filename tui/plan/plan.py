@@ -702,7 +702,8 @@ class PlanTab(EditQueue):
         """Edit the step under the cursor, or the settings, in a form."""
         if self.queue_if_busy(self._edit_current_step):
             return
-        from .plan_forms import settings_form, step_form
+        from .plan_forms import settings_form
+        from .table_form import form_of_step
 
         if self._view is None or self._history is None:
             return
@@ -711,7 +712,7 @@ class PlanTab(EditQueue):
             await self.sfumato.open(*settings_form(self._view, self.edit_text))
             return
         await self.sfumato.open(
-            *step_form(self._view, place, self._view.table[place.section][place.index], self.edit_text)
+            *form_of_step(self._view, place, self._view.table[place.section][place.index], self.edit_text)
         )
 
     async def action_hierarchy(self) -> None:
@@ -746,7 +747,8 @@ class PlanTab(EditQueue):
 
     async def _add_step(self, key: str) -> None:
         """Ask for the settings of a new step; of a threshold first for its value."""
-        from .plan_forms import new_step, step_form, threshold_value_list
+        from .plan_forms import new_step, threshold_value_list
+        from .table_form import form_of_step
 
         view = self._view
         if view is None:
@@ -756,12 +758,14 @@ class PlanTab(EditQueue):
         def of_value(found: tuple[str, ...] | None) -> None:
             """Ask for the limit on the chosen value."""
             if found:
-                self.call_later(self.sfumato.open, *step_form(view, place, {**step, "value": found[0]}, self.edit_text))
+                self.call_later(
+                    self.sfumato.open, *form_of_step(view, place, {**step, "value": found[0]}, self.edit_text)
+                )
 
         if key == "threshold":
             await self.sfumato.open(threshold_value_list(view), of_value)
         else:
-            await self.sfumato.open(*step_form(view, place, step, self.edit_text))
+            await self.sfumato.open(*form_of_step(view, place, step, self.edit_text))
 
     async def action_rules(self) -> None:
         """Show which rules the records satisfy; changes there are edits of the plan."""

@@ -410,10 +410,6 @@ def new_step(view: PlanView, key: str) -> tuple[StepPlace, Mapping[str, Any]]:
 
 def step_form(view: PlanView, place: StepPlace, step: Mapping[str, Any], edit: EditPlan) -> FormAndHandler:
     """Return the form of a step, and the function that puts its answer into the plan."""
-    if place.section == "table":
-        from .table_form import table_form
-
-        return table_form(view, place, step, edit)
     name = str(step.get("method", ""))
     variables = view.table.get("variables", {})
     try:

@@ -11,7 +11,7 @@ from sfumato.workspace.plan.edits import PlanView, StepPlace, replace_sections, 
 
 from ..parts.fields import FormField
 from ..parts.form import Form
-from .plan_forms import EditPlan, FormAndHandler, column_offers, parameter_field
+from .plan_forms import EditPlan, FormAndHandler, column_offers, parameter_field, step_form
 
 OF_TABLE = ("by", "value", "unit", "widths", "where", "name")
 """Keys of ``[[table]]`` in the form; others are kept as the text has them."""
@@ -69,6 +69,11 @@ def proposed_name(own: Mapping[str, Any], step: Mapping[str, Any], table: Mappin
         number += 1
         found = f"{base} {number}"
     return found
+
+
+def form_of_step(view: PlanView, place: StepPlace, step: Mapping[str, Any], edit: EditPlan) -> FormAndHandler:
+    """Return the form of a step of any section, and the function that puts its answer into the plan."""
+    return (table_form if place.section == "table" else step_form)(view, place, step, edit)
 
 
 def table_form(view: PlanView, place: StepPlace, step: Mapping[str, Any], edit: EditPlan) -> FormAndHandler:

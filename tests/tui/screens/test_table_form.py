@@ -5,8 +5,8 @@ import pytest
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.tui.plan.plan_forms import new_step, step_form
-from sfumato.tui.plan.table_form import proposed_name, table_fields, table_sections
+from sfumato.tui.plan.plan_forms import new_step
+from sfumato.tui.plan.table_form import form_of_step, proposed_name, table_fields, table_sections
 from sfumato.tui.widgets.entries import TomlText
 from sfumato.workspace.plan.edits import StepPlace, parse_plan, remove_step
 
@@ -33,7 +33,7 @@ def form_of(toml, place=None):
     view = parse_plan(toml)
     edited = []
     place, step = (place, view.table["table"][place.index]) if place else new_step(view, "table")
-    form, apply = step_form(view, place, step, lambda change, want: edited.append(change(toml)))
+    form, apply = form_of_step(view, place, step, lambda change, want: edited.append(change(toml)))
     return form, apply, edited
 
 
