@@ -322,6 +322,19 @@ def test_deleting_asks_names_the_run_and_keeps_it_by_default() -> None:
     assert "Project Visits: 0 runs." in lines
 
 
+def test_tables_of_any_tool_are_audited_in_sentences() -> None:
+    Path("a.csv").write_text("region,count\ntotal,20\na,12\nb,x\n")
+    Path("b.csv").write_text("region,count\ntotal,20\na,x\nb,x\n")
+    status, lines = talked(["Projects", "Audit tables", "a.csv", "", "people", "Audit tables", "b.csv", "none", ""])
+    assert status == 0, lines
+    answers = [line for line in lines if line.startswith("May this table leave?")]
+    assert answers == [
+        "May this table leave? NO: 1 hidden cell follows exactly.",
+        "May this table leave? YES: none of 2 hidden cells follows.",
+    ]
+    assert "Line 4 of a.csv: region=b; found out by everybody." in lines
+
+
 class _Silent:
     """A session that only notes which acts a place offers."""
 
