@@ -45,6 +45,7 @@ def tables(run_id: str, table: str, directory: Path | None, json_file: str | Non
         grid_object,
         grid_tables,
         legend_text,
+        open_cell_phrases,
         table_list,
         table_list_object,
         tables_sentence,
@@ -76,6 +77,9 @@ def tables(run_id: str, table: str, directory: Path | None, json_file: str | Non
         echo("\n".join(replace_unprintable(warning) for warning in found.warnings))
         return
     echo("\n\n".join(map(table_text, grid_tables(grid, terminal_width(), revealed=reveal))))
+    # A table that does not pass must not read like one that does.
+    for phrase in open_cell_phrases(found.grids):
+        echo(f"x {phrase}: these tables do not pass; sfumato examine {found.run_id} says why")
     if reveal:
         echo("\n".join(filter(None, [legend_text([grid]), INTERNAL])))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sfumato.engine.wording import count_noun
+from sfumato.engine.wording import agreeing_word, count_noun
 
 from ..visible_text import replace_unprintable
 from .table_grids import (
@@ -39,6 +39,14 @@ JSON_KEYS: Mapping[str, str] = {
 }
 
 
+OPEN_TEXTS: Mapping[str, tuple[str, str]] = {
+    FOLLOWS: ("follows exactly", "follow exactly"),
+    TOO_CLOSE: ("can be estimated too closely", "can be estimated too closely"),
+    UNDECIDED: ("is not known to be protected", "are not known to be protected"),
+}
+"""What is wrong with unsafe cells by their letter, for one and for several."""
+
+
 def table_list(grids: Sequence[TableGrid]) -> DisplayTable:
     """Return a list of tables with the number of their cells by what becomes of them."""
     lines = [
@@ -61,10 +69,16 @@ def tables_sentence(grids: Sequence[TableGrid]) -> str:
     cells = sum(grid.cell_count for grid in grids)
     hidden = sum(int((~grid.published).sum()) for grid in grids)
     parts = [f"{count_noun(len(grids), 'table')}, {count_noun(cells, 'cell')}, {hidden:,} hidden"]
-    for letter, words in ((FOLLOWS, "follow exactly"), (TOO_CLOSE, "too close"), (UNDECIDED, "not known")):
+    return "; ".join([*parts, *open_cell_phrases(grids)])
+
+
+def open_cell_phrases(grids: Sequence[TableGrid]) -> list[str]:
+    """Return in phrases how many unsafe cells are not protected: ``1 unsafe cell follows exactly``."""
+    found = []
+    for letter, (one, several) in OPEN_TEXTS.items():
         if number := sum(grid.count_letters(letter) for grid in grids):
-            parts.append(f"{number:,} {words}")
-    return "; ".join(parts)
+            found.append(f"{count_noun(number, 'unsafe cell')} {agreeing_word(number, one, several)}")
+    return found
 
 
 def grid_tables(grid: TableGrid, width: int | None, *, revealed: bool) -> list[DisplayTable]:

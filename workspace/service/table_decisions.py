@@ -26,6 +26,7 @@ from ..errors import NotReady
 from ..plan.drafts import PlanDraft
 from ..plan.edits import changed_lines, draft_to_change_run, replace_sections
 from ..reporting.table_grids import FOLLOWS, TOO_CLOSE, UNDECIDED, TableGrid
+from ..reporting.table_texts import open_cell_phrases
 from ..store.protected_tables import StoredTables, read_run_protected_tables
 from ..store.runs import find_run, read_run_records
 from ..store.workspace import Workspace
@@ -33,11 +34,6 @@ from ..views.run_grids import RunGrids
 
 Decision = Literal["published", "hidden"]
 MOST_NAMED = 3
-OPEN_TEXTS = {
-    FOLLOWS: ("follows exactly", "follow exactly"),
-    TOO_CLOSE: ("can be estimated too closely", "can be estimated too closely"),
-    UNDECIDED: ("is not known to be protected", "are not known to be protected"),
-}
 
 
 @dataclass(frozen=True)
@@ -179,10 +175,7 @@ def _describe_change(before: RunGrids, after: RunGrids, decided: tuple[str, str]
             sentences.append(
                 f"{count_noun(len(others), 'other cell')} {verb} then {words} as well{_bracketed_places([place for _, place in others])}."
             )
-    for letter, (one, several) in OPEN_TEXTS.items():
-        if number := sum(grid.count_letters(letter) for grid in after.grids):
-            verb = agreeing_word(number, one, several)
-            sentences.append(f"{count_noun(number, 'unsafe cell')} {verb}: tables like these do not pass.")
+    sentences += [f"{phrase}: tables like these do not pass." for phrase in open_cell_phrases(after.grids)]
     if not _count_open(after):
         sentences.append("No unsafe cell follows from what is printed then.")
     return tuple(sentences)

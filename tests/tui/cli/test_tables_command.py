@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from protected_towns import run_of_tables
+from protected_towns import COUNTS, RECIPE, people_of_towns, run_of_tables
 
+from sfumato.workspace.library import synthesise
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
@@ -92,6 +93,21 @@ def test_bad_numbers_give_one_message(
     assert code == 2
     assert text.count("\n") == 1
     assert message in text
+
+
+def test_tables_that_do_not_pass_do_not_read_as_if_they_did(
+    sfumato: Command, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trades = ("food", "iron", "wool")
+    cells = [{"region": region} for region in COUNTS] + [{"trade": trade} for trade in trades]
+    cells += [{"region": region, "trade": trade} for region in COUNTS for trade in trades]
+    cells.remove({"region": "north", "trade": "iron"})
+    fixed = [{"table": "people", "cell": cell, "status": "published"} for cell in cells]
+    recipe = {**RECIPE, "table": RECIPE["table"][:1], "tables": {"threshold": 5, "fixed": fixed}}
+    synthesise(people_of_towns(), recipe, tmp_path / "w")
+    assert sfumato("tables", "1", "1", "--workspace", str(tmp_path / "w")) == 0
+    said = capsys.readouterr().out
+    assert "x 1 unsafe cell follows exactly: these tables do not pass; sfumato examine 1 says why" in said
 
 
 def test_a_run_without_tables_says_how_to_have_some(

@@ -15,7 +15,14 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.declared_tables import protect_recipe_tables
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.reporting.table_grids import HIDDEN_LETTERS, LETTERS, TableGrid
-from sfumato.workspace.reporting.table_texts import grid_object, grid_tables, legend_text, table_list
+from sfumato.workspace.reporting.table_texts import (
+    grid_object,
+    grid_tables,
+    legend_text,
+    open_cell_phrases,
+    table_list,
+    tables_sentence,
+)
 from sfumato.workspace.reporting.tables import format_table
 from sfumato.workspace.service.table_decisions import try_cell_decision
 from sfumato.workspace.store.protected_tables import StoredTables
@@ -182,6 +189,8 @@ def test_what_follows_is_marked_and_its_value_stays_hidden() -> None:
     assert explained.certificate is None
     assert grid.letters[place_of(grid, region="north", trade="food")] == "F"
     assert "follows exactly" in legend_text([grid])
+    assert open_cell_phrases(found.grids) == ["1 unsafe cell follows exactly"]
+    assert tables_sentence(found.grids) == "1 table, 20 cells, 1 hidden; 1 unsafe cell follows exactly"
 
 
 def test_what_was_not_examined_is_never_protected() -> None:
