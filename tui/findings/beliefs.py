@@ -8,11 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
 from textual.content import Content
+from textual.widgets import Static
 
 from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind_act
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     from sfumato.workspace.store.workspace import Workspace
 
 NARROW = 100
+MARGIN, GAP = 6, 4
+"""Cells that the tables cannot use, and those between two of them."""
 NOT_THERE = "This run kept no beliefs of an intruder."
 HINT = "Left and right read a plot; the Records tab ranks the records."
 
@@ -57,6 +61,7 @@ class BeliefsDialog(Dialog[None], OffersExport):
     BeliefsDialog #beliefs-parts { height: 1fr; layout: grid; grid-size: 2 2; grid-rows: 3fr 2fr; }
     BeliefsDialog #beliefs-parts Scroll { column-span: 2; }
     BeliefsDialog #beliefs-parts.-narrow { layout: vertical; }
+    BeliefsDialog #beliefs-finding { padding: 0 1; height: auto; max-height: 2; }
     BeliefsDialog #beliefs-use { color: $text-muted; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -77,6 +82,7 @@ class BeliefsDialog(Dialog[None], OffersExport):
         with Vertical(classes="whole"):
             yield FrameEdge(name="beliefs-answer")
             with FrameSides():
+                yield Static("", id="beliefs-finding", markup=False)
                 yield Line(name="beliefs-use")
                 with Container(id="beliefs-parts"):
                     yield Plot(id="beliefs-moved")
@@ -143,16 +149,18 @@ class BeliefsDialog(Dialog[None], OffersExport):
             return
         several = f"{self._measure % len(self._found) + 1}/{len(self._found)} " if len(self._found) > 1 else ""
         self.query_one("#beliefs-answer", Line).set_text(
-            Content(f"Run {self._run_id}  {replace_unprintable(found.result_text)}")
+            Content(f"Run {self._run_id}: what does the strongest intruder learn?")
         )
+        self.query_one("#beliefs-finding", Static).update(Content(replace_unprintable(found.finding_text)))
         self.query_one("#beliefs-use", Line).set_text(
-            replace_unprintable(f"{found.title} {several}· {found.measure_text} · {found.attacked_text}")
+            replace_unprintable(f"{several}{found.result_text} · {found.measure_text}")
         )
         moved, first = belief_figure(found).panels
         for plot, panel in zip(self.query(Plot), (moved, first), strict=True):
             plot.set_series(panel.series, title=panel.title, x_label=panel.x_label, y_label=panel.y_label)
-        tables = "\n\n".join(format_table(one) for one in belief_tables(found))
-        self.query_one(Scroll).show_text(Content(f"{tables}\n\n{certainty_text(found)}\n{ONLY_ATTACKED_RECORDS}"))
+        tables = [format_table(one) for one in belief_tables(found)]
+        text = tables_beside(tables, self.app.size.width - MARGIN)
+        self.query_one(Scroll).show_text(Content(f"{text}\n\n{certainty_text(found)}\n{ONLY_ATTACKED_RECORDS}"))
         self.query_one("#beliefs-reading", Line).set_text(f"{DIAGONAL_REMARK} {HINT}")
 
     @on(Plot.CursorMoved)
@@ -188,6 +196,24 @@ class BeliefsDialog(Dialog[None], OffersExport):
             return None
         # The bound results of one measure are exported even if another one is shown by the time of writing.
         return ScreenExport(f"run-{self._run_id}-beliefs", lambda: belief_rows(found), lambda: belief_figure(found))
+
+
+def tables_beside(tables: Sequence[str], width: int) -> str:
+    """Return tables beside each other, as many as fit in ``width`` cells, the others below them."""
+    rows: list[list[str]] = []
+    for table in tables:
+        lines = table.split("\n")
+        taken = max(map(cell_len, rows[-1]), default=0) if rows else 0
+        if not rows or taken + GAP + max(map(cell_len, lines)) > width:
+            rows.append(lines)
+            continue
+        height = max(len(lines), len(rows[-1]))
+        left, right = ([*part, *[""] * (height - len(part))] for part in (rows[-1], lines))
+        rows[-1] = [
+            f"{one}{' ' * (taken + GAP - cell_len(one))}{other}".rstrip()
+            for one, other in zip(left, right, strict=True)
+        ]
+    return "\n\n".join("\n".join(lines) for lines in rows)
 
 
 def belief_rows(beliefs: MeasureBeliefs) -> ExportTable:

@@ -20,10 +20,10 @@ def belief_change_panel(prior: Floats, posterior: Floats) -> Panel:
     """Return a panel of the probability of each record's truth after the release (t,) against before it (t,)."""
     points = np.unique(np.round(np.column_stack([prior, posterior]) / PROBABILITY_STEP), axis=0) * PROBABILITY_STEP
     more, less = points[points[:, 1] > points[:, 0]], points[points[:, 1] <= points[:, 0]]
-    named = (("more probable", more), ("not more probable", less))
+    named = (("more probable now", more), ("not more probable", less))
     clouds = [Series(name, own[:, 0], own[:, 1], marker="points") for name, own in named if len(own)]
-    diagonal = Series("unmoved", [0.0, 1.0], [0.0, 1.0], marker="line")
-    return Panel("Belief in the truth", (*clouds, diagonal), "before the release", "after")
+    diagonal = Series("as probable as before", [0.0, 1.0], [0.0, 1.0], marker="line")
+    return Panel("Belief in the truth", (*clouds, diagonal), "probability before the release", "probability after it")
 
 
 def first_datasets_panel(
@@ -41,4 +41,9 @@ def first_datasets_panel(
     series = [curve]
     if before is not None:
         series.append(Series("before the release", m, np.full(len(m), before), marker="line"))
-    return Panel("Guessed right by the first datasets", tuple(series), "datasets", "share")
+    return Panel(
+        "Guessed right by the first datasets",
+        tuple(series),
+        "datasets of the release that are used",
+        "share of the records",
+    )

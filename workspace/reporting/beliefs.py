@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.engine.methods.rows import Row
-from sfumato.engine.wording import count_noun
+from sfumato.engine.wording import count_noun, format_percent
 
 from ..plots.beliefs import belief_change_panel, first_datasets_panel
 from ..plots.figure import Figure
@@ -86,6 +86,17 @@ class MeasureBeliefs:
         band = interval_text(self.right_after.lower, self.right_after.upper)
         right = f"right {number(self.right_after.value)}{f' ({band})' if band else ''}, before {number(self.right_before.value)}"
         return f"{right} · sure of {int(self.nearly_certain.sum()):,}, newly {int(self.newly_certain.sum()):,}"
+
+    @property
+    def finding_text(self) -> str:
+        """Return in a sentence what the intruder learns: guesses right before and after, and how many are new certainties."""
+        after, before = (format_percent(row.value or 0.0) for row in (self.right_after, self.right_before))
+        newly = int(self.newly_certain.sum())
+        sure = f"{newly:,} of them" if newly else "none of them"
+        return (
+            f"Who knows all other records and how the release was made guesses {after} of {self.attacked_text} right with it, "
+            f"{before} without it; {sure} become nearly certain."
+        )
 
     @property
     def measure_text(self) -> str:

@@ -5,7 +5,7 @@ import shutil
 import pytest
 from believed import believed_workspace
 
-from sfumato.tui.findings.beliefs import BeliefsDialog
+from sfumato.tui.findings.beliefs import BeliefsDialog, tables_beside
 from sfumato.tui.findings.guesses import GuessesDialog
 from sfumato.tui.findings.map import axis_limits
 from sfumato.tui.manual.help import KeysDialog
@@ -96,6 +96,8 @@ async def test_the_screen_tells_how_belief_moved_at_every_size(sit, workspace_wi
         assert isinstance(seat.app.screen, BeliefsDialog)
         assert all(len(line) <= size[0] for line in seat.text.splitlines())
         assert found[0].result_text[:40] in seat.text
+        assert "Run 1: what does the strongest intruder learn?" in seat.text
+        assert "Who knows all other records and how the release was made guesses" in seat.text
         assert "Belief in the truth" in seat.text
         told = seat.text
         for _ in range(2):
@@ -107,6 +109,12 @@ async def test_the_screen_tells_how_belief_moved_at_every_size(sit, workspace_wi
         text = await seat.press("m")
         assert found[1].result_text[:40] in text
         assert "2/2" in text
+
+
+async def test_tables_stand_beside_each_other_where_they_fit():
+    first, second = "a  b\n1  2", "c\n3\n4"
+    assert tables_beside([first, second], 20) == "a  b    c\n1  2    3\n        4"
+    assert tables_beside([first, second], 8) == f"{first}\n\n{second}"
 
 
 async def test_a_limit_held_against_the_value_before_the_release_is_a_line_on_the_map(

@@ -22,9 +22,13 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.documents.actors import risk_actors
 from sfumato.workspace.documents.first_page import (
     MOST_OPEN_FINDINGS,
+    MOST_REASONS,
+    accountable_person_text,
     changes_text,
     dropped_people_text,
     missing_values_text,
+    not_examined_texts,
+    records_text,
     strongest_match_text,
 )
 from sfumato.workspace.documents.risk_assessment import assessment_document
@@ -77,6 +81,45 @@ def every_check_blocks(run_id: int, waivers: Sequence[Waiver] = ()) -> Examinati
         for at, check in enumerate(CHECKS)
     )  # fmt: skip
     return Examination(run_id, "0" * 64, found, tuple(waivers))
+
+
+def test_the_records_of_the_file_are_followed_to_the_release(done_run: int, dossier_for: Read) -> None:
+    dossier = dossier_for(done_run)
+    file, used = dossier.coverage.file_records, dossier.original.records
+    assert dossier.held_out == 0
+    assert f"{used:,} described by the release" in records_text(dossier)
+    lacking = replace(
+        dossier,
+        coverage=replace(dossier.coverage, file_records=type(file)(used + 70, "people"), dropped=7),
+        held_out=60,
+    )
+    assert records_text(lacking) == (
+        f"Records: {used + 70:,} people in the file; 7 left out for a missing value; 3 not drawn into the sample; 60 held out, to try "
+        f"attacks on people who are not in the release; {used:,} described by the release."
+    )
+    assert records_text(lacking) in bullets_of(summary_of(lacking))
+
+
+def test_whoever_answers_for_the_release_has_a_name_or_a_line_to_fill_in(done_run: int, dossier_for: Read) -> None:
+    dossier = dossier_for(done_run)
+    assert accountable_person_text(dossier) == (
+        "Who answers for this release: ______________________________ (name and role, to be filled in). "
+        f"The account {dossier.user} wrote it."
+    )
+    named = replace(dossier, judgements={"owner": "Maria Rossi, data protection officer"})
+    assert "answers for this release: Maria Rossi, data protection officer." in accountable_person_text(named)
+
+
+def test_what_was_not_examined_is_named_by_the_intruder_with_what_to_add(done_run: int, dossier_for: Read) -> None:
+    dossier = dossier_for(done_run)
+    texts = not_examined_texts(dossier)
+    assert 0 < len(texts) <= MOST_REASONS + 1
+    assert any("no measure tried the intruder who knows everything of everybody else" in text for text in texts)
+    assert any("add the measure Strongest intruder" in text for text in texts)
+    every = [one.title for one in dossier.examination.findings if one.status == "not checked" and one.applies]
+    assert every, "otherwise the test shows nothing"
+    done = replace(dossier, examination=replace(dossier.examination, findings=()))
+    assert not_examined_texts(done) == []
 
 
 def test_four_pages_and_a_thousand_words_stand_before_the_annex(done_run: int, dossier_for: Read) -> None:

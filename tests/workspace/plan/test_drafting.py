@@ -513,6 +513,20 @@ def test_models_are_offered_for_what_looks_like_them_alone() -> None:
     )  # a Poisson count without a bound
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("sensitive", "can_be_asked"), [("height", True), ("town", False)])
+def test_the_strongest_intruder_is_measured_where_the_models_can_be_asked_else_the_draft_warns(
+    sensitive: str, can_be_asked: bool
+) -> None:
+    table, data = table_of({"smoker": "quasi_identifier", sensitive: "sensitive"}, 1_200, 5)
+    recipe = Recipe.from_table(draft(table, data, DraftRequest()))
+    asked = [step for step in recipe.measures if step.method.measurement.beliefs is not None]
+    assert bool(asked) is can_be_asked
+    text = draft_for_records(write_plan(table), table, data, DraftRequest(), Policy()).toml
+    warned = "tries the intruder who knows everything of everybody else" in " ".join(text.replace("#", " ").split())
+    assert warned is not can_be_asked
+
+
 def test_attacks_are_offered_where_records_are_held_out() -> None:
     table, data = table_of({"town": "quasi_identifier", "smoker": "sensitive"}, 100, 1)
     for key in ("risk.singling_out", "risk.attribute_inference", "risk.membership_inference"):
