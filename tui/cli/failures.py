@@ -20,7 +20,7 @@ CLOSED_PIPE = 141
 COMMAND_GROUPS = {
     "Start": ("demo", "import", "draft", "recipes", "methods", "help"),
     "Work": ("run", "search", "evaluate", "plan", "again", "cancel", "resume", "worker", "constraints", "hierarchies"),
-    "Look": ("runs", "results", "tables", "records", "whatif", "compare", "figures", "report"),
+    "Look": ("runs", "results", "tables", "records", "whatif", "levers", "compare", "figures", "report"),
     "Release": ("examine", "approve", "release", "population", "verify", "audit-tables", "policy"),
     "Workspace": ("init", "adopt", "delete", "audit", "key", "doctor", "keys", "completion", "new-method"),
 }

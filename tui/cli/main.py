@@ -23,6 +23,7 @@ from .failures import RootCommandGroup, run_and_exit
 from .gate import approve, examine, policy
 from .hierarchies import hierarchies
 from .key import key
+from .levers import levers
 from .manual import manual
 from .options import (
     JOBS,
@@ -610,7 +611,7 @@ def recipes(name: str | None, json_file: str | None) -> None:
 
 
 for command in (
-    adopt, again, approve, audit_tables, constraints, audit, cancel, completion, delete, doctor, draft, examine, figures, hierarchies, key, keys, manual, plan, policy, population, release, report, runs, search, tables, verify, whatif, worker,
+    adopt, again, approve, audit_tables, constraints, audit, cancel, completion, delete, doctor, draft, examine, figures, hierarchies, key, keys, levers, manual, plan, policy, population, release, report, runs, search, tables, verify, whatif, worker,
 ):  # fmt: skip
     sfumato.add_command(command)
 

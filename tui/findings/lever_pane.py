@@ -23,10 +23,9 @@ from sfumato.tui.widgets.lines import Line
 from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.page import CallInProcess, WorkspaceReader
-from .levers import BY_HAND, LeverChosen, change_words
+from .levers import BY_HAND, LeverChosen
 
 if TYPE_CHECKING:
-    from sfumato.workspace.gate.gate import Finding
     from sfumato.workspace.service.run_levers import FindingAim, LeverEffect, RunLever, RunLevers
     from sfumato.workspace.store.workspace import Workspace
 
@@ -108,7 +107,7 @@ class LeverList(PagedOptionList, WorkspaceReader):
     def _lever_text(self, at: int) -> Content:
         """Return a lever and what it does, on two lines."""
         lever, effect = self._levers[at], self._effects.get(at)
-        first = change_words(lever.text, lever.lines)
+        first = lever.change_text
         if not lever.toml:
             return Content(replace_unprintable(f"{first} ({BY_HAND})"))
         if effect is not None:
@@ -250,13 +249,6 @@ class LeverPane(Vertical, WorkspaceReader):
         shown = self.query_one(LeverList)
         if shown.found is not None:
             post_lever(self, shown.found, shown.lever_of_option(event.option))
-
-
-def finding_aims(findings: Sequence[Finding]) -> list[FindingAim]:
-    """Return the findings that block or warn as what levers are wanted for."""
-    from sfumato.workspace.service.run_levers import FindingAim
-
-    return [FindingAim(one.check, one.status, one.title) for one in findings if one.status in ("block", "warn")]
 
 
 def post_lever(reader: WorkspaceReader, found: RunLevers, lever: RunLever) -> None:

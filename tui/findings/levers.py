@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 TITLE = "How to fix it   (enter changes the plan, or opens it where you decide)"
 BY_HAND = "in the plan"
-MOST_SETTINGS = 3
-"""Settings that a lever names; the difference of the plans has all of them."""
 
 
 @dataclass
@@ -36,14 +34,6 @@ class LeverChosen(Message):
     lever: PlanLever
     run_id: int
     draft: PlanDraft
-
-
-def change_words(text: str, lines: Sequence[str]) -> str:
-    """Return a lever with the settings that it adds, where these are few and no tables."""
-    added = list(dict.fromkeys(line[2:] for line in lines if line.startswith("+")))
-    if not added or len(added) > MOST_SETTINGS or any(line.startswith(("[", "recode")) for line in added):
-        return text
-    return f"{text}: {', '.join(added)}"
 
 
 class PlanChange(Dialog[Literal["run", "undo"]]):

@@ -34,7 +34,7 @@ from sfumato.workspace.views.results import read_verdicts, row_of_verdict
 from ..parts.page import CallInProcess, RunPane
 from ..parts.split import FRAME, DetailQuery, LaidOut, SplitView
 from .dial import DialPane, Place
-from .lever_pane import LeverPane, finding_aims, post_lever
+from .lever_pane import LeverPane, post_lever
 from .people_at_risk import PeopleAtRisk, PeopleMostAtRisk, read_people_at_risk
 from .trial import LimitTrial
 
@@ -210,6 +210,8 @@ class VerdictsPane(RunPane, SplitView):
 
     def _show_levers(self) -> None:
         """Show what to change where the gate has answered for this run."""
+        from sfumato.workspace.service.run_levers import finding_aims
+
         known = self._examined
         if self.line is None or known is None:
             self.query_one(LeverPane).show_run_levers(None)

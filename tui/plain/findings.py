@@ -277,7 +277,7 @@ def show_levers(session: PlainSession) -> None:
         )
 
 
-DONE = "Done"
+DONE, NONE = "Done", "None"
 
 
 def turn_dial(session: PlainSession) -> None:
@@ -316,6 +316,38 @@ def _ask_certainty(session: PlainSession, dial: IntruderDial, at: int) -> Intrud
     return dial.set_reach(variable.name, variable.certainties[chosen - 1])
 
 
+def try_run_levers(session: PlainSession) -> None:
+    """Print the levers of a run, each tried on a sample, and run the one that the user chooses."""
+    from sfumato.workspace.service.run_levers import enter_changed_run
+    from sfumato.workspace.store.runs import find_run
+
+    from ..session.lever_lines import applied_lines, find_levers_for, sample_text, try_levers, useless_text
+    from ..session.lever_memory import LeverMemory
+    from .release import examine_at_gate
+    from .runs import follow_open_run
+
+    run, talk, memory = _ask_finished_run(session), session.conversation, LeverMemory()
+    directory = session.workspace.directory
+    findings = list(examine_at_gate(session, run).examination.findings)
+    found = find_levers_for(directory, run.id, findings, memory)
+    talk.say(f"Run {run.id}: {count_noun(len(found.levers), 'lever')} to try on a sample. Ctrl-C cancels.")
+    tried = list(try_levers(directory, found, memory, lambda text: talk.say(f"{text}.")))
+    shown = [one for one in tried if one.is_shown]
+    talk.print_numbered([f"{one.text}." for one in shown])
+    talk.print_lines([text for text in (useless_text(tried), sample_text(tried)) if text])
+    if not shown:
+        talk.say(f"No lever that helps run {run.id} is known.")
+        return
+    at = talk.choose("Run the recipe with which lever?", [*(one.lever.change_text for one in shown), NONE], NONE)
+    if at == len(shown):
+        return
+    lever = shown[at].lever
+    entered, is_plan = enter_changed_run(session.workspace, found, lever)
+    talk.print_lines(applied_lines(found, lever, entered, is_plan=is_plan))
+    session.open_run(find_run(session.workspace, entered))
+    follow_open_run(session)
+
+
 MENU = NumberedMenu(
     "Findings",
     "whether the release may leave, and what is behind it",
@@ -327,5 +359,6 @@ MENU = NumberedMenu(
         MenuEntry("Numbers", "all numbers of one family: confidential, release, interval, limit", show_numbers),
         MenuEntry("Tables", "protected tables: what they hide, why, publish or hide a cell", show_tables),
         MenuEntry("What the intruder knows", "whom he finds, variable by variable, and what to coarsen", turn_dial),
+        MenuEntry("Levers with their effect", "changes of the recipe, tried on a sample; run one", try_run_levers),
     ),
 )

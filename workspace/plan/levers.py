@@ -43,6 +43,8 @@ FIRST_WIDTHS = {"count": 5, "date": 7}
 """First widths by kind of variable for a quasi-identifier that was not recoded: whole numbers of 5, days of a week."""
 MOST_OF_COLUMNS = 5
 """Single changes of kept columns at most: those that protect most people."""
+MOST_SETTINGS = 3
+"""Settings that a lever names; the difference of the plans has all of them."""
 MOST_NAMED = 3
 """Changes that a text names; of more it counts the rest."""
 
@@ -110,6 +112,14 @@ class PlanLever:
     text: str
     toml: str = ""
     lines: tuple[str, ...] = ()
+
+
+def change_words(text: str, lines: Sequence[str]) -> str:
+    """Return a lever with the settings that it adds, where these are few and no tables."""
+    added = list(dict.fromkeys(line[2:] for line in lines if line.startswith("+")))
+    if not added or len(added) > MOST_SETTINGS or any(line.startswith(("[", "recode")) for line in added):
+        return text
+    return f"{text}: {', '.join(added)}"
 
 
 def find_levers(verdict: Verdict, toml: str) -> list[PlanLever]:

@@ -6,21 +6,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sfumato.engine.methods.labels import labels_of
+from sfumato.engine.methods.labels import labels_of, method_and_output
 from sfumato.engine.methods.outputs import QUESTIONS
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import count_noun, format_percent
 
+from ..errors import NotReady
 from ..gate.checks import STATUSES
+from ..gate.gate import Finding
 from ..gate.questions import key_of_question
+from ..plan.drafts import find_draft, save_draft
 from ..plan.edits import draft_to_change_run
-from ..plan.levers import COLUMN_CHECKS, PlanLever, find_column_levers, find_finding_levers, find_levers
+from ..plan.levers import COLUMN_CHECKS, PlanLever, change_words, find_column_levers, find_finding_levers, find_levers
 from ..policy.policy import read_policy_of_workspace
 from ..reporting.words import limit_quantity, number
 from ..store.runs import find_run, read_run_records
 from ..store.workspace import Workspace
 from ..views.results import read_verdicts
 from .lever_trials import ALL_MEASURES, LeverTrial
+from .prepare import enter_plan_run
 
 MOST_LEVERS = 8
 """Levers of a run at most, so that all of them are tried while somebody reads."""
@@ -76,6 +80,11 @@ class RunLever:
     lines: tuple[str, ...] = ()
 
     @property
+    def change_text(self) -> str:
+        """Return the change with the settings that it adds, where these are few."""
+        return change_words(self.text, self.lines)
+
+    @property
     def plan_lever(self) -> PlanLever:
         """Return the change of the plan."""
         return PlanLever(self.text, self.toml, self.lines)
@@ -102,6 +111,11 @@ class FindingAim:
     check: str
     status: str
     title: str
+
+
+def finding_aims(findings: Sequence[Finding]) -> tuple[FindingAim, ...]:
+    """Return the findings that block or warn as what levers are wanted for."""
+    return tuple(FindingAim(one.check, one.status, one.title) for one in findings if one.status in ("block", "warn"))
 
 
 def find_run_levers(directory: Path, run_id: int, findings: tuple[FindingAim, ...]) -> RunLevers:
@@ -148,6 +162,23 @@ def levers_of_verdict(workspace: Workspace, run_id: int, verdict: Verdict) -> Ru
     return RunLevers(run_id, toml, tuple(_limit_levers([verdict], toml)))
 
 
+def enter_changed_run(workspace: Workspace, found: RunLevers, lever: RunLever) -> tuple[int, bool]:
+    """Enter a run of a run's recipe with the change of a lever; return its number, and whether it is the plan now.
+
+    The plan of the project is left as it is where somebody has edited it since the run. Raises BadInput, NotReady where the
+    recipe that the lever changes is another one by now, and what entering a run raises; then nothing was stored.
+    """
+    draft = draft_to_change_run(workspace, found.run_id)
+    if draft.toml != found.toml:
+        raise NotReady("the plan was edited since the levers were found; find them again")
+    stored, changed = find_draft(workspace, draft.project_id), draft.with_text(lever.toml)
+    entered = enter_plan_run(workspace, changed)
+    is_own = stored is None or stored == draft
+    if is_own:
+        save_draft(workspace, changed)
+    return entered, is_own
+
+
 def _lever_for(aim: LeverAim, lever: PlanLever) -> RunLever:
     return RunLever(aim, lever.text, lever.toml, lever.lines)
 
@@ -161,6 +192,7 @@ class LeverEffect:
     utility: the utility before and after, such as ``utility 1.3 -> 1.6``
     sample: the records that it was tried on, in a sentence
     helps: whether what it is for became better
+    utility_word: whether the utility became ``better`` or ``worse``, or stayed ``the same``; empty where it is not known
     before, after, utility_before, utility_after: the numbers
     """
 
@@ -169,6 +201,7 @@ class LeverEffect:
     utility: str = ""
     sample: str = ""
     helps: bool = False
+    utility_word: str = ""
     before: float | None = None
     after: float | None = None
     utility_before: float | None = None
@@ -179,22 +212,51 @@ class LeverEffect:
         """Return the effect on one line."""
         return self.reason or "   ".join(filter(None, (self.change, self.utility)))
 
+    @property
+    def sentence(self) -> str:
+        """Return the effect in words: ``11 % to 2 % of people: better; utility 1.3 to 1.6: worse``."""
+        parts = [(self.change, "better" if self.helps else "not better"), (self.utility, self.utility_word)]
+        told = "; ".join(f"{text}: {word}" if word else text for text, word in parts if text)
+        return self.reason or told.replace(" -> ", " to ")
+
 
 def compare_trials(aim: LeverAim, before: LeverTrial, after: LeverTrial) -> LeverEffect:
     """Compare a trial of a run's recipe with one of the changed recipe, on the same sample."""
     if reason := before.reason or after.reason:
         return LeverEffect(reason)
     found = _compare_finding(aim, before, after) if aim.check else _compare_limit(aim, before, after)
-    first, second = _common_utility(before, after)
+    key, first, second = _common_utility(before, after)
     utility = "" if first is None or second is None else f"utility {number(first)} -> {number(second)}"
-    return replace(found, utility=utility, sample=sample_text(before), utility_before=first, utility_after=second)
+    return replace(
+        found,
+        utility=utility,
+        sample=sample_text(before),
+        utility_word=_compare_utility(key, first, second),
+        utility_before=first,
+        utility_after=second,
+    )
 
 
-def _common_utility(before: LeverTrial, after: LeverTrial) -> tuple[float | None, float | None]:
-    """Return the first utility that both trials have."""
+def _common_utility(before: LeverTrial, after: LeverTrial) -> tuple[str, float | None, float | None]:
+    """Return the first utility that both trials have: its key, and its values."""
     later = {(one.key, one.target): one.value for one in after.utilities}
-    pairs = ((one.value, later.get((one.key, one.target))) for one in before.utilities)
-    return next(((one, other) for one, other in pairs if one is not None and other is not None), (None, None))
+    pairs = ((one.key, one.value, later.get((one.key, one.target))) for one in before.utilities)
+    found = ((key, one, other) for key, one, other in pairs if one is not None and other is not None)
+    return next(found, ("", None, None))
+
+
+def _compare_utility(key: str, before: float | None, after: float | None) -> str:
+    """Return whether a utility became ``better`` or ``worse``, or stayed ``the same``; empty where that is not known."""
+    if before is None or after is None:
+        return ""
+    goal = method_and_output(key)[1].goal
+    if goal == "none":
+        return ""
+    if before == after:
+        return "the same"
+    if goal == "one":
+        return "better" if abs(after - 1) < abs(before - 1) else "worse"
+    return "better" if (after < before) == (goal == "low") else "worse"
 
 
 def sample_text(trial: LeverTrial) -> str:

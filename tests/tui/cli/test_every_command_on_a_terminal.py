@@ -194,6 +194,7 @@ CASES: dict[str, list[Case]] = {
     "runs": [case("runs", *IN), case("runs", "1", "--note", "調査" * 60, *IN)],
     "whatif": [case("whatif", "1", *IN, machine=True), case("whatif", "1", "--known", f"none{EVIL}", *IN, status=2)],
     "tables": [case("tables", "1", *IN, status=2), case("tables", f"none{EVIL}", *IN, status=2)],
+    "levers": [case("levers", "1", *IN, machine=True), case("levers", "1", "--apply", "99", *IN, status=2)],
     "verify": [
         case("verify", "released"),
         case("verify", "released", *IN),

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from prepared_workspaces import enter_recipe
+from prepared_tables import HOUSEHOLD_PLAN, household_survey
+from prepared_workspaces import enter_recipe, finished_workspace
 
 import sfumato.tui.cli.importing
 import sfumato.workspace.jobs.processes
@@ -52,7 +53,7 @@ def demo(study: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def here(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with a file of 240 people; what another process would do is done in this one."""
 
-    def call(function: Callable[..., object], *values: object, what: str, seconds: float) -> object:
+    def call(function: Callable[..., object], *values: object, what: str, seconds: float = 0) -> object:
         return function(*values)
 
     for module in (sfumato.tui.cli.importing, sfumato.workspace.jobs.processes):
@@ -312,6 +313,29 @@ def test_what_the_intruder_knows_is_turned_in_sentences() -> None:
 
 
 @pytest.mark.usefixtures("demo")
+def test_levers_are_tried_listed_and_one_is_run_by_its_number(tmp_path: Path) -> None:
+    plan = {name: part for name, part in HOUSEHOLD_PLAN.items() if name != "study"}
+    finished_workspace(Path("w"), [plan], household_survey())
+    start = ["Projects", "Open a project", "1", "back", "Findings", "Levers with their effect", ""]
+    _, lines = talked([*start, "", "quit"])
+    tried = [line for line in lines if line.startswith("Trying lever ")]
+    listed = lines_after(lines, tried[-1])
+    assert listed[0].startswith("1. ")
+    assert re.search(
+        r"; [0-9.]+ % to [0-9.]+ % of people: better; utility [0-9.]+ to [0-9.]+: (better|worse)", listed[0]
+    )
+    assert any(line.startswith("Estimates from trials on ") for line in listed)
+    with Workspace.open(Path("w"), read_only=True) as workspace:
+        assert len(list_runs(workspace)) == 1, "an empty line runs nothing"
+    _, lines = talked([*start, "1", "quit"])
+    assert any(line.startswith("Run 2 is run 1 with a change, which is the plan of its project now") for line in lines)
+    with Workspace.open(Path("w"), read_only=True) as workspace:
+        assert find_run(workspace, "2").state is RunState.DONE
+        draft = find_draft(workspace, 1)
+        assert draft is not None
+        assert Recipe.from_toml(draft.toml) == find_run(workspace, "2").recipe
+
+
 def test_deleting_asks_names_the_run_and_keeps_it_by_default() -> None:
     assert talked(["Projects", "Run the demo", "yes", "back", "Runs", "Delete a run", "1", ""])[0] == 0
     with Workspace.open(Path("w")) as workspace:

@@ -1,0 +1,142 @@
+"""sfumato levers: the levers of a run as the app lists them, as text and as JSON, and a run with one of them."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from prepared_tables import HOUSEHOLD_PLAN, household_survey
+from prepared_workspaces import finished_workspace
+
+from sfumato.tui.session.lever_memory import LeverMemory
+from sfumato.workspace.plan.drafts import draft_of_run, find_draft, save_draft
+from sfumato.workspace.reporting.findings import lead_findings
+from sfumato.workspace.service import lever_trials
+from sfumato.workspace.service.examination import examine_run
+from sfumato.workspace.service.run_levers import LeverEffect, _compare_utility, find_run_levers, finding_aims
+from sfumato.workspace.store.runs import RunState, find_run, list_runs
+from sfumato.workspace.store.workspace import Workspace
+
+DATA = ["--workspace", "w"]
+NO_STUDY = {name: part for name, part in HOUSEHOLD_PLAN.items() if name != "study"}
+
+
+@pytest.fixture
+def finished(home, in_process, read_here):
+    """A workspace with a run whose people can be found by the columns that it keeps."""
+    return finished_workspace(home / "w", [NO_STUDY], household_survey())
+
+
+def levers_of_app(directory):
+    """The levers of the first page of Findings."""
+    findings = lead_findings(examine_run(directory, 1).examination.findings)
+    return find_run_levers(directory, 1, finding_aims(findings))
+
+
+@pytest.mark.slow
+def test_the_list_is_that_of_the_app_with_people_and_utility_before_and_after(sfumato, finished, capsys):
+    found = levers_of_app(finished)
+    assert sfumato("levers", "1", *DATA, "--json", "-") == 0
+    out = capsys.readouterr()
+    told = json.loads(out.out)
+    assert [one["change"] for one in told["levers"]] == [one.text for one in found.levers]
+    assert [one["number"] for one in told["levers"]] == list(range(1, len(found.levers) + 1))
+    helping = [one for one in told["levers"] if one["helps"]]
+    assert all(one["after"] < one["before"] for one in helping if one["for"]["check"] == "kept_keys")
+    assert {one["utility"] for one in helping} <= {"better", "worse", "the same"}
+    assert f"Trying lever 1 of {len(found.levers)}" in out.err, "progress is on standard error"
+    assert sfumato("levers", "1", *DATA) == 0
+    lines = capsys.readouterr().out.splitlines()
+    shown = [one["number"] for one in told["levers"] if one["helps"] or one["not_tried"]]
+    assert [int(line.partition(".")[0]) for line in lines if re.match(r"\d+\. ", line)] == shown
+    assert re.search(
+        r"; [0-9.]+ % to [0-9.]+ % of people: better; utility [0-9.]+ to [0-9.]+: (better|worse)", lines[0]
+    )
+    assert lines[-1] == "Next: sfumato levers 1 --apply N"
+    with Workspace.open(finished, read_only=True) as workspace:
+        assert len(list_runs(workspace)) == 1, "nothing is run or kept"
+    assert not (finished / lever_trials.FOLDER).exists()
+
+
+@pytest.mark.slow
+def test_a_lever_is_applied_by_its_number_and_is_the_plan_then(sfumato, finished, capsys):
+    lever = levers_of_app(finished).levers[1]
+    assert sfumato("levers", "1", "--apply", "2", *DATA) in (0, 1)
+    out = capsys.readouterr().out
+    assert out.startswith(f"Run 2 is run 1 with a change, which is the plan of its project now: {lever.change_text}.")
+    assert all(f"  {line}" in out for line in lever.lines)
+    with Workspace.open(finished, read_only=True) as workspace:
+        run = find_run(workspace, "2")
+        assert run.state is RunState.DONE
+        assert run.recipe_sha256 != find_run(workspace, "1").recipe_sha256
+        assert find_draft(workspace, run.project_id).toml == lever.toml
+
+
+@pytest.mark.slow
+def test_a_plan_that_somebody_edited_since_stays_as_it_is(sfumato, finished, capsys):
+    with Workspace.open(finished) as workspace:
+        draft = draft_of_run(workspace, 1)
+        edited = draft.with_text(draft.toml.replace("m = ", "m = 1"))
+        save_draft(workspace, edited)
+    assert sfumato("levers", "1", "--apply", "1", *DATA) in (0, 1)
+    assert "the edited plan of its project stays as it is" in capsys.readouterr().out
+    with Workspace.open(finished, read_only=True) as workspace:
+        assert find_draft(workspace, 1).toml == edited.toml
+        of_runs = [find_run(workspace, str(one)).recipe_table["release"] for one in (1, 2)]
+        assert of_runs[0]["m"] == of_runs[1]["m"]
+
+
+@pytest.mark.slow
+def test_a_number_that_no_lever_has_changes_nothing(sfumato, finished, capsys):
+    assert sfumato("levers", "1", "--apply", "99", *DATA) == 2
+    assert "--apply: there is no lever 99; run 1 has " in capsys.readouterr().err
+    with Workspace.open(finished, read_only=True) as workspace:
+        assert len(list_runs(workspace)) == 1
+
+
+@pytest.mark.slow
+def test_ctrl_c_cancels_and_leaves_nothing(sfumato, finished, capsys, monkeypatch):
+    def interrupt(*arguments):
+        assert Path(arguments[-1]).is_dir()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(
+        LeverMemory, "try_lever", lambda *_: lever_trials.try_recipe(finished, 1, recipe, (), interrupt)
+    )
+    with Workspace.open(finished, read_only=True) as workspace:
+        recipe = find_run(workspace, "1").recipe_toml
+    assert sfumato("levers", "1", *DATA) == 3
+    out = capsys.readouterr()
+    assert "sfumato: interrupted" in out.err
+    assert out.out == ""
+    assert not (finished / lever_trials.FOLDER).exists()
+
+
+@pytest.mark.slow
+def test_a_run_that_is_not_done_has_no_levers(sfumato, finished, capsys):
+    with Workspace.open(finished) as workspace:
+        workspace.connection.execute("UPDATE run SET state = 'failed' WHERE id = 1")
+        workspace.connection.commit()
+    assert sfumato("levers", "1", *DATA) == 2
+    assert "run 1 is not done" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("key", "before", "after", "word"),
+    [
+        ("utility.propensity.s_pmse", 1.0, 2.0, "worse"),
+        ("utility.propensity.s_pmse", 2.0, 1.0, "better"),
+        ("utility.propensity.s_pmse", 1.0, 1.0, "the same"),
+        ("", None, 1.0, ""),
+    ],
+)
+def test_utility_is_better_or_worse_by_the_direction_of_its_measure(key, before, after, word):
+    assert _compare_utility(key, before, after) == word
+
+
+def test_an_effect_is_a_sentence_without_arrows():
+    effect = LeverEffect(change="11 % -> 2 % of people", utility="utility 1.3 -> 1.6", helps=True, utility_word="worse")
+    assert effect.sentence == "11 % to 2 % of people: better; utility 1.3 to 1.6: worse"
+    assert (
+        LeverEffect("not tried: it takes longer than a minute").sentence == "not tried: it takes longer than a minute"
+    )
