@@ -71,6 +71,16 @@ def join_names(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+def join_first_names(names: Sequence[str], most: int, *, total: int = 0, separator: str = ", ") -> str:
+    """Return the first names as a list in a sentence, and the number of the others: ``age, sex and 12 more``.
+
+    ``total`` is the number of all names, where ``names`` are some of them. Without others no last name stands behind "and".
+    """
+    left = max(total, len(names)) - min(most, len(names))
+    named = separator.join(names[:most])
+    return f"{named} and {left:,} more" if left else named
+
+
 def split_names(given: Iterable[str], whole: Container[str] = ()) -> tuple[str, ...]:
     """Return the names in some texts: commas separate them, quotes enclose one that has a comma; each name once.
 

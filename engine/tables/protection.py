@@ -18,6 +18,7 @@ import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
 from ..errors import BadInput
+from ..wording import join_first_names
 from .audit import TableAudit, _Reader, audit_tables, find_contributor_pairs, list_sole_readers, small_changes
 from .elimination import PRIME, find_following, find_known_pairs, suppress_cells
 from .polytope import BULK_PROGRAMS, TOLERANCE, CellBounds, CellRepair, search_cells
@@ -198,11 +199,9 @@ class _Protection:
         cells = np.flatnonzero(unprotected).tolist()
         if not cells:
             return []
-        names = "; ".join(self.system.cell_names[cell] for cell in cells[:3])
-        more = f" and {len(cells) - 3:,} more" if len(cells) > 3 else ""
-        return [
-            f"These cells follow from what was printed before: {names}{more}. Nothing that is hidden now changes that."
-        ]
+        names = [self.system.cell_names[cell] for cell in cells[:3]]
+        told = join_first_names(names, 3, total=len(cells), separator="; ")
+        return [f"These cells follow from what was printed before: {told}. Nothing that is hidden now changes that."]
 
     def _difference_columns(self, releases: Sequence[tuple[str, str]]) -> tuple[Any, list[tuple[int, int]]]:
         """Return differences between releases that few people make, and their pairs of cells."""

@@ -12,7 +12,7 @@ import pytest
 import sfumato.engine
 import sfumato.tui
 import sfumato.workspace
-from sfumato.engine.wording import agreeing_word, count_noun, split_names
+from sfumato.engine.wording import agreeing_word, count_noun, join_first_names, split_names
 
 NOUNS = "record|run|dataset|variable|threshold|file|row|column|project|finding|figure"
 LOOSE = re.compile(rf"(?<!of )(?<!all )(?<!than )\{{[a-z_][^{{}}:!]*(:,)?\}} ({NOUNS})s\b")
@@ -69,3 +69,18 @@ def test_no_message_says_1_records() -> None:
         if (slips := loose(file.read_text("utf-8")))
     }
     assert found == {}
+
+
+@pytest.mark.parametrize(
+    ("names", "total", "said"),
+    [
+        ([], 0, ""),
+        (["age"], 0, "age"),
+        (["age", "sex"], 0, "age, sex"),
+        (["age", "sex", "pay"], 0, "age, sex and 1 more"),
+        (["age", "sex"], 1_202, "age, sex and 1,200 more"),
+        (["age"], 5, "age and 4 more"),
+    ],
+)
+def test_the_first_names_are_named_and_the_others_are_counted(names: list[str], total: int, said: str) -> None:
+    assert join_first_names(names, 2, total=total) == said

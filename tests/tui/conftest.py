@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.tui.cli import importing
 from sfumato.tui.cli.main import main
+from sfumato.tui.session import importing
 from sfumato.workspace.jobs import processes
 from sfumato.workspace.jobs.worker import run_worker
 

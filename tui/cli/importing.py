@@ -11,26 +11,16 @@ from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.ingest.columns import ColumnProfile
 from sfumato.workspace.ingest.dialects import SettingReason
-from sfumato.workspace.ingest.limits import READ_SECONDS
-from sfumato.workspace.jobs.processes import call_in_process
 from sfumato.workspace.policy.disclosure import INTERNAL
-from sfumato.workspace.reporting.reading import detection_table, first_rows_table, undecided_lines
+from sfumato.workspace.reporting.reading import detection_table, first_rows_table, previewed_rows_table, undecided_lines
 from sfumato.workspace.reporting.tables import DisplayTable, table_from_titles
 from sfumato.workspace.reporting.words import records_and_dropped_text
-from sfumato.workspace.service.importing import FilePreview, ImportResult, ImportSelection, preview_file
+from sfumato.workspace.service.importing import FIRST_ROWS, FilePreview, ImportResult, ImportSelection
 from sfumato.workspace.visible_text import replace_unprintable
 
 from ..session.importing import column_remarks, import_in_process
 from ..session.places import remember_workspace
 from .options import chosen_workspace, report_workspace_at_end, table_text, terminal_width
-
-
-def read_preview(file: str, format_settings: Mapping[str, Any], selection: ImportSelection) -> FilePreview:
-    """Read how a file would be imported; nothing is stored."""
-    # In a process of its own, with a limit of time: a file may make its reader hang or crash.
-    return call_in_process(
-        preview_file, file, format_settings, selection, what=f'the reading of "{file}"', seconds=READ_SECONDS
-    )
 
 
 def importing_object(found: FilePreview | ImportResult) -> dict[str, Any]:
@@ -53,6 +43,7 @@ def importing_object(found: FilePreview | ImportResult) -> dict[str, Any]:
         "notes": list(found.notes),
         "read_with": [] if found.detection is None else [_setting_object(one) for one in found.detection.reasons],
         "columns": [_column_object(one) for one in found.columns],
+        **({"first_rows": {name: list(texts) for name, texts in found.first_rows.items()}} if found.first_rows else {}),
     }
 
 
@@ -81,13 +72,21 @@ def preview_text(found: FilePreview) -> str:
     """Return a preview of a file: its format with reasons, its first rows and its columns."""
     parts = ["\n".join([f"{found.source}: how it would be read", *found.notes])]
     if found.detection is not None:
-        parts += [
-            table_text(detection_table(found.detection)),
-            table_text(first_rows_table(found.detection, terminal_width())),
-        ]
+        parts.append(table_text(detection_table(found.detection)))
+        if not found.first_rows:
+            parts.append(table_text(first_rows_table(found.detection, terminal_width())))
         parts += undecided_lines(found.detection)
+    parts += _first_rows_parts(found)
     parts += [table_text(_columns_table(found.columns)), "\n".join(column_remarks(found.columns))]
     return "\n\n".join(filter(None, parts))
+
+
+def _first_rows_parts(found: FilePreview | ImportResult) -> list[str]:
+    """Return the first rows below how each column is read, where they were wanted; columns with a question come first."""
+    if not found.first_rows:
+        return []
+    table = previewed_rows_table(found.columns, found.first_rows, terminal_width(), FIRST_ROWS)
+    return ["First rows, confidential:", table_text(table)]
 
 
 def _columns_table(columns: Sequence[ColumnProfile]) -> DisplayTable:
@@ -110,6 +109,8 @@ def store_file(
     recipe_file: Path | None,
     format_settings: Mapping[str, Any],
     selection: ImportSelection,
+    *,
+    with_rows: bool = False,
 ) -> ImportResult:
     """Import a file's records with guessed kinds, and write a recipe to start from where a file is named."""
     # Before the import: then nothing is stored where the recipe cannot be written.
@@ -117,7 +118,7 @@ def store_file(
         raise BadInput("--recipe", f'"{recipe_file}" exists already; name a new file')
     directory = chosen_workspace(directory)
     report_workspace_at_end(directory)
-    found = import_in_process(directory, file, project or "", format_settings, selection)
+    found = import_in_process(directory, file, project or "", format_settings, selection, with_rows)
     remember_workspace(directory)
     if recipe_file is not None:
         recipe_file.write_text(found.recipe, "utf-8")
@@ -136,6 +137,7 @@ def imported_text(found: ImportResult, directory: Path | None, recipe_file: Path
             else [table_text(detection_table(found.detection))]
         ),
         *([] if found.detection is None else undecided_lines(found.detection)),
+        *_first_rows_parts(found),
         table_text(_columns_table(found.columns)),
         *filter(None, ["\n".join(column_remarks(found.columns))]),
         "Kinds are guesses. Correct them and give each column its role in a recipe: quasi-identifier, sensitive or other.",

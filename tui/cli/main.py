@@ -185,6 +185,7 @@ def init(directory: Path, key_file: str | None) -> None:
 @click.option("--project", help="The project it belongs to (default: the file's name).")
 @click.option("--recipe", "recipe_file", type=click.Path(path_type=Path), help="Write a recipe to start from.")
 @click.option("--preview", is_flag=True, help="Say how FILE would be read, and store nothing.")
+@click.option("--rows", is_flag=True, help="Show its first ten rows too: they are confidential.")
 @JSON
 @add_selection_options
 @add_text_format_options
@@ -195,6 +196,8 @@ def import_file(
     recipe_file: Path | None,
     preview: bool,
     json_file: str | None,
+    *,
+    rows: bool,
     **said: Any,
 ) -> None:
     """Bring a file into a project and describe its columns.
@@ -206,7 +209,8 @@ def import_file(
     """
     from sfumato.workspace.service.importing import FilePreview, ImportSelection
 
-    from .importing import imported_text, importing_object, preview_text, read_preview, store_file
+    from ..session.importing import preview_in_process
+    from .importing import imported_text, importing_object, preview_text, store_file
 
     check_writable(json_file)
     what = ImportSelection(
@@ -215,7 +219,11 @@ def import_file(
 
     form = {key: value for key, value in said.items() if value not in (None, ())}
     form |= {"missing": list(form["missing"])} if "missing" in form else {}
-    found = read_preview(file, form, what) if preview else store_file(directory, file, project, recipe_file, form, what)
+    found = (
+        preview_in_process(file, form, what, with_rows=rows)
+        if preview
+        else store_file(directory, file, project, recipe_file, form, what, with_rows=rows)
+    )
     if json_file is not None:
         # What is asked about a column may quote its values.
         write_object(importing_object(found), json_file, private=True)

@@ -21,7 +21,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from sfumato.engine.methods.registry import method_by_key
-from sfumato.engine.wording import agreeing_word, count_noun
+from sfumato.engine.wording import agreeing_word, count_noun, join_first_names
 from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.session.export import ScreenExport
 from sfumato.tui.terminal.text import cut_text, fit_text
@@ -261,9 +261,8 @@ def candidates_detail(candidates: MatchingCandidates, datasets: int, records: in
     head = Content.styled(
         cut_text(f"record {candidates.record:,} in dataset {candidates.draw} of {datasets}", width), "bold"
     )
-    shown = ", ".join(f"{row:,}" for row in candidates.matching[:MOST_MATCHING])
-    more = len(candidates.matching) - MOST_MATCHING
-    rows = f"Matching released records: {shown}" + (f" and {more:,} more" if more > 0 else "")
+    shown = [f"{row:,}" for row in candidates.matching[:MOST_MATCHING]]
+    rows = f"Matching released records: {join_first_names(shown, MOST_MATCHING, total=len(candidates.matching))}"
     said = wrap_paragraphs([rows] if candidates.matching else [], width)
     return Content("\n").join([head, candidates_explanation(candidates, records, None, width), Content(""), said])
 

@@ -276,8 +276,7 @@ class LetterDialog(Dialog[Answer], Generic[Answer]):
             yield PagedOptionList(*map(Option, texts), compact=True, markup=False)
 
     def on_mount(self) -> None:
-        """Mark the present answer."""
-        super().on_mount()
+        """Mark the present answer; the base class's own handler runs as well."""
         answers = [answer for _, answer, _, _ in self._offers]
         self.query_one(OptionList).highlighted = answers.index(self._now) if self._now in answers else 0
 

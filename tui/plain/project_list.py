@@ -18,6 +18,7 @@ from .talk import ActNotPossible
 
 if TYPE_CHECKING:
     from sfumato.workspace.reporting.released_file import ReleasedFileView
+    from sfumato.workspace.service.importing import FilePreview
 
 DEMO = "randhie"
 BLANKS, NUMBERED, FIRST_LINE, NOTHING = "blanks", "numbered", "first line", "none"
@@ -70,6 +71,7 @@ def import_a_file(session: PlainSession) -> None:
     """Import a file into a project, and describe its columns."""
     from sfumato.workspace.reporting.reading import undecided_lines
     from sfumato.workspace.reporting.words import records_and_dropped_text
+    from sfumato.workspace.service.importing import FIRST_ROWS
 
     from ..session.importing import (
         check_answer,
@@ -77,6 +79,7 @@ def import_a_file(session: PlainSession) -> None:
         import_in_process,
         import_or_ask_in_process,
         plain_question,
+        preview_in_process,
         proposed_answer,
         selection_from_answers,
     )
@@ -87,23 +90,34 @@ def import_a_file(session: PlainSession) -> None:
     project = talk.ask("Into which project?", "the name of a project, new or not", str, Path(file).stem)
     talk.say(f"Project: {project}.")
     settings = _ask_fixed_widths(session, file)
+    # An empty line takes the default, which must not show confidential values.
+    with_rows = talk.confirm(
+        f"Show its first {FIRST_ROWS} rows before it is imported? They are confidential.", default=False
+    )
     talk.say("The file is read; this can take a minute.")
-    answered = import_or_ask_in_process(session.workspace.directory, file, project, settings)
-    found = answered.result
-    if (preview := answered.preview) is not None:
+    if with_rows:
+        found, preview = None, preview_in_process(str(Path(file).expanduser()), settings)
+        talk.print_lines(_first_rows_lines(preview))
+    else:
+        answered = import_or_ask_in_process(session.workspace.directory, file, project, settings)
+        found, preview = answered.result, answered.preview
+    if found is None:
+        assert preview is not None
         answers = {}
         for column in preview.asked_columns:
             name = column.variable.name
-            talk.say(f"{name}: {plain_question(column)}. Its first values: {', '.join(preview.first_rows[name])}.")
+            talk.say(f"{name}: {plain_question(column)}.")
             answers[name] = talk.ask(
                 f"What is {name}?",
                 "a kind, a form such as date:dd.mm.yyyy, or leave out",
                 partial(check_answer, preview, name),
                 proposed_answer(column),
             )
+        if with_rows and not talk.confirm(f"Import {preview.source} as it is read?", default=True):
+            talk.say("Nothing is imported.")
+            return
         selection = selection_from_answers(preview, answers)
         found = import_in_process(session.workspace.directory, file, project, settings, selection)
-    assert found is not None
     talk.say(f"{found.source}: {records_and_dropped_text(found.records, found.dropped)} in project {found.project}.")
     talk.print_lines(list(found.notes))
     if found.detection is not None:
@@ -118,6 +132,23 @@ def import_a_file(session: PlainSession) -> None:
     talk.print_lines(column_remarks(found.columns))
     session.open_project(next(one for one in list_project_summaries(session.workspace) if one.id == found.project_id))
     talk.say("Kinds are guesses. Data corrects them and gives each variable a role; then Plan drafts the steps.")
+
+
+def _first_rows_lines(preview: FilePreview) -> list[str]:
+    """Return how each column of a file is read, a line each, then its first rows."""
+    from sfumato.workspace.reporting.reading import column_reading, guessed_role
+
+    by_name = {column.variable.name: column for column in preview.columns}
+    shown = [by_name[name] for name in preview.first_rows]
+    lines = [
+        f"{one.variable.name}: read as {column_reading(one)}, {guessed_role(one)}, {count_noun(one.missing, 'missing value')}."
+        for one in shown
+    ]
+    rows = zip(*preview.first_rows.values(), strict=True)
+    for number, row in enumerate(rows, 1):
+        said = (f"{name} {value or 'no value'}" for name, value in zip(preview.first_rows, row, strict=True))
+        lines.append(f"Row {number}, confidential: {', '.join(said)}.")
+    return lines
 
 
 def _ask_fixed_widths(session: PlainSession, file: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from textual.widgets import Static
 from sfumato.engine.data.schema import Role, Variable
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
-from sfumato.engine.wording import count_noun
+from sfumato.engine.wording import count_noun, join_first_names
 from sfumato.tui.parts.fields import FormField
 from sfumato.workspace.jobs.settings import DEFAULT_JOBS
 from sfumato.workspace.reporting.words import sign_for
@@ -203,7 +203,7 @@ def _consequence_lines(variables: Sequence[Variable], answers: Mapping[str, Any]
 
 def _first_names(names: Sequence[str]) -> str:
     """Return the first eight names and the number of others."""
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    return join_first_names(names, 8)
 
 
 def _names_with_role(variables: Sequence[Variable], role: Role) -> list[str]:

@@ -92,8 +92,7 @@ class SearchFinalists(Dialog[SearchAnswer]):
             yield KeyLine()
 
     def on_mount(self) -> None:
-        """Mark the finalist that passes, so that enter takes its plan."""
-        super().on_mount()
+        """Mark the finalist that passes, so that enter takes its plan; the base class's own handler runs as well."""
         if self._found.winner is not None:
             self.query_one(OptionList).highlighted = self._found.finalists.index(self._found.winner)
 

@@ -317,8 +317,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             yield KeyLine()
 
     def on_mount(self) -> None:
-        """Show the title and the first step."""
-        super().on_mount()
+        """Show the title and the first step; the base class's own handler runs as well."""
         self.query_one("#where", Line).set_text(self._where)
         self.query_one(TabLine).active = "release"
         self._show_waiver_field(None)

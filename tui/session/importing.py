@@ -15,12 +15,15 @@ from sfumato.workspace.ingest.files import text_head
 from sfumato.workspace.ingest.limits import READ_SECONDS
 from sfumato.workspace.jobs.processes import call_in_process
 from sfumato.workspace.service.importing import (
+    EVERYTHING,
     FilePreview,
     ImportOrQuestions,
     ImportResult,
     ImportSelection,
     import_file,
     import_or_ask,
+    preview_file,
+    preview_first_rows,
 )
 from sfumato.workspace.visible_text import replace_unprintable
 
@@ -43,9 +46,14 @@ def column_remarks(columns: Sequence[ColumnProfile]) -> list[str]:
 
 
 def import_in_process(
-    directory: Path, file: str, project: str, format_settings: Mapping[str, Any], selection: ImportSelection
+    directory: Path,
+    file: str,
+    project: str,
+    format_settings: Mapping[str, Any],
+    selection: ImportSelection,
+    with_rows: bool = False,
 ) -> ImportResult:
-    """Import a file in a process of its own, within a time limit.
+    """Import a file in a process of its own, within a time limit; ``with_rows`` as for ``import_file``.
 
     Raises BadInput and WorkspaceError; then nothing was stored.
     """
@@ -56,8 +64,24 @@ def import_in_process(
         project,
         format_settings,
         selection,
+        with_rows,
         what=f'the import of "{file}"',
         seconds=READ_SECONDS,
+    )
+
+
+def preview_in_process(
+    file: str,
+    format_settings: Mapping[str, Any] | None = None,
+    selection: ImportSelection = EVERYTHING,
+    *,
+    with_rows: bool = True,
+) -> FilePreview:
+    """Read how a file would be imported in a process of its own, with its first rows if wanted. Raises BadInput."""
+    read = preview_first_rows if with_rows else preview_file
+    # With a limit of time: a file may make its reader hang or crash.
+    return call_in_process(
+        read, file, format_settings, selection, what=f'the reading of "{file}"', seconds=READ_SECONDS
     )
 
 

@@ -192,13 +192,10 @@ def preview_import(
     directory: Path, file: str, project: str, format_settings: Mapping[str, Any] | None = None
 ) -> ColumnsAsked:
     """Read how the columns of a file would be imported, with its first rows; store nothing. Raises BadInput."""
-    from sfumato.workspace.ingest.limits import READ_SECONDS
-    from sfumato.workspace.jobs.processes import call_in_process
-    from sfumato.workspace.service.importing import preview_first_rows
+    from .importing import preview_in_process
 
-    path = str(Path(file).expanduser())
     # A process can be ended where a file makes its reader hang; a thread cannot.
-    found = call_in_process(preview_first_rows, path, format_settings, what="the import", seconds=READ_SECONDS)
+    found = preview_in_process(str(Path(file).expanduser()), format_settings)
     return ColumnsAsked(file, project, format_settings, found)
 
 

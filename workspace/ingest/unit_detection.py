@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from sfumato.engine.data.schema import Kind, Variable
 from sfumato.engine.data.units import Units
+from sfumato.engine.wording import join_first_names
 
 from .identifiers import is_named_as_area, words_of_name
 
@@ -211,8 +212,7 @@ def _examine_candidate(table: CodedTable, name: str) -> UnitProposal | None:
 
 def _quote_names(names: Sequence[str]) -> str:
     """Return some names in words, the first three at most."""
-    shown = ", ".join(names[:3])
-    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
+    return join_first_names(names, 3)
 
 
 def _constant_share(units: Units, values: NDArray[np.int64]) -> float:

@@ -37,6 +37,7 @@ from sfumato.engine.search.space import (
     narrow_levers,
     order_lever,
 )
+from sfumato.engine.wording import join_first_names
 
 from ..policy.policy import Policy
 from .drafting import ranked_offers
@@ -344,8 +345,7 @@ def _added_variables_lever(besides: Sequence[Mapping[str, Any]]) -> SearchLever:
             table["synthesis"] = [*steps, *table.get("synthesis", ())]
             _remove_unusable_weights(table)
 
-        more = f" and {count - 2} more" if count > 2 else ""
-        return LeverOption(f"{', '.join(names[: min(count, 2)])}{more}" or "nothing", change)
+        return LeverOption(join_first_names(names[:count], 2) or "nothing", change)
 
     return SearchLever(ADDED_LEVER, tuple(option(count) for count in counts), 0, setting="kept", later_is_larger=False)
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from sfumato.engine.wording import agreeing_word, count_noun, format_percent, singular_noun
+from sfumato.engine.wording import agreeing_word, count_noun, format_percent, join_first_names, singular_noun
 
 from ..visible_text import replace_unprintable
 from .tables import DisplayCell, DisplayColumn, DisplayRow, DisplayTable
@@ -322,9 +322,8 @@ def _as_sentence(text: str) -> str:
 def finding_records_text(records: Sequence[int], total: int = 0) -> str:
     """Return the first record numbers of ``total``, counted from 1: ``3 records: 1, 5, 9``."""
     total = max(total, len(records))
-    named = ", ".join(str(record + 1) for record in records[:MOST_NAMED_RECORDS])
-    left = total - min(MOST_NAMED_RECORDS, len(records))
-    return f"{count_noun(total, 'record')}: {named}{f' and {left:,} more' if left else ''}"
+    numbers = [str(record + 1) for record in records[:MOST_NAMED_RECORDS]]
+    return f"{count_noun(total, 'record')}: {join_first_names(numbers, MOST_NAMED_RECORDS, total=total)}"
 
 
 def finding_counts_text(findings: Sequence[ReportableFinding]) -> str:

@@ -92,8 +92,8 @@ def _previewed_columns(
     more = total - len(shown)
     heads = ["", *(column.variable.name for column in shown), *([f"{more} more"] if more else [])]
     lines = [
-        ["read as", *map(_reading_text, shown)],
-        ["role", *map(_role_guess, shown)],
+        ["read as", *map(column_reading, shown)],
+        ["role", *map(guessed_role, shown)],
         ["missing", *(f"{column.missing:,}" for column in shown)],
         *(
             [f"row {at + 1}", *cells]
@@ -107,13 +107,13 @@ def _previewed_columns(
     )
 
 
-def _reading_text(column: ColumnProfile) -> str:
+def column_reading(column: ColumnProfile) -> str:
     """Return how a column is read, with a question mark where that is a guess to be confirmed."""
     doubt = " ?" if column.is_included and column.question else ""
     return f"{column.variable.kind} {column.variable.format}".strip() + doubt
 
 
-def _role_guess(column: ColumnProfile) -> str:
+def guessed_role(column: ColumnProfile) -> str:
     """Return the role that a column is proposed for, or that it is left out."""
     return role_text(column.variable.role) if column.is_included else "left out"
 

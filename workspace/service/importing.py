@@ -162,6 +162,7 @@ class ImportResult:
     recipe: a recipe to start from, in TOML
     detection: how its text or sheet was read; None for a format that defines it
     notes: remarks on how it was read
+    first_rows: texts of the first records by column, where they were wanted
     """
 
     project_id: int
@@ -173,6 +174,7 @@ class ImportResult:
     recipe: str
     detection: DetectedFormat | None = None
     notes: tuple[str, ...] = ()
+    first_rows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,14 +254,17 @@ def import_file(
     project: str,
     format_settings: Mapping[str, Any] | None = None,
     selection: ImportSelection = EVERYTHING,
+    with_rows: bool = False,
 ) -> ImportResult:
     """Store a file's records in a project of a workspace, both made if need be.
 
     The default name of a project is the file's. Text is read as detected (``dialects``), except for the
-    ``format_settings``: keys of ``[data.format]``. A project that has no plan yet gets a draft of one. Raises BadInput
-    and NotAWorkspace; then nothing was stored.
+    ``format_settings``: keys of ``[data.format]``. A project that has no plan yet gets a draft of one. ``with_rows`` is
+    whether the first records are wanted. Raises BadInput and NotAWorkspace; then nothing was stored.
     """
-    return _store_file(directory, file, project, selection, _read_file(file, format_settings or {}, selection))
+    found = _read_file(file, format_settings or {}, selection)
+    stored = _store_file(directory, file, project, selection, found)
+    return replace(stored, first_rows=_preview_with_rows(found).first_rows) if with_rows else stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,12 +286,14 @@ def import_or_ask(
     return ImportOrQuestions(preview=preview)
 
 
-def preview_first_rows(file: str, format_settings: Mapping[str, Any] | None = None) -> FilePreview:
+def preview_first_rows(
+    file: str, format_settings: Mapping[str, Any] | None = None, selection: ImportSelection = EVERYTHING
+) -> FilePreview:
     """Read a file as an import would, and return how each column is read with the first records. Nothing is stored.
 
     Raises BadInput.
     """
-    return _preview_with_rows(_read_file(file, format_settings or {}, EVERYTHING))
+    return _preview_with_rows(_read_file(file, format_settings or {}, selection))
 
 
 def _preview_with_rows(found: _FileRead) -> FilePreview:

@@ -16,7 +16,7 @@ from typing import Any
 from sfumato.engine.errors import EngineError
 from sfumato.engine.recipe.outcomes import OLDER, Outcome
 from sfumato.engine.recipe.thresholds import Verdict, judge_thresholds
-from sfumato.engine.wording import count_noun
+from sfumato.engine.wording import count_noun, join_first_names
 
 from ..audit import (
     RUNS_BEFORE_DETAIL,
@@ -83,8 +83,7 @@ class NotAsSealed(WorkspaceError):
 
     def __init__(self, run_id: int, wrong: Sequence[str]) -> None:
         """Make the message from the parts of a run that differ; ``MOST_NAMED`` of them are named."""
-        more = len(wrong) - MOST_NAMED
-        named = "; ".join([*wrong[:MOST_NAMED], *([f"and {more} more"] if more > 0 else [])])
+        named = join_first_names(wrong, MOST_NAMED, separator="; ")
         super().__init__(
             f"run {run_id} is not as it was sealed: {named}. Nothing of it can be relied on; "
             "sfumato audit verify looks at everything"

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from sfumato.engine.wording import count_noun
+from sfumato.engine.wording import count_noun, join_first_names
 
 from ..errors import DamagedTable, StrangeFile
 from ..plain_files import is_hash
@@ -83,5 +83,4 @@ def _unrecorded_files(workspace: Workspace) -> Iterator[str]:
 
 def _owners_text(owners: tuple[str, ...]) -> str:
     """Return what records a table, in words."""
-    more = len(owners) - MOST_OWNERS_NAMED
-    return ", ".join([*owners[:MOST_OWNERS_NAMED], *([f"and {more} more"] if more > 0 else [])])
+    return join_first_names(owners, MOST_OWNERS_NAMED)

@@ -147,7 +147,7 @@ CASES: dict[str, list[Case]] = {
     "figures": [case("figures", "1", *IN, colours=True), case("figures", "1", "--svg", "drawn", *IN)],
     "help": [case("help", "release"), case("help", "--find", "k-anonymity"), case("help", f"none{EVIL}", status=2)],
     "hierarchies": [case("hierarchies", "survey.toml", "visits", "--propose", *IN)],
-    "import": [case("import", "調査.csv", *IN), case("import", "調査.csv", "--preview", *IN)],
+    "import": [case("import", "調査.csv", *IN), case("import", "調査.csv", "--preview", "--rows", *IN)],
     "init": [case("init", "new")],
     "key export": [case("key", "export", "key.txt", *IN)],
     "key fingerprint": [case("key", "fingerprint", *IN)],
@@ -295,7 +295,7 @@ def _child(arguments: Sequence[str], directory: Path, kind: Kind, columns: int) 
 
 def _in_this_process() -> None:
     """What a command has another process do is done here: a worker's tasks, and the reading of files."""
-    import sfumato.tui.cli.importing
+    import sfumato.tui.session.importing
     import sfumato.workspace.jobs.following
     import sfumato.workspace.jobs.processes
 
@@ -307,11 +307,11 @@ def _in_this_process() -> None:
         run_worker(directory.resolve(), idle=0)
         return Done()
 
-    def call(function: Callable[..., object], *values: object, what: str, seconds: float) -> object:
+    def call(function: Callable[..., object], *values: object, what: str, seconds: float = 0) -> object:
         return function(*values)
 
     sfumato.workspace.jobs.following.start_worker = start  # type: ignore[assignment]
-    for module in (sfumato.tui.cli.importing, sfumato.workspace.jobs.processes):
+    for module in (sfumato.tui.session.importing, sfumato.workspace.jobs.processes):
         module.call_in_process = call  # type: ignore[assignment]
 
 

@@ -200,6 +200,29 @@ def test_import_describes_a_file_and_drafts_a_recipe_that_is_valid(
     assert sfumato("import", "visits.csv", "--workspace", "w", "--recipe", "draft.toml") == 2
 
 
+@pytest.mark.usefixtures("read_here", "study")
+@pytest.mark.slow
+@pytest.mark.parametrize("preview", [["--preview"], []])
+def test_import_shows_the_first_rows_below_their_reading_only_where_they_are_wanted(
+    visits_table: pd.DataFrame, sfumato: Command, capsys: pytest.CaptureFixture[str], preview: list[str]
+) -> None:
+    cost = f"{visits_table['cost'][9]}"
+    if not preview:
+        assert sfumato("import", "visits.csv", "--workspace", "w") == 0
+        assert cost not in capsys.readouterr().out
+    assert sfumato("import", "visits.csv", "--workspace", "w", "--rows", *preview) == 0
+    lines = capsys.readouterr().out.splitlines()
+    at = lines.index("First rows, confidential:")
+    shown = [line.strip() for line in lines[at + 1 :] if line.strip()]
+    heads = [line.partition("  ")[0] for line in shown]
+    assert heads[heads.index("read as") :][:3] == ["read as", "role", "missing"]
+    assert [f"row {number}" in heads for number in range(1, 12)] == [True] * 10 + [False]
+    assert any(cost in line for line in shown)
+    assert sfumato("import", "visits.csv", "--workspace", "w", "--rows", "--json", *preview) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["first_rows"]["visits"] == [str(value) for value in visits_table["visits"][:10]]
+
+
 @pytest.mark.usefixtures("read_here")
 @pytest.mark.slow
 def test_import_finds_how_a_file_is_written_and_the_recipe_reads_it_so(

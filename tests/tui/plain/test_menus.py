@@ -13,7 +13,7 @@ import pytest
 from prepared_tables import HOUSEHOLD_PLAN, household_survey
 from prepared_workspaces import enter_recipe, finished_workspace
 
-import sfumato.tui.cli.importing
+import sfumato.tui.session.importing
 import sfumato.workspace.jobs.processes
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
@@ -56,7 +56,7 @@ def here(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def call(function: Callable[..., object], *values: object, what: str, seconds: float = 0) -> object:
         return function(*values)
 
-    for module in (sfumato.tui.cli.importing, sfumato.workspace.jobs.processes):
+    for module in (sfumato.tui.session.importing, sfumato.workspace.jobs.processes):
         monkeypatch.setattr(module, "call_in_process", call)
     Path("people.csv").write_text(f"town,age,pay,smoker\n{ROWS}\n")
     return home
@@ -72,7 +72,7 @@ def talked(answers: Sequence[str], *, script: bool = True, directory: str = "w")
     return ended.value.status, out.getvalue().splitlines()
 
 
-IMPORT = ["Projects", "Import a file", "people.csv", "", "back"]
+IMPORT = ["Projects", "Import a file", "people.csv", "", "", "back"]
 ROLES = [
     "Data", "Set a role", "town", "quasi-identifier", "Set a role", "age", "quasi-identifier", "Set a role", "pay", "sensitive",
     "Set a kind", "pay", "continuous", "Include or exclude", "smoker", "yes", "List variables", "back",
@@ -152,7 +152,7 @@ def write_fixed_widths(path: Path) -> None:
 )
 def test_a_table_of_fixed_widths_is_asked_about(home: Path, answers: list[str], columns: set[str]) -> None:
     write_fixed_widths(home / "fixed.dat")
-    status, lines = talked(["Projects", "Import a file", "fixed.dat", "", *answers, "back", "quit"])
+    status, lines = talked(["Projects", "Import a file", "fixed.dat", "", *answers, "", "back", "quit"])
     assert status == 0, lines
     assert any("looks like a table of fixed widths" in line for line in lines)
     assert columns <= {line.partition(":")[0] for line in lines}
@@ -181,6 +181,33 @@ def test_a_kind_of_dates_asks_how_they_are_written(home: Path) -> None:
     wrong, lines = talked([*in_doubt, "Data", "Set a kind", "day", "date", "tt.mm.jjjj"], directory="other")
     assert wrong == 1
     assert any("no form of a date" in line for line in lines)
+
+
+def test_the_first_rows_are_shown_with_their_reading_only_after_a_question_and_before_anything_is_stored(
+    home: Path,
+) -> None:
+    start = ["Projects", "Import a file", "people.csv", ""]
+    _, lines = talked([*start, "", "back", "quit"], directory="other")
+    assert not any("Row 1, confidential" in line for line in lines), "an empty line shows nothing"
+    _, lines = talked([*start, "yes", "no", "back", "quit"])
+    assert "town: read as binary, other, 0 missing values." in lines
+    at = lines.index("Row 1, confidential: town south, age 20, pay 0, smoker no.")
+    assert [line.partition(",")[0] for line in lines[at : at + 10]] == [f"Row {i}" for i in range(1, 11)]
+    assert "Nothing is imported." in lines
+    with Workspace.open(Path("w"), read_only=True) as workspace:
+        assert list_project_summaries(workspace) == []
+    _, lines = talked([*start, "yes", "", "back", "quit"])
+    assert any("people.csv: 240 records in project people" in line for line in lines)
+
+
+def test_a_question_about_a_column_quotes_no_value_unless_rows_are_shown(home: Path) -> None:
+    rows = "\n".join(f"{1 + i % 12:02}/{1 + i * 7 % 12:02}/{1990 + i % 30},{i % 7}" for i in range(80))
+    (home / "people.csv").write_text(f"day,visits\n{rows}\n")
+    start = ["Projects", "Import a file", "people.csv", ""]
+    _, lines = talked([*start, "", "date:mm/dd/yyyy", "back", "quit"])
+    assert not any("01/01/1990" in line for line in lines)
+    _, lines = talked([*start, "yes", "date:mm/dd/yyyy", "yes", "back", "quit"], directory="other")
+    assert any(line.startswith("Row 1, confidential: day 01/01/1990") for line in lines)
 
 
 def lines_after(lines: Sequence[str], start: str) -> list[str]:

@@ -42,6 +42,7 @@ Projects
 Import a file
 people.csv
 people
+no
 back
 Data
 Set a role

@@ -202,8 +202,12 @@ class Seat:
     async def to_verdict(self, place=0):
         """Go down to a verdict on the board, past the findings of the gate."""
         board = self.app.screen.query_one(VerdictBoard)
-        while board.chosen_verdict is None:
+        rows = board.row_count
+        for _ in range(rows):
+            if board.chosen_verdict is not None:
+                break
             await self.press("j")
+        assert board.chosen_verdict is not None, f"no verdict among the {rows} rows:\n{self.text}"
         await self.press(*["j"] * place)
 
     @property
