@@ -143,6 +143,8 @@ class KeptColumnChange:
         """Return the change in words: ``show age in steps of 5``, ``synthesise or leave out income``."""
         if self.rule is None:
             return f"synthesise or leave out {self.variable}"
+        if self.rule.has_end_codes:
+            return f"show {self.variable} {self.rule}"
         if self.rule.width is not None:
             return f"show {self.variable} in {self.steps_text}"
         return f"join rare levels of {self.variable}"
@@ -202,6 +204,31 @@ def coarser_rules(data: Microdata, name: str, smallest_class: int) -> list[Recod
         if variable.kind is Kind.COUNT:
             widths = [width for width in widths if width >= 2 and float(width).is_integer()]
     return [RecodeRule(float(width)) for width in widths if FEWEST_STEPS <= spread / width <= MOST_STEPS]
+
+
+def end_code_rules(data: Microdata, name: str, smallest_class: int) -> list[RecodeRule]:
+    """List codes for the largest, the smallest, and both ends of a column of numbers; empty for other columns.
+
+    At least ``smallest_class`` records are shown by each code.
+    """
+    kind = data.schema[name].kind
+    if kind not in (Kind.COUNT, Kind.CONTINUOUS) or name in data.recoding:
+        return []
+    numbers = data.numbers(name)
+    present = np.sort(numbers[np.isfinite(numbers)])
+    if len(present) <= 2 * smallest_class or present[0] == present[-1]:
+        return []
+    bottom, top = present[smallest_class - 1], present[-smallest_class]
+    if kind is Kind.CONTINUOUS:
+        # Two digits of the spread, so that a code is nobody's own value.
+        digits = 1 - int(np.floor(np.log10(present[-1] - present[0])))
+        bottom, top = np.ceil(bottom * 10.0**digits) / 10.0**digits, np.floor(top * 10.0**digits) / 10.0**digits
+    if not bottom < top:
+        return []
+    low, high = (float(bottom) if bottom > present[0] else None), (float(top) if top < present[-1] else None)
+    ends = [(None, high), (low, None), (low, high)]
+    unique = dict.fromkeys(pair for pair in ends if pair != (None, None))
+    return [RecodeRule(None, {}, *pair) for pair in unique]
 
 
 def _round_widths(spread: float) -> list[float]:
@@ -318,6 +345,20 @@ def list_rule_ladders(
             KeptColumnChange(name, rule, search.count_unprotected_with(name, rule), None, is_date) for rule in forms
         ]
     return search.count_unprotected_unchanged(), found
+
+
+def list_end_codes(data: Microdata, names: Sequence[str], limits: KeptColumnLimits) -> list[KeptColumnChange]:
+    """List the codes for the ends of each column that protect somebody, the most protective of a column, best first."""
+    search, found = _ProtectionSearch(data, names, limits, set(names)), list[KeptColumnChange]()
+    before = search.count_unprotected_unchanged()
+    for name in search.names:
+        rules = end_code_rules(data, name, limits.smallest_class or 3)
+        changes = [KeptColumnChange(name, rule, search.count_unprotected_with(name, rule)) for rule in rules]
+        helping = [one for one in changes if one.n_unprotected < before]
+        if helping:
+            # Of those that protect equally many people one end loses least.
+            found.append(min(helping, key=lambda one: one.n_unprotected))
+    return sorted(found, key=lambda one: (one.n_unprotected, one.variable))
 
 
 class _ProtectionSearch:

@@ -2,6 +2,7 @@
 
     [release.recode]
     age = 5                          # numbers by the lower end of steps of 5: 37 is shown as 35; of dates, steps in days
+    pay = { bottom = 0, top = 9000 } # numbers above 9000 as 9000; may have a width too
     Race = { other = ["4", "5"] }    # these levels by one name, new or of a level that joins them
 
 Steps begin at 0, of dates at 1970-01-01. A rule is part of the release, so an intruder applies it to known values too
@@ -34,14 +35,18 @@ def check_recode_rules(rules: RecodeRules, schema: Schema, place: str) -> None:
     """Raise BadInput where a rule does not suit its variable."""
     for name, rule in rules.items():
         where, variable = f"{place}.{name}", schema[name]
-        if variable.kind.has_levels != (rule.width is None):
-            needs = 'groups of levels, such as { other = ["4", "5"] }' if rule.width else "a width, such as 5"
+        if variable.kind.has_levels == rule.is_of_numbers:
+            needs = 'groups of levels, such as { other = ["4", "5"] }' if rule.is_of_numbers else "a width, such as 5"
             raise BadInput(where, f'"{name}" is {variable.kind}; give {needs}')
         if variable.kind is Kind.BINARY:
             raise BadInput(where, f'"{name}" has two levels, and one would be left; leave the variable out')
-        if rule.width is not None and variable.kind is not Kind.CONTINUOUS and not rule.width.is_integer():
+        if rule.has_end_codes and variable.kind is Kind.DATE:
+            raise BadInput(where, f'"{name}" is {variable.kind}; dates have steps, and no bottom or top')
+        numbers = [one for one in (rule.width, rule.bottom, rule.top) if one is not None]
+        if variable.kind is not Kind.CONTINUOUS and (wrong := [one for one in numbers if not one.is_integer()]):
             words = "whole days" if variable.kind is Kind.DATE else "whole numbers"
-            raise BadInput(where, f'"{name}" is {variable.kind}; its steps are {words}, not {rule.width:g}')
+            what = "its steps are" if wrong[0] == rule.width else "its codes are"
+            raise BadInput(where, f'"{name}" is {variable.kind}; {what} {words}, not {wrong[0]:g}')
         if variable.levels:
             _check_group_levels(rule, variable, variable.levels, where)
 
@@ -116,7 +121,7 @@ def _recode_uncached(data: Microdata, rules: RecodeRules) -> Microdata:
 def _recode_column(data: Microdata, name: str, rule: RecodeRule) -> pd.Series:
     """Return one column as a rule shows it."""
     values = data.frame[name]
-    if rule.width is not None:
+    if rule.is_of_numbers:
         return to_column(rule.recode_numbers(data.numbers(name)), data, replace(data.schema[name], bounds=None), name)
     levels = [str(level) for level in values.cat.categories]
     left, shown = rule.recode_levels(levels), rule.group_by_level
@@ -133,7 +138,7 @@ def align_levels(exact: Microdata, released: Microdata, rules: RecodeRules) -> t
     known = {name: rule for name, rule in rules.items() if name in exact.schema and name in released.schema}
     levels: dict[str, tuple[str, ...]] = {}
     for name, rule in known.items():
-        if rule.width is None:
+        if not rule.is_of_numbers:
             own, other = (list(map(str, one.frame[name].cat.categories)) for one in (exact, released))
             levels[name] = tuple(dict.fromkeys((*rule.levels_with_groups(own), *other)))
     return _with_levels_and_bounds(exact, known, levels), _with_levels_and_bounds(released, known, levels)

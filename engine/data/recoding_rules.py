@@ -1,4 +1,6 @@
-"""Rule by which a release shows coarser values of one variable: steps of numbers, or levels joined under one name."""
+"""Rule by which a release shows coarser values of one variable: steps of numbers, codes for their ends, or levels joined
+under one name.
+"""
 
 from __future__ import annotations
 
@@ -14,19 +16,24 @@ from .schema import Variable
 
 ROUNDING = 1e-9
 """The share of a step by which a number may lie below its lower end and still belong to it: .3 is not below 3 times .1."""
-RULE_FORMS = 'a width (5), or groups of levels ({ other = ["4", "5"] })'
+RULE_FORMS = 'a width (5), codes for the ends ({ bottom = 18, top = 85 }), or groups of levels ({ other = ["4", "5"] })'
+NUMBER_KEYS = ("width", "bottom", "top")
+"""Keys of a rule of numbers that a recipe writes as a table."""
 
 
 @dataclass(frozen=True)
 class RecodeRule:
     """Recoding rule of one variable.
 
-    width: width of the steps of numbers; None for levels
+    width: width of the steps of numbers; None for levels, and for numbers without steps
     groups: levels that are shown by one name, by that name
+    bottom, top: numbers below and above which all are shown as that number; None without
     """
 
     width: float | None = None
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    bottom: float | None = None
+    top: float | None = None
 
     @classmethod
     def parse(cls, value: object) -> RecodeRule:
@@ -39,6 +46,8 @@ class RecodeRule:
             return cls(float(value))
         if not isinstance(value, Mapping) or not value:
             raise ValueError(f"{value!r} is no rule: write {RULE_FORMS}")
+        if not any(isinstance(one, list | tuple) for one in value.values()) and set(value) <= {*NUMBER_KEYS}:
+            return _read_number_rule(value)
         groups = {str(name): _read_members(str(name), members) for name, members in value.items()}
         _check_partition(groups)
         return cls(None, groups)
@@ -46,19 +55,39 @@ class RecodeRule:
     @property
     def written(self) -> Any:
         """Return the value of the rule in a recipe, which ``parse`` reads back to an equal rule."""
-        if self.width is None:
+        if self.groups:
             return {name: list(members) for name, members in self.groups.items()}
-        return int(self.width) if self.width.is_integer() and self.width < 1e15 else self.width
+        if self.width is not None and not self.has_end_codes:
+            return _written_number(self.width)
+        numbers = {key: getattr(self, key) for key in NUMBER_KEYS}
+        return {key: _written_number(number) for key, number in numbers.items() if number is not None}
+
+    @property
+    def is_of_numbers(self) -> bool:
+        """Return whether the rule is of numbers or dates, not of levels."""
+        return not self.groups
+
+    @property
+    def has_end_codes(self) -> bool:
+        """Return whether the smallest or the largest numbers are shown as one."""
+        return self.bottom is not None or self.top is not None
+
+    @property
+    def ends_text(self) -> str:
+        """Return the codes for the ends in words: ``below 18 as 18, above 85 as 85``; empty without."""
+        ends = (("below", self.bottom), ("above", self.top))
+        return ", ".join(f"{word} {end:g} as {end:g}" for word, end in ends if end is not None)
 
     def __str__(self) -> str:
         """Return the rule in words."""
-        if self.width is not None:
-            return f"lower ends of steps of {self.width:g}"
+        if self.is_of_numbers:
+            steps = "" if self.width is None else f"lower ends of steps of {self.width:g}"
+            return ", ".join(filter(None, (self.ends_text, steps)))
         return "; ".join(f"{', '.join(members)} as {name}" for name, members in self.groups.items())
 
     def public_text(self, variable: Variable) -> str:
         """Return the text of the rule in public files."""
-        if self.width is not None or variable.levels:
+        if self.is_of_numbers or variable.levels:
             return str(self)
         # Levels that no recipe declares are those that records have, so joined ones are not named.
         return f"some levels as {', '.join(self.groups)}"
@@ -84,13 +113,13 @@ class RecodeRule:
         return tuple(found)
 
     def recode_numbers(self, numbers: Floats) -> Floats:
-        """Return the lower end of the step of each number, (n,); NaN stays."""
-        assert self.width is not None
-        return np.asarray(np.floor(numbers / self.width + ROUNDING) * self.width)
+        """Return each number as it is shown, (n,): the ends as their codes, then the lower end of its step; NaN stays."""
+        shown = np.clip(numbers, self.bottom, self.top) if self.has_end_codes else numbers
+        return np.asarray(shown if self.width is None else np.floor(shown / self.width + ROUNDING) * self.width)
 
     def recode_variable(self, variable: Variable) -> Variable:
         """Return the declaration of the variable after recoding."""
-        if self.width is None:
+        if self.groups:
             return replace(
                 variable,
                 levels=self.recode_levels(variable.levels),
@@ -99,7 +128,20 @@ class RecodeRule:
         if variable.bounds is None:
             return variable
         low, high = variable.bounds
-        return replace(variable, bounds=(None if low is None else float(self.recode_numbers(np.array([low]))[0]), high))
+        # Exact values lie in these bounds too.
+        lowest = None if low is None else min(low, float(self.recode_numbers(np.array([low]))[0]))
+        return replace(variable, bounds=(lowest, high))
+
+    def _follows_from(self, earlier: RecodeRule) -> bool:
+        """Return whether what this rule shows of a number follows from what an earlier rule of numbers shows of it."""
+        if earlier.width is not None:
+            steps = [one for one in (self.width, self.bottom, self.top) if one is not None]
+            nested = self.width is not None and self.width >= earlier.width * (1 - ROUNDING)
+            if not nested or not all(_is_multiple(one, earlier.width) for one in steps):
+                return False
+        # What an earlier end code hides, this rule must hide too.
+        top_hides = earlier.top is None or (self.top is not None and self.top <= earlier.top)
+        return top_hides and (earlier.bottom is None or (self.bottom is not None and self.bottom >= earlier.bottom))
 
     def _is_ungrouped(self, level: str) -> bool:
         return level not in self.group_by_level and level not in self.groups
@@ -113,10 +155,9 @@ class RecodeRule:
         """
         if earlier is None or earlier == self:
             return self
-        if self.width is not None and earlier.width is not None:
-            times = self.width / earlier.width
-            return self if round(times) >= 1 and abs(times - round(times)) <= ROUNDING * times else None
-        if self.width is not None or earlier.width is not None:
+        if self.is_of_numbers and earlier.is_of_numbers:
+            return self if self._follows_from(earlier) else None
+        if self.is_of_numbers or earlier.is_of_numbers:
             return None
         shown, own = dict(self.groups), self.group_by_level
         for name, members in earlier.groups.items():
@@ -127,6 +168,32 @@ class RecodeRule:
             if name != target:
                 shown[target] = tuple(dict.fromkeys((*shown.get(target, ()), name)))
         return RecodeRule(None, shown)
+
+
+def _read_number_rule(value: Mapping[str, object]) -> RecodeRule:
+    """Return the rule of numbers that a recipe writes as a table. Raises ValueError."""
+    numbers: dict[str, float] = {}
+    for key, one in value.items():
+        if isinstance(one, bool) or not isinstance(one, int | float) or not math.isfinite(one):
+            raise ValueError(f"{key} must be a number, not {one!r}")
+        numbers[key] = float(one)
+    width, bottom, top = (numbers.get(key) for key in NUMBER_KEYS)
+    if width is not None and width <= 0:
+        raise ValueError(f"steps have a width above 0, not {width:g}")
+    if bottom is not None and top is not None and bottom >= top:
+        raise ValueError(f"bottom must lie below top, but {bottom:g} does not lie below {top:g}")
+    return RecodeRule(width, {}, bottom, top)
+
+
+def _written_number(number: float) -> int | float:
+    """Return a number as a recipe writes it."""
+    return int(number) if number.is_integer() and abs(number) < 1e15 else number
+
+
+def _is_multiple(number: float, of: float) -> bool:
+    """Return whether a number is a whole multiple of another."""
+    times = number / of
+    return abs(times - round(times)) <= ROUNDING * max(abs(times), 1.0)
 
 
 def _read_members(name: str, members: object) -> tuple[str, ...]:

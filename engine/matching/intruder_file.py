@@ -195,7 +195,7 @@ def _file_column(frame: pd.DataFrame, data: Microdata, name: str, place: str) ->
         variable, texts = _add_file_levels(texts, data, variable, place)
     try:
         found = conform_to_schema(pd.DataFrame({name: texts}), Schema((variable,)), MissingPolicy.KEEP, place=place)
-        return found if rule is None or rule.width is None else recode_data(found, {name: rule})
+        return found if rule is None or not rule.is_of_numbers else recode_data(found, {name: rule})
     except BadInput as error:
         raise BadInput(error.place, f"of {FILE_NOUN}: {error.message}") from None
 

@@ -202,10 +202,11 @@ def require_recode_of_kept_values(sections: RecipeSections) -> None:
             "release.recode", "anonymisation steps make values coarser by hierarchies and widths; leave it out"
         )
     for name, rule in recode.items():
-        if rule.width is not None and name in _replaced(sections):
+        if rule.is_of_numbers and name in _replaced(sections):
+            what = "codes of the ends" if rule.has_end_codes else "steps"
             raise BadInput(
                 f"release.recode.{name}",
-                f'"{name}" is synthesised; steps are of numbers that are kept, so leave it out',
+                f'"{name}" is synthesised; {what} are of numbers that are kept, so leave it out',
             )
     for constraint in schema.constraints if recode else ():
         place = f"constraints.{constraint.name}"

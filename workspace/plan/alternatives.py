@@ -463,7 +463,7 @@ def _recoding_lever(recipe: Recipe, name: str, rules: Sequence[Any]) -> SearchLe
             # Only what is coarser than the plan's rule: a search must not undo it.
             rule
             for rule in possible
-            if now.width is not None and rule != now and rule.remaining_after(now) is not None
+            if now.is_of_numbers and rule != now and rule.remaining_after(now) is not None
         ]
     if not possible:
         return None
@@ -475,12 +475,13 @@ def _recoding_lever(recipe: Recipe, name: str, rules: Sequence[Any]) -> SearchLe
             """Add the rule to a recipe's table."""
             made = {one for step in table.get("synthesis", ()) for one in step_targets(step)}
             # Steps of a synthesised variable would change nothing: its own step has bins.
-            if rule.width is None or name not in made:
+            if not rule.is_of_numbers or name not in made:
                 form = table.get("release", {})
                 table["release"] = {**form, RECODE: {**form.get(RECODE, {}), name: rule.written}}
 
         groups = (f"{len(members)} levels as {group}" for group, members in rule.groups.items())
-        return LeverOption("; ".join(groups) if rule.width is None else f"{rule.width:g}", change)
+        text = "; ".join(groups) or (str(rule) if rule.has_end_codes else f"{rule.width:g}")
+        return LeverOption(text, change)
 
     options = (LeverOption(AS_PLANNED, _keep_plan), *(option(rule) for rule in possible))
     return SearchLever(COARSENING_LEVER.format(name), options, 0, setting=RECODE)

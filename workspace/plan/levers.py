@@ -28,6 +28,7 @@ from .edits import (
     step_targets,
 )
 from .hierarchies import QUASI_IDENTIFIER_ROLES
+from .variables import change_variables
 
 if TYPE_CHECKING:
     from sfumato.engine.adversary.kept_column_limits import KeptColumnLimits
@@ -76,6 +77,10 @@ FINDING_ADVICE: Mapping[str, tuple[Advice, ...]] = {
 """What helps against a finding of the gate, by its check, the strongest first."""
 COLUMN_CHECKS = ("kept_keys", "identifying_columns", "joined_releases")
 """Checks of people who are found by columns that a release keeps."""
+LINKING_CHECKS = ("joined_releases",)
+"""Checks of people who are found because their rows can be joined, over time or across releases."""
+UNIT_CHECKS = ("kept_keys", "linkability_excess")
+"""Checks of people who are found the more easily where it is seen which rows are of one person or household."""
 
 
 def _double(value: Any) -> Any:
@@ -134,8 +139,23 @@ def find_levers(verdict: Verdict, toml: str) -> list[PlanLever]:
 
 def find_finding_levers(check: str, toml: str) -> list[PlanLever]:
     """Return the levers of a finding of the gate that are settings of the plan, the strongest first."""
-    found = (_make_lever(advice, "", toml) for advice in FINDING_ADVICE.get(check, ()))
-    return [one for one in found if one.toml]
+    found = [_make_lever(advice, "", toml) for advice in FINDING_ADVICE.get(check, ())]
+    return [one for one in (*_linking_levers(check, toml), *found) if one.toml]
+
+
+def _linking_levers(check: str, toml: str) -> list[PlanLever]:
+    """Return the levers that keep the rows of one person in several releases, or over time, from being joined."""
+    table = parse_plan(toml).table
+    release = dict(table.get("release", {}))
+    keys = [str(one) for one in release.get("surrogate_keys", ())]
+    # Whoever sees which rows are of one person also knows all of them together.
+    shows_units = any(table.get("variables", {}).get(one, {}).get("role") == "unit" for one in keys)
+    if not keys or not (check in LINKING_CHECKS or (shows_units and check in UNIT_CHECKS)):
+        return []
+    text = f"leave out the surrogate key of {join_names(keys)}"
+    kept = {key: value for key, value in release.items() if key not in ("surrogate_keys", "surrogate_scope")}
+    lever = _changed_lever(text, toml, replace_sections(toml, {"release": kept}))
+    return [] if lever is None else [lever]
 
 
 def _make_lever(text: str, target: str, toml: str) -> PlanLever:
@@ -261,6 +281,8 @@ class _KeptColumnLevers:
         if whole is not None and all(whole.toml != one.toml for one in singles):
             yield whole
         yield from singles
+        yield from self._end_code_levers()
+        yield from self._leaving_levers()
 
     @cached_property
     def shown_data(self) -> Microdata:
@@ -298,11 +320,16 @@ class _KeptColumnLevers:
         limits: KeptColumnLimits = self._audience.limits.limits
         return KeptColumnLimits(self.policy.smallest_cell) if limits == KeptColumnLimits() else limits
 
-    def _single_levers(self) -> list[PlanLever]:
-        """Return the changes of one column that protect most people, the best first."""
+    @cached_property
+    def _ladders(self) -> tuple[int, dict[str, list[KeptColumnChange]]]:
+        """Return how many people are unprotected, and every single change of a column."""
         from sfumato.engine.adversary.kept_columns import list_rule_ladders
 
-        before, ladders = list_rule_ladders(self.shown_data, self.names, self._limits)
+        return list_rule_ladders(self.shown_data, self.names, self._limits)
+
+    def _single_levers(self) -> list[PlanLever]:
+        """Return the changes of one column that protect most people, the best first."""
+        before, ladders = self._ladders
         if not before:
             return []
         found: list[tuple[int, int, PlanLever]] = []
@@ -311,6 +338,25 @@ class _KeptColumnLevers:
                 if (lever := self._lever_of_change(change)) is not None:
                     found.append((change.n_unprotected, len(found), lever))
         return [lever for *_, lever in sorted(found, key=lambda one: one[:2])][:MOST_OF_COLUMNS]
+
+    def _end_code_levers(self) -> list[PlanLever]:
+        """Return the lever that shows the ends of one column of numbers as one value, for the column where it protects most."""
+        from sfumato.engine.adversary.kept_columns import list_end_codes
+
+        changes = list_end_codes(self.shown_data, self.names, self._limits)
+        return [lever for one in changes[:1] if (lever := self._lever_of_change(one)) is not None]
+
+    def _leaving_levers(self) -> list[PlanLever]:
+        """Return the lever that leaves out one column, for the column whose absence protects most people."""
+        before, ladders = self._ladders
+        absent = [one for changes in ladders.values() for one in changes if one.rule is None]
+        helping = sorted((one for one in absent if one.n_unprotected < before), key=lambda one: one.n_unprotected)
+        # Leaving a column out may break the plan, such as a constraint on it.
+        changed = (
+            _changed_lever(f"{one.variable} left out", self.toml, leave_out_column(self.toml, one.variable))
+            for one in helping
+        )
+        return list(filter(None, [next(filter(None, changed), None)]))
 
     def _lever_of_change(self, change: KeptColumnChange) -> PlanLever | None:
         """Return the lever of one change; None where the plan cannot have it."""
@@ -384,11 +430,46 @@ def _change_text(change: KeptColumnChange) -> str:
     """Return a change of a column in a few words: ``age in steps of 5``."""
     if change.rule is None:
         return f"{change.variable} synthesised"
+    if change.rule.has_end_codes:
+        return f"{change.variable} {change.rule.ends_text}"
     return (
         f"{change.variable} in {change.steps_text}"
         if change.rule.width is not None
         else (f"rare levels of {change.variable} joined")
     )
+
+
+def leave_out_column(toml: str, name: str) -> str:
+    """Return the plan without a kept column, in its variables and what its steps and measures name, and without limits on it.
+
+    The plan may be broken by that: a constraint may be about the column.
+    """
+    for section in ("synthesis", "measure", "study"):
+        for at, step in enumerate(parse_plan(toml).table.get(section, [])):
+            changed = {key: _without_name(value, name) for key, value in step.items()}
+            if changed != step:
+                toml = replace_step(toml, StepPlace(section, at), changed)
+    limits = parse_plan(toml).table.get("threshold", [])
+    left = [one for one in limits if one.get("target") != name]
+    if left != limits:
+        toml = replace_sections(toml, {"threshold": left or None})
+    release = dict(parse_plan(toml).table.get("release", {}))
+    rules = {one: rule for one, rule in release.get("recode", {}).items() if one != name}
+    if rules != release.get("recode", {}):
+        toml = replace_sections(
+            toml,
+            {"release": {**release, "recode": rules} if rules else {k: v for k, v in release.items() if k != "recode"}},
+        )
+    return change_variables(toml, {name: None})
+
+
+def _without_name(value: Any, name: str) -> Any:
+    """Return a setting of a step without a variable in its list or table of variables."""
+    if isinstance(value, list):
+        return [one for one in value if one != name]
+    if isinstance(value, dict):
+        return {key: one for key, one in value.items() if key != name}
+    return value
 
 
 def _with_synthesised_lists(toml: str, names: Sequence[str]) -> str:

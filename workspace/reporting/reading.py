@@ -68,18 +68,18 @@ def _first_columns(found: DetectedFormat, number: int) -> DisplayTable:
 
 
 def previewed_rows_table(
-    columns: Sequence[ColumnProfile], first_rows: Mapping[str, Sequence[str]], width: int, rows: int
+    columns: Sequence[ColumnProfile], first_rows: Mapping[str, Sequence[str]], width: int | None, rows: int
 ) -> DisplayTable:
     """Return the first rows of a file below how each column is read: kind, role, missing values.
 
-    As many columns as fit into ``width`` cells are shown, and ``rows`` rows.
+    As many columns as fit into ``width`` cells are shown, all where it is None, and ``rows`` rows.
     """
     # its cells are records, shown only to the owner of the file before anything is stored
     by_name = {column.variable.name: column for column in columns}
     shown = [by_name[name] for name in first_rows]
     made = _previewed_columns(shown, first_rows, rows, len(columns))
     for number in range(len(shown) - 1, 0, -1):
-        if max(map(len, format_table(made).splitlines())) <= width:
+        if width is None or max(map(len, format_table(made).splitlines())) <= width:
             break
         made = _previewed_columns(shown[:number], first_rows, rows, len(columns))
     return made

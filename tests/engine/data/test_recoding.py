@@ -7,11 +7,14 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
-from sfumato.engine.data.recoding import align_levels, recode_data
+from sfumato.engine.data.recoding import align_levels, check_recode_rules, recode_data
 from sfumato.engine.data.recoding_rules import RecodeRule
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
+from sfumato.engine.errors import BadInput
 
 
 def table(kind: Kind, values: list[object], **more: object) -> Microdata:
@@ -35,6 +38,80 @@ def test_numbers_are_shown_by_the_lower_end_of_their_step(
     data = table(kind, values)
     found = recode_data(data, {"x": RecodeRule.parse(width)})
     assert found.frame["x"].equals(table(kind, shown).frame["x"].astype(data.frame["x"].dtype))
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule", "values", "shown"),
+    [
+        (Kind.COUNT, {"top": 85}, [0, 84, 85, 99], [0, 84, 85, 85]),
+        (Kind.COUNT, {"bottom": 18, "top": 85}, [0, 18, 99, None], [18, 18, 85, None]),
+        (Kind.COUNT, {"width": 5, "bottom": 18, "top": 85}, [0, 21, 86], [15, 20, 85]),
+        (Kind.CONTINUOUS, {"top": 2.5}, [2.4, 2.6, -1.0], [2.4, 2.5, -1.0]),
+    ],
+)
+def test_the_ends_of_numbers_are_shown_by_their_codes(
+    kind: Kind, rule: object, values: list[object], shown: list[object]
+) -> None:
+    data = table(kind, values, bounds=(-5.0, 120.0))
+    found = recode_data(data, {"x": RecodeRule.parse(rule)})
+    assert found.frame["x"].equals(table(kind, shown).frame["x"].astype(data.frame["x"].dtype))
+    assert found.schema["x"].bounds == (-5.0, 120.0), "exact values lie in them too"
+    assert RecodeRule.parse(RecodeRule.parse(rule).written) == RecodeRule.parse(rule)
+
+
+def test_codes_of_the_ends_are_said_in_words() -> None:
+    assert str(RecodeRule.parse({"bottom": 18, "top": 85})) == "below 18 as 18, above 85 as 85"
+    assert str(RecodeRule.parse({"width": 5, "top": 85})) == "above 85 as 85, lower ends of steps of 5"
+    assert RecodeRule.parse({"width": 5}) == RecodeRule.parse(5)
+    assert RecodeRule.parse({"top": ["1", "2"]}).groups == {"top": ("1", "2")}, "a group may have such a name"
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ({"bottom": 85, "top": 18}, "bottom must lie below top"),
+        ({"top": "high"}, "top must be a number"),
+        ({"top": float("inf")}, "top must be a number"),
+        ({"top": True}, "top must be a number"),
+        ({"width": 0, "top": 5}, "a width above 0"),
+        ({"upper": 5}, "must be a list of the levels"),
+    ],
+)
+def test_a_rule_of_the_ends_that_makes_no_sense_is_refused(rule: object, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        RecodeRule.parse(rule)
+
+
+@pytest.mark.parametrize(
+    ("variable", "rule", "said"),
+    [
+        (Variable("x", Kind.DATE), {"top": 9000}, "dates have steps, and no bottom or top"),
+        (Variable("x", Kind.COUNT), {"top": 8.5}, "its codes are whole numbers, not 8.5"),
+        (Variable("x", Kind.CATEGORICAL), {"top": 8}, "give groups of levels"),
+    ],
+)
+def test_codes_of_the_ends_suit_their_variable(variable: Variable, rule: object, said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        check_recode_rules({"x": RecodeRule.parse(rule)}, Schema((variable,)), "release.recode")
+
+
+NUMBER_RULES = st.builds(
+    lambda width, bottom, reach: RecodeRule(width, {}, bottom, None if reach is None else (bottom or 0.0) + reach),
+    st.sampled_from([None, 1.0, 2.0, 5.0, 10.0]),
+    st.sampled_from([None, 0.0, 5.0, 7.0, 10.0]),
+    st.sampled_from([None, 5.0, 13.0, 20.0]),
+).filter(lambda rule: rule.width is not None or rule.has_end_codes)
+
+
+@given(NUMBER_RULES, NUMBER_RULES)
+def test_a_rule_of_numbers_after_another_makes_what_it_makes_of_exact_values(
+    ours: RecodeRule, theirs: RecodeRule
+) -> None:
+    numbers = np.arange(-5.0, 60.0, 0.5)
+    left = ours.remaining_after(theirs)
+    if left is not None:
+        assert left.recode_numbers(theirs.recode_numbers(numbers)).tolist() == ours.recode_numbers(numbers).tolist()
+    assert ours.remaining_after(ours) == ours
 
 
 def test_what_was_recoded_once_is_not_recoded_again() -> None:

@@ -9,9 +9,11 @@ from prepared_tables import HOUSEHOLD_PLAN, household_survey
 from prepared_workspaces import finished_workspace, run_recipe
 
 from sfumato.engine.data.microdata import conform_to_schema
+from sfumato.engine.data.recoding_rules import RecodeRule
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import Cancelled
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.plan.drafts import write_plan
 from sfumato.workspace.plan.edits import parse_plan, replace_sections
 from sfumato.workspace.plan.levers import find_column_levers, find_finding_levers
 from sfumato.workspace.policy.policy import Policy
@@ -172,6 +174,40 @@ def test_column_levers_protect_people_and_a_column_that_is_synthesised_has_none(
     made = levers["region synthesised"]["synthesis"]
     assert (made[0]["target"], made[0]["predictors"]) == ("region", ["visits"])
     assert not any("income" in text for text in levers)
+    (ends,) = [text for text in levers if " as " in text]
+    rule = levers[ends]["release"]["recode"]["visits"]
+    assert ends == f"visits {RecodeRule.parse(rule).ends_text}"
+    (absent,) = [text for text in levers if text.endswith(" left out")]
+    assert absent.removesuffix(" left out") not in levers[absent]["variables"]
+
+
+@pytest.mark.slow
+def test_codes_of_the_ends_and_a_column_left_out_help_in_a_trial(finished):
+    with Workspace.open(finished, read_only=True) as workspace:
+        run = find_run(workspace, 1)
+        data = read_run_records(workspace, run)
+    levers = [one for one in find_column_levers(run.recipe_toml, data, Policy()) if one.text.endswith(" left out")]
+    levers += [one for one in find_column_levers(run.recipe_toml, data, Policy()) if " as " in one.text]
+    before = try_recipe(finished, 1, run.recipe_toml, (), carry_out_trial)
+    for lever in levers:
+        after = try_recipe(finished, 1, lever.toml, (), carry_out_trial)
+        assert after.reason == ""
+        assert compare_trials(LeverAim("", "kept_keys"), before, after).helps, lever.text
+
+
+def test_the_key_that_joins_releases_is_left_out_only_for_what_it_joins():
+    plan = {**NO_STUDY, "variables": {**NO_STUDY["variables"], "person": {"kind": "categorical", "role": "identifier"}}}
+    plan["release"] = {**plan["release"], "surrogate_keys": ["person"], "surrogate_scope": "one"}
+    toml = write_plan(plan)
+    assert parse_plan(toml).problem == ""
+    (lever,) = [one for one in find_finding_levers("joined_releases", toml) if "surrogate" in one.text]
+    assert lever.text == "leave out the surrogate key of person"
+    assert "surrogate_keys" not in read_toml(lever.toml)["release"]
+    assert "surrogate_scope" not in read_toml(lever.toml)["release"]
+    assert not any("surrogate" in one.text for one in find_finding_levers("memorised", toml))
+    assert not any("surrogate" in one.text for one in find_finding_levers("kept_keys", toml)), (
+        "no unit of several records"
+    )
 
 
 @pytest.mark.slow
