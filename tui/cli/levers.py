@@ -63,7 +63,7 @@ def levers(
     workspace = open_workspace(directory)
     run = find_run(workspace, run_id)
     if run.state is not RunState.DONE:
-        raise BadInput("RUN", f"run {run.id} is not done, so nothing is known of what to change")
+        raise BadInput("RUN", f"run {run.id} is not done, so it has no levers")
     check_seal(workspace, run.id)
     memory, report = LeverMemory(), _progress_writer(quiet=quiet)
     report("Finding levers")

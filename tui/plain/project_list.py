@@ -113,7 +113,7 @@ def import_a_file(session: PlainSession) -> None:
                 partial(check_answer, preview, name),
                 proposed_answer(column),
             )
-        if with_rows and not talk.confirm(f"Import {preview.source} as it is read?", default=True):
+        if with_rows and not talk.confirm(f"Import {preview.source} with these readings?", default=True):
             talk.say("Nothing is imported.")
             return
         selection = selection_from_answers(preview, answers)

@@ -98,7 +98,7 @@ def sample_text(tried: list[TriedLever]) -> str:
 
 def applied_lines(found: RunLevers, lever: RunLever, entered: int, *, is_plan: bool) -> list[str]:
     """Return what a lever changed, and which run it is, in lines."""
-    whose = "which is the plan of its project now" if is_plan else "the edited plan of its project stays as it is"
+    whose = "which is the plan of its project now" if is_plan else "the edited plan of its project is unchanged"
     return [
         f"Run {entered} is run {found.run_id} with a change, {whose}: {lever.change_text}.",
         *(f"  {line}" for line in lever.lines),

@@ -79,7 +79,7 @@ def test_a_plan_that_somebody_edited_since_stays_as_it_is(sfumato, finished, cap
         edited = draft.with_text(draft.toml.replace("m = ", "m = 1"))
         save_draft(workspace, edited)
     assert sfumato("levers", "1", "--apply", "1", *DATA) in (0, 1)
-    assert "the edited plan of its project stays as it is" in capsys.readouterr().out
+    assert "the edited plan of its project is unchanged" in capsys.readouterr().out
     with Workspace.open(finished, read_only=True) as workspace:
         assert find_draft(workspace, 1).toml == edited.toml
         of_runs = [find_run(workspace, str(one)).recipe_table["release"] for one in (1, 2)]
