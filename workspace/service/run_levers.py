@@ -26,7 +26,7 @@ from ..views.results import read_verdicts
 from .lever_trials import ALL_MEASURES, LeverTrial
 from .prepare import enter_plan_run
 
-MOST_LEVERS = 8
+MOST_LEVERS = 10
 """Levers of a run at most, so that all of them are tried while somebody reads."""
 LIMITS_CHECK = "unmet_thresholds"
 """The check of limits that are not met, which have levers of their own."""
