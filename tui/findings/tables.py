@@ -44,6 +44,7 @@ INKS: Mapping[str, str] = {
 """Ink of each letter; the letter itself stands in the cell, so that nothing hangs on a colour."""
 MOST_LISTED = 6
 """Lines that the list of tables takes at most, with its head."""
+LEAST_LISTED = 2
 LONGEST_NAME = 40
 
 
@@ -64,9 +65,9 @@ COLUMNS: Columns[TableGrid] = (
     TableColumn("number", "", 2, "right", cell=lambda grid: str(grid.number)),
     TableColumn("name", "table", 20, grow_order=1, cell=lambda grid: grid.name),
     TableColumn("adds", "adds up", 18, drop_order=1, cell=lambda grid: grid.measure),
-    TableColumn("cells", "cells", 7, "right", cell=lambda grid: f"{grid.cell_count:,}"),
+    TableColumn("cells", "cells", 7, "right", drop_order=3, cell=lambda grid: f"{grid.cell_count:,}"),
     TableColumn("rule", "by a rule P", 11, "right", cell=_letter_counter("P")),
-    TableColumn("other", "for others S", 12, "right", cell=_letter_counter("S")),
+    TableColumn("other", "for others S", 12, "right", drop_order=4, cell=_letter_counter("S")),
     TableColumn("follows", "follow !", 8, "right", cell=_letter_counter("!", "<")),
     TableColumn("unknown", "not known ?", 11, "right", drop_order=2, cell=_letter_counter("?")),
 )
@@ -129,7 +130,7 @@ class TablesPane(RunPane):
     needs_engine = True
     DEFAULT_CSS = """
     TablesPane TableList { height: 3; }
-    TablesPane #tables-cell { height: auto; padding: 0 1; border-top: solid $primary; }
+    TablesPane #tables-cell { height: 3; padding: 0 1; border-top: solid $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("next_other", "hidden(1)", "Hidden", show=True),
@@ -195,7 +196,7 @@ class TablesPane(RunPane):
 
         warned = f" · {answer.warnings[0]}" if answer.warnings else ""
         head.set_text(replace_unprintable(f"{tables_sentence(answer.grids)}{warned}"))
-        listed.styles.height = min(len(answer.grids) + 1, MOST_LISTED)
+        self._divide_lines()
         listed.show_table(TABLE_LIST, answer.grids)
         self.query_one(CellGrid).display = self.query_one("#tables-cell", Static).display = True
         self.set_heading_count(count_noun(len(answer.grids), "table"))
@@ -203,6 +204,16 @@ class TablesPane(RunPane):
         self._show_table(answer.grids[min(known, len(answer.grids)) - 1])
         if self.app.focused is None or self.app.focused is listed:
             self.take_focus()
+
+    def on_resize(self) -> None:
+        """Divide the lines between list and grid."""
+        self._divide_lines()
+
+    def _divide_lines(self) -> None:
+        """Give the list the lines that it needs, but no more than a part of them."""
+        if self._found is not None:
+            most = min(MOST_LISTED, max(LEAST_LISTED, self.size.height // 4))
+            self.query_one(TableList).styles.height = min(len(self._found.grids) + 1, most)
 
     @on(Grid.RowHighlighted, "TableList")
     def _follow_list(self) -> None:

@@ -196,6 +196,7 @@ class CellGrid(Widget, can_focus=True, inherit_bindings=False):
     def on_resize(self) -> None:
         """Keep the cursor in view."""
         self._scroll_to_cursor()
+        self.refresh()
 
     @property
     def _visible_rows(self) -> int:

@@ -118,3 +118,12 @@ async def test_a_grid_wider_and_longer_than_the_screen_keeps_its_heads(sit, tabl
         await seat.press("g", *["h"] * 30)
         assert grid.place == (0, 0)
         assert "more to the right" in seat.text
+
+
+async def test_the_cursor_stays_in_view_in_a_low_terminal(sit, tabled):
+    async with sit(tabled, tab="tables", size=(60, 16)) as seat:
+        await shown(seat)
+        await seat.press("right_curly_bracket")
+        assert row_of(seat, "north") == ["35", "20", "P", "S"]
+        await seat.press("right_curly_bracket", "right_curly_bracket")
+        assert row_of(seat, "south") == ["34", "14", "S", "S"]
