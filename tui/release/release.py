@@ -367,7 +367,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             self._show_head_text(CONFIRM_KEYS)
         elif self._plan is not None:
             self._show_head_text(
-                f"Release of run {self._plan.run.id} {replace_unprintable(self._plan.run.title)} · datasets as {self._form}"
+                f"Release of run {self._plan.run.id} {replace_unprintable(self._plan.run.title)}{_form_text(self._plan, self._form)}"
             )
 
     def _show_frame_text(self) -> None:
@@ -952,6 +952,11 @@ def _gate_text(looked: ExaminedRun | None, width: int) -> list[Content]:
             for line in wrap(replace_unprintable(looked.why_no_reason_helps or JUSTIFY_HINT), width)
         ]
     return lines
+
+
+def _form_text(plan: ReleasePlan, form: DatasetForm) -> str:
+    """Return the format of the datasets behind a dot; empty for tables alone, which are CSV files."""
+    return "" if plan.has_tables_alone else f" · datasets as {form}"
 
 
 def _past_release_text(past: PastRelease) -> str:

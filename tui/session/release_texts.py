@@ -110,13 +110,23 @@ def release_contents_facts(plan: ReleasePlan, form: DatasetForm) -> list[tuple[s
     """Return what leaves, by name: the files with their records, and the variables by treatment."""
     from sfumato.workspace.release.public_files import dataset_file_names
 
+    printed = printed_tables_text(plan)
+    if plan.has_tables_alone:
+        return [("leaves", f"{printed}, of {count_records(plan.records)}: a file each, what they hide, manifest")]
     names = dataset_file_names(plan, form)
     datasets = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
     tables = f"{count_noun(plan.datasets, 'dataset')} of {count_records(plan.records)}, {plan.row_order_text}"
     return [
         ("leaves", f"{tables}: {datasets}, codebook, documents for users, manifest"),
+        *([("leaves too", printed)] if printed else []),
         *((SHORT_TREATMENTS.get(words, words), names) for words, names in variables_by_treatment_texts(plan, form)),
     ]
+
+
+def printed_tables_text(plan: ReleasePlan) -> str:
+    """Return how many tables are printed: ``3 tables, protected together``; empty without any."""
+    printed = len(plan.run.recipe.tables)
+    return f"{count_noun(printed, 'table')}{', protected together' if printed > 1 else ''}" if printed else ""
 
 
 def _answer_facts(answer: ReleaseAnswer | None) -> list[tuple[str, str]]:
@@ -133,8 +143,7 @@ def _answer_facts(answer: ReleaseAnswer | None) -> list[tuple[str, str]]:
 
 def release_contents_lines(plan: ReleasePlan, form: DatasetForm) -> list[str]:
     """Return lines on what is released as files of a form, variable by variable."""
-    printed = plan.run.recipe.tables
-    tables = f"{count_noun(len(printed), 'table')}, protected together" if printed else ""
+    tables = printed_tables_text(plan)
     if plan.has_tables_alone:
         return [f"{tables}, of {count_records(plan.records)}"]
     datasets = f"{count_noun(plan.datasets, 'dataset')} of {count_records(plan.records)}, {plan.row_order_text}"

@@ -372,3 +372,15 @@ async def test_what_leaves_stands_below_the_findings_where_there_is_room(sit, ta
         assert ("3 datasets of 90 records" in seat.text) is (size == (160, 50)), "where both have room"
         listed = sum(is_open(one) for one in screen._looked.lead_findings) + 1
         assert screen.query_one("FindingGrid").size.height > listed or not below.display
+
+
+async def test_a_release_of_tables_alone_says_so_in_every_step(sit, tabled):
+    async with sit(tabled, "w", tab="verdicts") as seat:
+        assert isinstance(seat.app.screen, ReleaseScreen)
+        await seat.until(lambda: "datasets as" not in seat.text and "Release of run 1" in seat.text)
+        shown = await seat.press("right_square_bracket") + await seat.press("G")
+        assert "3 tables, protected together, of" in shown
+        assert "a file for each table" in shown
+        shown = await seat.press("right_square_bracket")
+        assert "3 tables, protected together" in " ".join(shown.split())
+        assert "dataset" not in shown
