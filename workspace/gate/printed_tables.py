@@ -104,10 +104,18 @@ def _read_joint_tables(case: ExaminedRelease) -> JointTables:
     earlier, unclear = _read_earlier_tables(case)
     unclear += _unclear_datasets(case)
     shown = {("", one.name): shown_places(one, stored) for one in stored.printed}
-    by_dataset = {(at, one.name): _places_in_datasets(case, one, shape) for at, one, shape in _own_tables(case, stored)}
-    for (_, name), places in by_dataset.items():
-        shown["", name] = shown["", name] | places
-    in_datasets = any(places.any() for places in by_dataset.values())
+    own_datasets = set(case.plan.unchanged_variables) if case.plan.tables else set()
+    in_datasets, before_in_datasets = False, dict[str, Booleans]()
+    earlier_datasets, unclear_datasets = _variables_of_earlier_datasets(case)
+    unclear += unclear_datasets
+    for planned, printed in _own_tables(case, stored):
+        places = _places_in_datasets(case, planned, printed, own_datasets)
+        earlier_places = np.zeros(printed.cells.shape, dtype=np.bool_)
+        for names_unchanged in earlier_datasets:
+            earlier_places |= _places_in_datasets(case, planned, printed, names_unchanged)
+        shown["", printed.name] = shown["", printed.name] | places
+        before_in_datasets[printed.name] = earlier_places
+        in_datasets = in_datasets or bool((places | earlier_places).any())
     for released in earlier:
         shown |= {
             (released.release, planned.name): places
@@ -118,6 +126,10 @@ def _read_joint_tables(case: ExaminedRelease) -> JointTables:
     system = stored.system if same else _join_system(case, stored, earlier)
     check_number_of_cells(system)
     published, before = _published_cells(system, shown, ""), _published_cells(system, shown, "earlier")
+    for one in system.tables:
+        if not one.release:
+            cells = one.cells[before_in_datasets[one.name]]
+            before[cells[cells != EMPTY]] = True
     contributors = system.cell_count <= MOST_CELLS_OF_CONTRIBUTORS
     rules = find_unsafe_cells(system, protection.rules)
     # What a recipe declares safe is no finding of the rules for its run, and is one for the gate.
@@ -224,20 +236,19 @@ def _levels_of_run(system: TableSystem, stored: StoredTables) -> Floats:
     return found
 
 
-def _own_tables(case: ExaminedRelease, stored: StoredTables) -> list[tuple[str, PlannedTable, PrintedTable]]:
+def _own_tables(case: ExaminedRelease, stored: StoredTables) -> list[tuple[PlannedTable, PrintedTable]]:
     """Return the planned tables of the release with their places."""
     planned = {one.name: one for one in case.recipe.tables}
-    return [("", planned[one.name], one) for one in stored.printed]
+    return [(planned[one.name], one) for one in stored.printed]
 
 
-def _places_in_datasets(case: ExaminedRelease, table: PlannedTable, printed: PrintedTable) -> Booleans:
-    """Return the places of a table that whoever has the datasets counts there: all their variables are unchanged."""
-    none = np.zeros(printed.cells.shape, dtype=np.bool_)
-    if not case.plan.tables or case.recipe.form.units == "drawn":
-        return none
-    unchanged = set(case.plan.unchanged_variables)
-    if not _other_variables(case, table) <= unchanged:
-        return none
+def _places_in_datasets(
+    case: ExaminedRelease, table: PlannedTable, printed: PrintedTable, unchanged: Collection[str]
+) -> Booleans:
+    """Return the places of a table that whoever has datasets with these columns unchanged counts there."""
+    found = np.zeros(printed.cells.shape, dtype=np.bool_)
+    if not unchanged or not _other_variables(case, table) <= set(unchanged):
+        return found
     axes = []
     for name, options in zip(printed.variables, printed.options, strict=True):
         others = table.also[name].variables if name in table.also else ()
@@ -245,13 +256,34 @@ def _places_in_datasets(case: ExaminedRelease, table: PlannedTable, printed: Pri
         axes.append(
             np.array([label == TOTAL or own in unchanged for own, (_, label) in zip(named, options, strict=True)])
         )
-    found = np.ones(printed.cells.shape, dtype=np.bool_)
+    found[:] = True
     for axis, own in enumerate(axes):
         shape = [1] * len(axes)
         shape[axis] = len(own)
         found &= own.reshape(shape)
-    # The number of all records alone is no finding of the datasets: it is the number of rows.
     return found
+
+
+def _variables_of_earlier_datasets(case: ExaminedRelease) -> tuple[list[set[str]], list[str]]:
+    """Return the columns that datasets of each earlier release of the same records have unchanged, and what of other
+    records could not be compared.
+    """
+    used = {name for one in case.recipe.tables for name in (*one.by, *_other_variables(case, one))}
+    found, unclear = list[set[str]](), list[str]()
+    for related in case.same_people_releases:
+        release = related.earlier.release.as_released
+        unchanged = (set(release.kept) - set(release.recode) - set(release.generalised)) if release.tables else set()
+        if not unchanged & used:
+            continue
+        if related.earlier.table_sha256 == case.original_dataset.table_sha256:
+            found.append(unchanged)
+        else:
+            unclear.append(
+                fill_sentence(
+                    sentences.DATASETS_NOT_COMPARED, run=related.earlier.run_id, names=sorted(unchanged & used)
+                )
+            )
+    return found, unclear
 
 
 def _other_variables(case: ExaminedRelease, table: PlannedTable) -> set[str]:

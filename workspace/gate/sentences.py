@@ -516,6 +516,7 @@ TABLES_NOT_COMPARED = (
 PRINTED_TABLES_GONE = (
     "{runs:count deleted run} of these people was released before, and what tables it printed is not known"
 )
+DATASETS_NOT_COMPARED = "the datasets of run {run}, released before of other records of these people, show {names:list} and were not compared with the tables"
 COARSE_BESIDE_TABLES = "what the datasets show of {names:list} was not compared with the tables, since they are released coarser or changed"
 ROUNDED_BESIDE_TABLES = (
     "the rounded tables that are published with the datasets were not compared with the printed ones"

@@ -9,6 +9,7 @@ from printed_table_runs import COUNTS, examine, finding, hidden_cell, people, ru
 
 from sfumato.workspace.gate.answer import answer_for_run
 from sfumato.workspace.policy.policy import parse_policy
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
@@ -80,3 +81,17 @@ def test_datasets_that_show_a_hidden_cell_block_the_tables(tmp_path: Path) -> No
     drawn = {**both, "synthesis": [{"target": "region", "method": "cart", "predictors": ["sex"]}]}
     found = finding(tmp_path / "w", run(tmp_path / "w", people(), drawn), "kept_tables")
     assert found.status == "pass", found.message
+
+
+def test_what_datasets_showed_before_is_lost_and_a_person_judges_it(tmp_path: Path) -> None:
+    kept = {
+        "variables": {name: COUNTS["variables"][name] for name in ("person", "region", "sex", "pay")},
+        "synthesis": [{"target": "pay", "method": "cart", "predictors": ["sex"]}],
+        "release": {"m": 1},
+    }
+    first = run(tmp_path / "w", people(), kept)
+    with Workspace.open(tmp_path / "w") as opened:
+        write_run_release(opened, first, tmp_path / "out", reason="checked by two people of the methods unit")
+    found = finding(tmp_path / "w", run(tmp_path / "w", people(), COUNTS), "kept_tables")
+    assert found.status == "warn", found.message
+    assert "printed by earlier releases" in found.message
