@@ -26,6 +26,8 @@ EXTRA_TABLES = 16
 """Random tables that are looked for such that contributors find no pair of cells that always move together."""
 PAIR_PROGRAMS = 200
 """Contributors for whom programs of their own are solved, at most."""
+PAIR_EFFORT = 60
+"""Programs for contributors, of the effort of a large system: fewer of larger ones, and what is left is undecided."""
 NOT_EXAMINED = (
     "Groups all of whose people lie in one cell are disclosed by large counts too. That is not examined: look at rows "
     "that have one number only."
@@ -340,14 +342,14 @@ def find_pairs_of_readers(
         key = tuple(own.tolist())
         found.update({(key, int(cell)): KnownPair(key, int(cell)) for cell in cells})
     pairs = _PairSearch(polytope, targets, tables)
-    programs = PAIR_PROGRAMS
-    pairs.add_random_tables(readers)
+    programs, left_programs = PAIR_PROGRAMS, PAIR_EFFORT / polytope.program_effort
+    pairs.add_random_tables(readers, min(EXTRA_TABLES, int(left_programs)))
     for own in readers:
         key = tuple(own.tolist())
         left = [cell for cell in pairs.cells_left(own) if (key, cell) not in found]
         if not left:
             continue
-        if programs <= 0:
+        if programs <= 0 or pairs.programs >= left_programs:
             found.update({(key, cell): KnownPair(key, cell, undecided=True) for cell in left})
             continue
         programs -= 1
@@ -362,6 +364,7 @@ class _PairSearch:
     polytope: tables that are left for the strictest reader who contributes nothing
     targets: cells that must be able to change, (k,)
     tables: changes to tables that fit
+    programs: programs that were solved
     """
 
     def __init__(self, polytope: TablePolytope, targets: Integers, tables: list[Floats]) -> None:
@@ -371,6 +374,7 @@ class _PairSearch:
             np.asarray(self.columns[block.atoms].T @ np.ones(len(block.atoms))) > 0 for block in polytope.blocks
         ]
         self.moves = [self._moves_by_block(change) for change in tables]
+        self.programs = 0
 
     def _moves_by_block(self, change: Floats) -> list[Floats]:
         """Return by how much each target moves by the change of each block alone: parts of tables are tables too."""
@@ -379,15 +383,16 @@ class _PairSearch:
             for block in self.polytope.blocks
         ]
 
-    def add_random_tables(self, readers: list[Integers]) -> None:
-        """Look for tables in which some cells stay and others change."""
+    def add_random_tables(self, readers: list[Integers], number: int) -> None:
+        """Look for tables, as many as are said, in which some cells stay and others change."""
         rng = np.random.default_rng(1)
-        for _ in range(EXTRA_TABLES):
+        for _ in range(number):
             if not any(self.cells_left(own) for own in readers):
                 return
             signs = rng.choice([-1.0, 1.0], len(self.targets)) * (rng.random(len(self.targets)) + 0.1)
             signs[rng.random(len(self.targets)) < 0.7] = 0.0
             change, _ = self.polytope.maximise(np.asarray(self.columns @ signs))
+            self.programs += 1
             if change.any():
                 self._add_table(change)
 
@@ -433,6 +438,7 @@ class _PairSearch:
             single_programs=PAIR_SINGLE_PROGRAMS,
             bulk_programs=PAIR_BULK_PROGRAMS,
         )
+        self.programs += search.programs
         for change in search.witnesses:
             self._add_table(change)
         return [(int(cells[at]), bool(search.exact[at])) for at in np.flatnonzero(search.witness < 0)]

@@ -220,6 +220,12 @@ class TablePolytope:
                 _Block(block_atoms, part, part_down, part_up, low[block_atoms], high[block_atoms], is_whole, scale)
             )
 
+    @property
+    def program_effort(self) -> float:
+        """Return how long a program takes, in programs of ``FAST_EQUATIONS``; 0 without blocks of whole numbers."""
+        largest = max((block.rows.shape[0] for block in self.blocks if block.whole), default=0)
+        return max(float(largest / FAST_EQUATIONS) ** 3, 1e-9)
+
     def with_known_cells(self, cells: Integers) -> TablePolytope:
         """Return the tables that are left for one who knows the values of some cells too."""
         from scipy import sparse
@@ -438,7 +444,7 @@ def search_cells(
     search.short |= fixed & (levels > 0)
     too_large = (columns.T @ polytope.too_large.astype(np.int64)) > 0
     rng = np.random.default_rng(0)  # which tables are tried decides how fast it is, and nothing else
-    share = _affordable_share(polytope)
+    share = min(1.0, 1.0 / polytope.program_effort)
     bulk_programs, single_programs = max(2, int(bulk_programs * share)), int(single_programs * share)
     idle = 0
     for number in range(bulk_programs):
@@ -472,12 +478,6 @@ def search_cells(
         np.array(search.witnesses).reshape(-1, len(polytope.values)),
         search.programs,
     )
-
-
-def _affordable_share(polytope: TablePolytope) -> float:
-    """Return the share of all programs that is solved: 1, and less where a block of whole numbers is large."""
-    largest = max((block.rows.shape[0] for block in polytope.blocks if block.whole), default=0)
-    return float(min(1.0, (FAST_EQUATIONS / max(1, largest)) ** 3))
 
 
 def _least_differences(polytope: TablePolytope, columns: Any) -> Floats:

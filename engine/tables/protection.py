@@ -19,7 +19,15 @@ import numpy as np
 from ..data.arrays import Booleans, Floats, Integers
 from ..errors import BadInput
 from ..wording import join_first_names
-from .audit import TableAudit, _Reader, audit_tables, find_contributor_pairs, list_sole_readers, small_changes
+from .audit import (
+    PAIR_EFFORT,
+    TableAudit,
+    _Reader,
+    audit_tables,
+    find_contributor_pairs,
+    list_sole_readers,
+    small_changes,
+)
 from .elimination import PRIME, find_following, find_known_pairs, suppress_cells
 from .polytope import BULK_PROGRAMS, TOLERANCE, CellBounds, CellRepair, search_cells
 from .rules import TableRules, UnsafeCells, find_unsafe_cells, judge_units, list_cell_units
@@ -488,14 +496,15 @@ class _Protection:
             cells = self.protected[~unprotected[self.protected] & ~published[self.protected]]
             reader = self._reader(published)
             tables = reader.fitting(witnesses)
-            pairs = find_contributor_pairs(
-                self.system, published, cells, reader.strictest(), tables, reader, self.prime
-            )
+            polytope = reader.strictest()
+            pairs = find_contributor_pairs(self.system, published, cells, polytope, tables, reader, self.prime)
+            # Of a large system, as many as are looked at; the audit says of the others that they are undecided.
+            most = min(MAX_REPAIRS, int(PAIR_EFFORT / polytope.program_effort))
             witnesses = tables
             before = published.sum()
-            for pair in pairs[:MAX_REPAIRS]:
+            for pair in pairs[:most]:
                 self._hide_for_contributor(pair.known, pair.cell, published, witnesses)
-            if published.sum() == before:
+            if published.sum() == before or most < len(pairs):
                 break
         return published, witnesses
 
