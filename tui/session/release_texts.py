@@ -84,6 +84,9 @@ def steps_before_release(looked: ExaminedRun) -> list[str]:
     leads = looked.lead_findings
     judged = sum(one.applies and one.status == "warn" for one in leads)
     unchecked = sum(one.applies and one.status == "not checked" for one in leads)
+    # A release of tables alone has no risk assessment: what it is about applies to datasets.
+    has_datasets = any(one.check == "risk_measured" and one.applies for one in looked.examination.findings)
+    sign = "; then sign the risk assessment in internal/" if has_datasets else ""
     steps = [
         f"{count_noun(left, 'finding')} {agreeing_word(left, 'blocks', 'block')}: change the plan, or justify {agreeing_word(left, 'it', 'each')}"
         if left
@@ -91,7 +94,7 @@ def steps_before_release(looked: ExaminedRun) -> list[str]:
         f"{count_noun(judged, 'finding')} {agreeing_word(judged, 'is', 'are')} for you to judge" if judged else "",
         f"{count_noun(unchecked, 'check')} could not be made: decide whether that may stay so" if unchecked else "",
         looked.why_unapproved,
-        "name an output folder and confirm (step 3); then sign the risk assessment in internal/",
+        f"name an output folder and confirm (step 3){sign}",
     ]
     return [text for text in steps if text]
 

@@ -381,6 +381,7 @@ async def test_a_release_of_tables_alone_says_so_in_every_step(sit, tabled):
         shown = await seat.press("right_square_bracket") + await seat.press("G")
         assert "3 tables, protected together, of" in shown
         assert "a file each, what they hide" in " ".join(shown.split())
+        assert "sign the risk assessment" not in " ".join(shown.split())
         shown = await seat.press("right_square_bracket")
         assert "3 tables, protected together" in " ".join(shown.split())
         assert "dataset" not in shown

@@ -14,12 +14,17 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.protecting import table_rows
 from sfumato.engine.execution.tasks import plan_tasks
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.ingest.sources import SourceFile
+from sfumato.workspace.jobs.queue import TaskResult, claim_task, finish_task, requeue_run, stop_run
+from sfumato.workspace.jobs.run_task import read_task_input, run_task
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.library import synthesise
+from sfumato.workspace.service.prepare import prepare_on_source
 from sfumato.workspace.store.protected_tables import (
     read_run_protected_tables,
     write_protected_tables,
 )
-from sfumato.workspace.store.runs import find_run
+from sfumato.workspace.store.runs import RunState, find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import read_result_rows, read_verdicts
 from sfumato.workspace.views.run_tables import RunTables, list_run_tables
@@ -187,3 +192,29 @@ def test_exact_tables_do_not_stand_beside_a_privacy_account(tmp_path: Path) -> N
     recipe = {"variables": variables, "table": TABLES["table"][:1], "tables": {"threshold": 4}, "synthesis": [private]}
     with pytest.raises(BadInput, match="printed sums are exact and have no epsilon"):
         synthesise(people(), recipe, tmp_path / "workspace")
+
+
+def test_a_run_that_was_stopped_goes_on_with_the_audit_and_leaves_equal_bytes(
+    directory: Path, tables: RunTables, tmp_path: Path
+) -> None:
+    with Workspace.create(tmp_path / "w") as workspace:
+        source = SourceFile("frame.parquet", people().to_parquet(index=False))
+        number = prepare_on_source(Recipe.from_table(TABLES), source, key=workspace.read_workspace_key()).enter(
+            workspace
+        )
+        lease = claim_task(workspace, "a worker")
+        assert lease is not None
+        assert lease.key == "tables"
+        done = run_task(workspace.directory, read_task_input(workspace, lease), database=False)
+        assert isinstance(done, TaskResult)
+        assert finish_task(workspace, lease, done)
+        assert stop_run(workspace, number, RunState.CANCELLED)
+        assert requeue_run(workspace, number)
+        run_worker(workspace.directory, idle=0)
+        assert find_run(workspace, number).state == "done"
+        with Workspace.open(directory) as other:
+            hashes = [
+                dict(one.connection.execute("SELECT name, sha256 FROM artefact WHERE run_id = ?", (run,)).fetchall())
+                for one, run in ((workspace, number), (other, tables.run_id))
+            ]
+        assert hashes[0] == hashes[1]
