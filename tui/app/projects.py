@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
@@ -18,19 +19,26 @@ from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.keys.own_keys import current_key
 from sfumato.tui.parts.fields import FormField
 from sfumato.tui.session import jobs
-from sfumato.tui.session.words import run_state_text, tally_text, tasks_done_text
+from sfumato.tui.session.words import listed_state_text, tally_text, tasks_done_text
+from sfumato.tui.widgets.facts import titled_facts
+from sfumato.tui.widgets.grid import HEADER, Grid
+from sfumato.tui.widgets.lines import is_same_text
 from sfumato.tui.widgets.marks import MarkedGrid
 from sfumato.tui.widgets.panel import FrameEdge, FrameSides
 from sfumato.tui.widgets.tables import GridTable, TableColumn
-from sfumato.workspace.reporting.words import duration_text
+from sfumato.workspace.plan.drafts import find_draft
+from sfumato.workspace.reporting.words import duration_text, records_and_dropped_text
 from sfumato.workspace.store.database import DATABASE
-from sfumato.workspace.store.runs import ProjectSummary, RunSummary, list_project_summaries
+from sfumato.workspace.store.runs import ProjectSummary, RunState, RunSummary, list_project_summaries, summarise_runs
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.data_view import read_dataset_outline
 
 from ..parts.page import PageScreen
 from ..parts.sifted import FilteredList
 from ..parts.tables import TableScreen
 
+MOST_RUNS, LEAST_FACTS = 6, 4
+"""Newest runs of a project that are named below the list, and least lines for the facts about it."""
 NONE = "No projects yet. Start with:"
 FIRST_STEPS = (
     ("demo", "Open the demo: 20,190 person-years of a health insurance study"),
@@ -41,8 +49,12 @@ FIRST_STEPS = (
     ("keys", "All keys (works on every screen)"),
 )
 """Acts that are possible without projects, each with a description."""
+OTHERS = "Another project"
+OTHER_STEPS = FIRST_STEPS[1:]
+"""Acts that lead to another project, where there is one."""
 
 
+Facts = list[tuple[str, str]]
 FIRST_TABS = {"data": "data", "plan": "plan", "runs": "runs", "findings": "verdicts"}
 """Places of a project that its digits open, each with the tab shown first."""
 
@@ -52,20 +64,34 @@ def _newest_run_cell(cell: Callable[[RunSummary], object]) -> Callable[[ProjectS
     return lambda line: cell(line.last) if line.last else ""
 
 
+def _tasks_cell(last: RunSummary) -> str:
+    """Return the progress of the tasks of a run; empty for a run that is done."""
+    return "" if last.run.state is RunState.DONE else tasks_done_text(last.run)
+
+
 TABLE: GridTable[ProjectSummary] = GridTable(
     (
         TableColumn("name", "project", 14, grow_order=1, cell=lambda line: line.name),
-        TableColumn("datasets", "datasets", 8, "right", drop_order=2, cell=lambda line: line.datasets),
+        TableColumn("datasets", "datasets", 8, "right", drop_order=2, yields=True, cell=lambda line: line.datasets),
         TableColumn("runs", "runs", 5, "right", cell=lambda line: line.runs),
-        TableColumn("run", "newest run", 10, "right", drop_order=3, cell=lambda line: line.last and line.last.run.id),
-        TableColumn("state", "state", 13, cell=_newest_run_cell(run_state_text)),
+        TableColumn(
+            "run",
+            "newest run",
+            10,
+            "right",
+            drop_order=3,
+            yields=True,
+            cell=lambda line: line.last and line.last.run.id,
+        ),
+        TableColumn("state", "state", 13, cell=_newest_run_cell(listed_state_text)),
         TableColumn(
             "progress",
             "tasks",
             14,
             "right",
             drop_order=4,
-            cell=_newest_run_cell(lambda last: tasks_done_text(last.run)),
+            optional=True,
+            cell=_newest_run_cell(_tasks_cell),
         ),
         TableColumn(
             "seconds",
@@ -73,9 +99,10 @@ TABLE: GridTable[ProjectSummary] = GridTable(
             9,
             "right",
             drop_order=1,
+            yields=True,
             cell=_newest_run_cell(lambda last: duration_text(last.run.seconds)),
         ),
-        TableColumn("verdicts", "verdicts", 16, cell=_newest_run_cell(lambda last: tally_text(last.verdicts))),
+        TableColumn("verdicts", "limits", 16, cell=_newest_run_cell(lambda last: tally_text(last.verdicts))),
     ),
     key=lambda line: line.id,
 )
@@ -102,12 +129,16 @@ class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
         *(bind_act(name, f"place('{tab}')") for name, tab in FIRST_TABS.items()),
         bind_act("close", "app.close_place", "Quit", show=True),
     ]
-    DEFAULT_CSS = "#welcome { display: none; padding: 1 2; }"
+    DEFAULT_CSS = """
+    #welcome { display: none; padding: 1 2; }
+    #project-facts { display: none; height: 1fr; padding: 1 1 0 1; }
+    """
 
     def __init__(self) -> None:
         """Create the screen."""
         super().__init__()
         self._lines: list[ProjectSummary] = []
+        self._facts: tuple[ProjectSummary | None, Facts] = None, []
 
     def compose_body(self) -> ComposeResult:
         """Yield the table of projects, or what to do while it is empty."""
@@ -115,6 +146,7 @@ class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
         with FrameSides():
             yield Static(id="welcome")
             yield ProjectGrid(empty="…")
+            yield Static("", id="project-facts", markup=False)
             yield from self.compose_filter()
         yield FrameEdge(lower=True)
 
@@ -130,6 +162,45 @@ class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
         self._show_welcome()
         self.set_title(f"  {self.sfumato.directory}")
         self.query_one("#projects-head", FrameEdge).set_text(Content.styled(f"Projects: {len(answer)}", "bold"))
+        self._show_facts()
+
+    def on_resize(self) -> None:
+        """Lay the facts about a project out in the new size."""
+        self.call_after_refresh(self._show_facts)
+
+    @on(Grid.RowHighlighted)
+    @on(Grid.SourceOpened)
+    def _show_facts(self) -> None:
+        """Show the data and the newest runs of the project under the cursor, and what to do next, below the list."""
+        grid, shown = self.query_one(ProjectGrid), self.query_one("#project-facts", Static)
+        here = self.current_row if self._lines else None
+        needed = len(grid.row_keys) + HEADER
+        space = self.query_one(FrameSides).size
+        room = space.height - needed - 1
+        fits = here is not None and room >= LEAST_FACTS
+        grid.styles.height = needed if fits else "1fr"
+        shown.display = fits
+        if here is None or not fits:
+            return
+        known, facts = self._facts
+        if known != here:
+            self._facts = here, facts if known is not None and known.id == here.id else []
+            self.read(partial(_read_project_facts, here), self._take_facts)
+        keys = {act: current_key(self.app, act) for act in ("open", "findings", "mark")}
+        way = f"{keys['open']} opens it; {keys['findings']} opens its findings, which say whether a run may leave; {keys['mark']} marks it"
+        text = titled_facts(here.name, [*self._facts[1], ("next", way)], max(20, space.width - 2))
+        others = self._ways_to_begin(OTHER_STEPS)
+        if len(text.split("\n")) + len(others) + 2 <= room:
+            text = Content("\n").join([text, Content(""), Content.styled(OTHERS, "bold"), *others])
+        text = Content("\n").join(text.split("\n")[:room])
+        if not is_same_text(shown.content, text):
+            shown.update(text)
+
+    def _take_facts(self, answer: tuple[ProjectSummary, Facts]) -> None:
+        """Show the facts that were read, unless another project is under the cursor by now."""
+        if answer[0] == self._facts[0]:
+            self._facts = answer
+            self._show_facts()
 
     def _show_welcome(self) -> None:
         """Show the keys to begin with in place of an empty table."""
@@ -138,11 +209,14 @@ class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
         # The table was hidden while it was empty, and a hidden widget cannot keep the focus.
         if self._lines and self.focused is None:
             grid.focus()
-        ways = [
-            Content.assemble("\n  ", (f"{current_key(self.app, name):<4}", "$primary bold"), text)
-            for name, text in FIRST_STEPS
+        ways = Content("\n").join(self._ways_to_begin(FIRST_STEPS))
+        welcome.update(Content.assemble((NONE, "bold"), "\n\n", ways))
+
+    def _ways_to_begin(self, steps: Sequence[tuple[str, str]]) -> list[Content]:
+        """Return a line for each act with its key."""
+        return [
+            Content.assemble("  ", (f"{current_key(self.app, name):<4}", "$primary bold"), text) for name, text in steps
         ]
-        welcome.update(Content.assemble((NONE, "bold"), "\n", *ways))
 
     @property
     def can_export(self) -> bool:
@@ -240,6 +314,24 @@ class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
     async def open_row(self, row: ProjectSummary) -> None:
         """Open the chosen project."""
         await self.sfumato.open_project(row.id)
+
+
+def _read_project_facts(line: ProjectSummary, workspace: Workspace) -> tuple[ProjectSummary, Facts]:
+    """Read the data of a project and its newest runs, trials of searches left out."""
+    facts: Facts = []
+    draft = find_draft(workspace, line.id)
+    if draft is not None:
+        outline = read_dataset_outline(workspace, draft.dataset_id)
+        columns = count_noun(len(outline.columns), "variable")
+        facts.append(
+            ("data", f"{outline.name}: {records_and_dropped_text(outline.records, outline.dropped)}, {columns}")
+        )
+    started = [one for one in summarise_runs(workspace, line.id) if one.run.search_id is None]
+    for at, one in enumerate(started[:MOST_RUNS]):
+        parts = [one.run.full_title, listed_state_text(one), duration_text(one.run.seconds), tally_text(one.verdicts)]
+        facts.append(("" if at else "runs", f"{one.run.id}  {' · '.join(filter(None, parts))}"))
+    left = len(started) - MOST_RUNS
+    return line, [*facts, *([("", f"and {count_noun(left, 'earlier run')}")] if left > 0 else [])]
 
 
 def check_import_file(table: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.content import Content
 from textual.message import Message
 from textual.widgets import ContentSwitcher, Static
 
@@ -41,6 +42,7 @@ from sfumato.workspace.views.risk_utility import (
 )
 
 from . import behind
+from .map_bars import run_bars, with_blank_between
 
 if TYPE_CHECKING:
     from sfumato.workspace.plots.figure import Figure
@@ -49,7 +51,14 @@ if TYPE_CHECKING:
 Limit = tuple[str, float]
 """Direction of a threshold, ``max`` or ``min``, and its value."""
 NONE = "No run of this project is done and has two numbers to place it by."
-ONE_RUN = "One run alone compares with nothing. {} opens the plan: {} there runs it with a change, {} searches."
+ONE_RUN = (
+    "One run alone compares with nothing. {} opens the plan: {} there runs it with a change, {} searches. Each run is then "
+    "a point: risk across, utility up."
+)
+MOST_BARRED = 2
+"""Most runs of a project whose numbers are bars below the plot: so few points leave it empty."""
+LEAST_PLOT = 15
+"""Lines of the plot with its heading, its axes and the reading, which bars leave."""
 MOST_NAMED = 4
 """Most runs of a project that are named below the plot; of more the cursor names those that it is at."""
 
@@ -276,9 +285,15 @@ class MapPane(RunPane):
             keys = [current_key(self.app, act) for act in ("plan", "run", "search")]
             lines.append(ONE_RUN.format(*keys))
         width = max(20, self.size.width - 2)
-        broken = [part for line in lines for part in wrap_text(line, width, next_lines="  ")]
-        named.display = bool(broken) and len(broken) <= self.size.height // 3
-        named.update("\n".join(broken))
+        broken = [Content(part) for line in lines for part in wrap_text(line, width, next_lines="  ")]
+        if len(broken) > self.size.height // 3:
+            broken = []
+        room = self.size.height - len(broken) - LEAST_PLOT
+        bars: list[Content] = []
+        if self._found is not None and axes is not None and len(self._found.run_titles) <= MOST_BARRED:
+            bars = run_bars(self._found, axes, width, room, axis_name)
+        named.display = bool(broken or bars)
+        named.update(Content("\n").join(with_blank_between([broken, bars])))
 
     @property
     def shown_limits(self) -> tuple[Sequence[Limit], Sequence[Limit]]:

@@ -15,12 +15,13 @@ from textual.widgets import Input
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.tui.app.project import ProjectScreen
 from sfumato.tui.findings.map import MapPane, axis_limits, map_limit_series
+from sfumato.tui.findings.map_bars import run_bars
 from sfumato.tui.parts.dialogs import ChoiceDialog
 from sfumato.tui.session.state import AppState, save_state
 from sfumato.workspace.reporting.words import number
 from sfumato.workspace.service.deletion import delete_run
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.risk_utility import MapAxis, MapCoordinate, MapPoint
+from sfumato.workspace.views.risk_utility import MapAxis, MapCoordinate, MapPoint, RiskUtilityMap
 
 FULL, POOR, PLAIN = 1, 2, 3
 RECIPE = {
@@ -89,6 +90,39 @@ async def test_one_run_on_the_map_is_named_and_what_a_second_needs(sit, mapped, 
         text = " ".join(seat.text.split())
         assert "run 1 Household survey: " in text
         assert "2 opens the plan: R there runs it with a change, S searches" in text
+        assert "Each run is then a point" in text
+
+
+@pytest.mark.slow
+async def test_one_run_has_bars_beside_the_confidential_data(sit, mapped):
+    with Workspace.open(mapped) as workspace:
+        for run in (POOR, PLAIN):
+            delete_run(workspace, run)
+    async with sit(mapped, size=(120, 40)) as seat:
+        await seat.until(lambda: "█" in seat.text)
+        rows = [line for line in seat.text.splitlines() if "█" in line]
+        assert any("confidential data" in line for line in rows)
+        assert any(" run 1 " in line for line in rows)
+        assert seat.app.screen.query_one("#map-plot").size.height >= 10
+
+
+def test_bars_compare_only_what_can_be_compared():
+    """Numbers below 0, of no better direction, or of a single value have no bars."""
+    axes = tuple(
+        MapAxis(f"risk.identification.{name}", "", "", None, goal, "")
+        for name, goal in (
+            ("expected_match_risk", "low"), ("true_match_rate", "low"), ("false_match_rate", "none"), ("single_matches", "low"))
+    )  # fmt: skip
+    values = {
+        axis.ident: {1: MapCoordinate(value, None, None)} for axis, value in zip(axes, (3, 0.2, 1, -1), strict=True)
+    }
+    own = {axis.ident: 6.0 for axis in axes[:1]} | {axes[3].ident: 2.0, axes[2].ident: 2.0}
+    found = RiskUtilityMap({1: "Survey"}, axes, values, own)
+    said = [line.plain for line in run_bars(found, (axes[0], axes[0]), 60, 30, lambda axis: axis.key)]
+    assert len(said) == 3
+    assert said[0].startswith("risk.identification.expected_match_risk")
+    assert said[1].count("█") == 2 * said[2].count("█") or abs(said[1].count("█") - 2 * said[2].count("█")) == 1
+    assert run_bars(found, (axes[0], axes[0]), 60, 2, lambda axis: axis.key) == []
 
 
 @pytest.mark.slow

@@ -42,9 +42,28 @@ async def test_enter_on_an_empty_workspace_does_nothing(sit, empty_workspace):
 
 async def test_projects_are_listed_with_their_newest_run(sit, directory, size):
     async with sit(directory, size=size) as seat:
-        lines = [line for line in seat.text.splitlines() if "Household survey" in line]
+        lines = [line for line in seat.text.splitlines() if line.startswith(" Household survey  ")]
         assert len(lines) == 1
         assert "● running" in lines[0]
+        assert "Second project" in seat.text
+
+
+async def test_below_the_projects_stand_data_runs_and_the_next_keys(sit, directory, size):
+    async with sit(directory, size=size) as seat:
+        await seat.until(lambda: "runs           4  Household survey" in seat.text)
+        said = seat.app.screen.query_one("#project-facts").content.plain
+        assert "2  Household survey · ✗ failed" in said
+        assert "1  Household survey · done" in said
+        assert "✓" not in said, "only the gate says that a release may leave"
+        assert "space marks it" in " ".join(said.split())
+        assert "Import a file" in said
+        await seat.press("j")
+        await seat.until(lambda: seat.app.screen.query_one("#project-facts").content.plain.startswith("Second project"))
+
+
+async def test_a_low_terminal_keeps_its_lines_for_the_projects(sit, directory):
+    async with sit(directory, size=(80, 9)) as seat:
+        assert not seat.app.screen.query_one("#project-facts").display
         assert "Second project" in seat.text
 
 
