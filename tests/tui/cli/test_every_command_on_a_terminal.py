@@ -84,6 +84,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with a workspace (two runs that are done, one that was cancelled, and a plan), a recipe, its data, a release and a request."""
     directory = tmp_path_factory.mktemp("place")
     frame().to_csv(directory / "調査.csv", index=False)
+    evil = EVIL.replace("\r\n", "")  # a cell ends where its line does
+    (directory / "table.csv").write_text(f"地域,count\ntotal,20\nnorth{evil},x\nsouth,12\n", "utf-8")
     recipe = Recipe.from_table(RECIPE)
     (directory / "survey.toml").write_text(tomli_w.dumps(RECIPE | {"data": {"file": "調査.csv"}}), "utf-8")
     with Workspace.create(directory / "workspace", PUBLIC) as workspace:
@@ -131,6 +133,10 @@ CASES: dict[str, list[Case]] = {
     "audit accept-rollback": [case("audit", "accept-rollback", "--reason", f"none{EVIL}", *IN, status=2)],
     "audit list": [case("audit", "list", *IN)],
     "audit verify": [case("audit", "verify", *IN)],
+    "audit-tables": [
+        case("audit-tables", "table.csv", "--changes", "table.csv", status=1),
+        case("audit-tables", f"none{EVIL}.csv", status=2),
+    ],
     "cancel": [case("cancel", "3", *IN)],
     "compare": [case("compare", "1", "2", *IN)],
     "completion": [case("completion", "bash", machine=True)],
