@@ -727,13 +727,13 @@ class CalibrationSpec(StudySpec):
         question="Which score of data quality tells good tables from bad ones?",
     ),
     planes=(
-        Plane("Good kept, by bad kept (ROC)", "false_positive_rate", "true_positive_rate", "diagonal"),
+        Plane("ROC", "false_positive_rate", "true_positive_rate", "diagonal"),
         Plane(
-            "Good among those kept, by good kept (PR)",
+            "PR",
             "true_positive_rate",
             "precision",
             "good",
-            label="share of good ones kept",
+            label="good labels that pass (recall)",
         ),
         Plane("Error rate above the threshold", "", "error_rate"),
     ),

@@ -389,6 +389,10 @@ class PlaneView(StudyView):
     def question(self) -> str:
         return question_text(self.study.method.key, self.study.settings, {})
 
+    @property
+    def settings_text(self) -> str:
+        return ""
+
     def finding_text(self, picture: int) -> str:
         """Return which curve has the best answer over the whole axis, and that of the shown one."""
         spread = next((one for one in self.study.method.answer_outputs if one.study.spread), None)
@@ -404,7 +408,7 @@ class PlaneView(StudyView):
             return ""
         best, shown = max(values, key=lambda name: values[name]), self.pictures[picture]
         title = spread.label.name or spread.title
-        text = f"{best} does it best: {title} {number(values[best])}, where chance has 0.5."
+        text = f"{best} does it best: {title} {number(values[best])}; 0.5 is chance."
         return (
             text
             if best == shown or shown not in values
@@ -474,14 +478,15 @@ def draw_plane(study: StudyResult, name: str, plane: Plane, at: int) -> Panel:
         [(x, y) for x, y in zip(across, up, strict=True) if x is not None and y is not None] if across and up else []
     )
     words = {output.name: _rate_text(output) for output in study.method.curve_outputs}
+    up_label = words[plane.up].partition(" (")[0]
     x_label = plane.label or (words[plane.across] if plane.across else study.axis.label)
     if not known:
-        return Panel(plane.title, (), x_label, words[plane.up])
+        return Panel(plane.title, (), x_label, up_label)
     x, y = across[at], up[at]
     place = f"{study.axis.label} {study.points[at]:.2f}"
     here = [] if x is None or y is None else [Series(place, [x], [y], marker="points")]
     if not plane.across:
-        curve = Series(words[plane.up], study.points, _none_to_nan(up))
+        curve = Series(up_label, study.points, _none_to_nan(up))
         found = study.answer_on_axis(name)
         if found is None or found.value is None:
             return Panel(plane.title, (curve, *here), x_label, log_x=study.axis.log)
@@ -491,7 +496,7 @@ def draw_plane(study: StudyResult, name: str, plane: Plane, at: int) -> Panel:
     # Points rise along the axis, and with a higher threshold rates fall, so the curve is drawn from its end to rise.
     downward = [*([(0.0, 0.0)] if plane.chance == "diagonal" else []), *reversed(known)]
     series = [Series(name, [a for a, _ in downward], [b for _, b in downward]), *_chance_series(study, name, plane)]
-    return Panel(plane.title, (*series, *here), x_label, words[plane.up])
+    return Panel(plane.title, (*series, *here), x_label, up_label)
 
 
 def _rate_text(output: Output) -> str:
