@@ -98,6 +98,7 @@ VIEWS = ("quality", "planes", "limits", "beliefs", "pairs")
 """Screens above the tabs, for runs that have something to show there."""
 
 
+BEING_EXAMINED, NOT_EXAMINED = "being examined", "not examined"
 LEAST_TITLE = 12
 """Cells of the project's name that stay if the state of its run needs room."""
 PAUSE_SECONDS = 0.1
@@ -373,12 +374,24 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
             ]
             said.insert(0, f"{sign_for('fail')} not as it was sealed" if self.broken_seal_text(line.run) else "")
             answer = self._gate_answers.get(line.run.id)
-            judged = f"{sign_for(STATE_SIGNS[answer])} {SHORT_ANSWERS[answer]}" if answer else tally_text(line.verdicts)
+            judged = (
+                f"{sign_for(STATE_SIGNS[answer])} {SHORT_ANSWERS[answer]}" if answer else self._unanswered_text(line)
+            )
             said += [duration_text(line.run.seconds) if line.run.state.is_final else ""]
             state = "".join(f"{part}  " for part in said if part)
             room = self.size.width - len("Sfumato") - 2 * len(into) - cell_len(state + judged) - 2
             title = cut_text(self._title, max(LEAST_TITLE, room))
             self.set_title(into, (title, "bold"), into, state, (judged, "bold" if answer else ""))
+
+    def _unanswered_text(self, line: RunSummary) -> str:
+        """Return what is known of a run for which the gate has not answered: its limits, but never that all are met."""
+        tally = line.verdicts
+        if line.run.state is not RunState.DONE or tally.met < tally.total:
+            return tally_text(tally)
+        # Limits that are met would read as a permission.
+        # Only that tab asks the gate.
+        shown = self.pane
+        return BEING_EXAMINED if isinstance(shown, VerdictsPane) and shown.is_examining else NOT_EXAMINED
 
     @property
     def _gate_answers(self) -> Mapping[int, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,6 +21,7 @@ from sfumato.tui.keys.own_keys import current_key
 from sfumato.tui.parts.gauges import GAUGE, draw_range
 from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.terminal.text import cut_text, fit_text
+from sfumato.tui.widgets.facts import wrap_text
 from sfumato.workspace.store.runs import RunState, RunSummary
 from sfumato.workspace.visible_text import replace_unprintable
 
@@ -27,15 +29,17 @@ from ..parts.page import CallInProcess, WorkspaceReader
 
 if TYPE_CHECKING:
     from sfumato.engine.studies._knowledge_counts import KnowledgeCounts
+    from sfumato.workspace.gate.answer import ReleaseAnswer
     from sfumato.workspace.reporting.intruder_dial import DialLine, DialNumbers, DialVariable, IntruderDial, Reaches
 
-HEAD = "What the intruder knows"
+HEAD, LOW_HEAD = "What the intruder knows", "If he knows"
 GAP = "  "
 COUNTING = "Counting whom he can find …"
 LOW, LEAST = 30, 18
 """Lines of a terminal below which the dial has three lines, and below which it has none."""
 MOST_CHIP_LINES = 3
-TITLE = 20
+MOST_REASON_LINES = 2
+TITLE = 28
 """Cells of the titles of the numbers."""
 TURN = "dial-unsure"
 
@@ -80,7 +84,8 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         self._dial: IntruderDial | None = None
         self._at = 0
         self._why_none = ""
-        self._may_leave = ""
+        self._may_leave = self._change_text = ""
+        self._is_effect_known = False
         self.display = False
 
     @property
@@ -98,17 +103,19 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         run_id = line.run.id if line is not None and line.run.state is RunState.DONE else None
         if run_id == self._run_id:
             return
-        self._run_id, self._dial, self._at, self._why_none, self._may_leave = run_id, None, 0, "", ""
+        self._run_id, self._dial, self._at, self._why_none = run_id, None, 0, ""
+        self._may_leave, self._change_text, self._is_effect_known = "", "", False
         self._paint()
         if run_id is not None:
             self.compute_in_processes(
                 partial(self._count, run_id), partial(self._show_numbers, run_id), group="dial", refuse=self._refuse
             )
 
-    def show_gate(self, may_leave: str) -> None:
-        """Show what the gate answers: ``no``, ``to be judged`` or ``yes``; empty as long as it has not answered."""
-        if may_leave != self._may_leave:
-            self._may_leave = may_leave
+    def show_gate(self, answer: ReleaseAnswer | None) -> None:
+        """Show what the gate answers; None as long as it has not answered."""
+        said = ("", "", False) if answer is None else (answer.may_leave, answer.change, answer.change_has_effect)
+        if said != (self._may_leave, self._change_text, self._is_effect_known):
+            self._may_leave, self._change_text, self._is_effect_known = said
             self._paint()
 
     def _count(self, run_id: int, call: CallInProcess) -> DialNumbers:
@@ -247,25 +254,47 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         dial = self._dial
         if dial is None:
             why = f"{HEAD}: not counted, since {self._why_none}" if self._why_none else f"{HEAD}{GAP}{COUNTING}"
-            return [Content.styled(cut_text(replace_unprintable(why), width), "$text-muted")]
-        chips = self._chip_lines(dial, width, 1 if is_low else MOST_CHIP_LINES)
+            reason = wrap_text(replace_unprintable(why), width, "", GAP)[:MOST_REASON_LINES]
+            return [Content.styled(line, "$text-muted") for line in reason]
         lines, main = dial.lines(), dial.main_line
-        shown = [main] if is_low and main is not None else lines
         if main is None:
             text = f"Not counted: {dial.uncounted_reason}" if dial.uncounted_reason else COUNTING
             line = Content.styled(cut_text(replace_unprintable(text), width), "$text-muted")
             numbers = [line, *([Content("")] * (0 if is_low else 2))]
         else:
+            # That which decides stands first, as the answer above says it.
+            shown = [main] if is_low else sorted(lines, key=lambda one: one != main)
             numbers = [self._number_line(one, width, is_main=one == main) for one in shown]
-        return [*chips, *numbers, self._sentence_line(dial, width)]
+        says_more = dial.is_turned or self.has_focus or self._tells_effect(dial)
+        sentence = [Content(cut_text(replace_unprintable(dial.coarsen_text()), width))] if says_more else []
+        if is_low:
+            # The knowledge is the beginning of the sentence that the number ends.
+            return [*self._chip_lines(dial, width, 1, LOW_HEAD), *numbers, *sentence[: int(self.has_focus)]]
+        chips = self._chip_lines(dial, width, MOST_CHIP_LINES)
+        counted = Content(cut_text(replace_unprintable(dial.counted_text), width))
+        return [self._head_line(width), *chips, counted, *numbers, *sentence]
 
-    def _chip_lines(self, dial: IntruderDial, width: int, most: int) -> list[Content]:
+    def _tells_effect(self, dial: IntruderDial) -> bool:
+        """Return whether the sentence on what to coarsen says more than the gate's answer: what its change does."""
+        found = dial.coarsen_first
+        return found is not None and not self._is_effect_known and found[0] in re.split(r"[ ,.]+", self._change_text)
+
+    def _head_line(self, width: int) -> Content:
+        """Return the heading, with the key that changes what he knows where it fits."""
+        key = current_key(self.app, "mark")
+        hint = "+ - change how sure he is" if self.has_focus else f"{key} changes what he knows"
+        room = width - cell_len(HEAD) - cell_len(hint)
+        return Content.assemble((HEAD, "bold"), *([(" " * room, ""), (hint, "$text-muted")] if room > 1 else []))
+
+    def _chip_lines(self, dial: IntruderDial, width: int, most: int, head: str = "") -> list[Content]:
         """Return the variables with their boxes in at most so many lines, those with the cursor among them."""
-        rows: list[list[tuple[str, str]]] = [[(HEAD, "bold")]]
-        used, at_row = cell_len(HEAD), 0
+        rows: list[list[tuple[str, str]]] = [[(head, "bold")]]
+        used, at_row = cell_len(head), 0
         for place, one in enumerate(dial.numbers.variables):
             box = "[x]" if one.name in dial.known else "[ ]"
-            text = cut_text(replace_unprintable(f"{box} {dial.variable_text(one)}"), max(8, width - 4))
+            # How surely he knows it says nothing of what he does not know.
+            name = dial.variable_text(one) if one.name in dial.known else one.name
+            text = cut_text(replace_unprintable(f"{box} {name}"), max(8, width - 4))
             ink = "" if one.name in dial.known else "$text-muted"
             if used + len(GAP) + cell_len(text) > width:
                 rows.append([])
@@ -283,11 +312,14 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
     def _number_line(self, line: DialLine, width: int, *, is_main: bool) -> Content:
         """Return a number with its gauge and its limit."""
         ink = self._ink_of(line)
-        parts: list[Content | str | tuple[str, str]] = [(fit_text(line.title, TITLE), "" if is_main else "$text-muted")]
-        has_gauge = bool(line.limit) and width >= TITLE + GAUGE + cell_len(line.count_text) + 4
+        ink_of_title = "" if is_main else "$text-muted"
+        parts: list[Content | str | tuple[str, str]] = [
+            (fit_text(f"{GAP}{line.title}", TITLE + len(GAP)), ink_of_title)
+        ]
+        has_gauge = bool(line.limit) and width >= TITLE + GAUGE + cell_len(line.count_text) + 6
         if has_gauge:
             parts += [draw_range(line.value, line.limit or 0.0, ink), GAP]
-        used = TITLE + (GAUGE + 2 if has_gauge else 0)
+        used = TITLE + len(GAP) + (GAUGE + 2 if has_gauge else 0)
         parts += [(cut_text(line.count_text, width - used), ink)]
         used += cell_len(line.count_text) + 2
         if line.limit_text and width - used >= 8:
@@ -299,13 +331,3 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         if line.is_above:
             return "$error bold"
         return "$success bold" if line.limit is not None and self._may_leave == "yes" else "bold"
-
-    def _sentence_line(self, dial: IntruderDial, width: int) -> Content:
-        """Return what to coarsen first, and the key that opens the studies."""
-        text, key = replace_unprintable(dial.coarsen_text()), current_key(self.app, "mark")
-        hint = f"{key} turns a variable" if not self.has_focus else "+ - change how sure he is"
-        room = width - cell_len(text) - len(GAP)
-        return Content.assemble(
-            cut_text(text, width),
-            *((" " * (room - cell_len(hint) + 2), (hint, "$text-muted")) if room >= cell_len(hint) else ()),
-        )

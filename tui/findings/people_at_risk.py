@@ -133,6 +133,8 @@ class PeopleAtRisk(Scroll):
         self._people, self._width = people[:most], width
         self._at = min(self._at, max(0, len(self._people) - 1))
         self.display = bool(people) and self.app.size.height >= LEAST_HEIGHT
+        # Its own lines only: what is left belongs to the explanation above.
+        self.styles.height = len(self._people) + 1
         self._paint_people()
 
     def on_focus(self) -> None:

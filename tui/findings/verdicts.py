@@ -197,7 +197,7 @@ class VerdictsPane(RunPane, SplitView):
         """Show the gate's answer, or why it could not examine the run."""
         if self.line is None or run_id != self.line.run.id:
             return
-        self._examining = None
+        self._examining, why_before = None, self._why_unexamined
         if isinstance(found, str):
             changed, self._examined, self._why_unexamined = self._examined is not None, None, found
         else:
@@ -205,7 +205,8 @@ class VerdictsPane(RunPane, SplitView):
         self._show_board()
         self._show_gate_on_dial()
         self._show_levers()
-        if changed:
+        # The page reads the run again then, and asks again: only for what is new.
+        if changed or self._why_unexamined != why_before:
             self.post_message(self.GateAnswerChanged())
 
     def _show_levers(self) -> None:
@@ -221,7 +222,7 @@ class VerdictsPane(RunPane, SplitView):
     def _show_gate_on_dial(self) -> None:
         """Tell the dial what the gate answers: nothing on it is green before."""
         known = self._examined
-        self.query_one(DialPane).show_gate("" if known is None else known.release_answer.may_leave)
+        self.query_one(DialPane).show_gate(None if known is None else known.release_answer)
 
     @on(DialPane.DialLeft)
     def _leave_dial(self) -> None:
@@ -238,6 +239,11 @@ class VerdictsPane(RunPane, SplitView):
             return
         dial.focus()
         await dial.run_action(action)
+
+    @property
+    def is_examining(self) -> bool:
+        """Return whether the gate has not answered yet."""
+        return self._examined is None and not self._why_unexamined
 
     @property
     def _gate_lines(self) -> GateLines:
@@ -321,7 +327,7 @@ class VerdictsPane(RunPane, SplitView):
     def _finding_paragraphs(self, finding: Finding) -> list[str]:
         """Return a finding with its witnesses in paragraphs."""
         witnesses = self._gate_lines.witnesses.get(finding.check, ())
-        return [text for paragraph in finding_text(finding, witnesses) for text in (paragraph, "")]
+        return [text for paragraph in finding_text(finding, witnesses, with_keys=False) for text in (paragraph, "")]
 
     @on(VerdictBoard.FindingSelected)
     async def _explain_finding(self, event: VerdictBoard.FindingSelected) -> None:

@@ -19,7 +19,7 @@ from .gate_lines import answer_lines, cut_lines
 if TYPE_CHECKING:
     from sfumato.workspace.gate.answer import ReleaseAnswer
 
-MOST_LINES = ((9, 1), (16, 2), (24, 3), (30, 5), (45, 7), (1 << 30, 10))
+MOST_LINES = ((9, 1), (16, 2), (24, 4), (30, 8), (45, 10), (1 << 30, 12))
 """Greatest number of lines of the panel in a terminal of fewer lines than the first number."""
 TITLE_NEEDS = 44
 """Cells of a terminal in which the frame's title has the answer in full; in fewer the panel repeats it."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from textual.content import Content
 
 from sfumato.tui.session.gate_answers import STATE_INKS, STATE_SIGNS
 from sfumato.workspace.reporting.words import sign_for
 from sfumato.workspace.visible_text import replace_unprintable
 
-from ..terminal.text import cut_text
+from ..terminal.text import cut_text, fit_text
 from ..widgets.facts import wrap_text
 
 if TYPE_CHECKING:
@@ -19,9 +20,16 @@ if TYPE_CHECKING:
     from sfumato.workspace.gate.gate import Finding
 
 EXAMINING = "The gate examines the tables …"
-MOST_LINES = ((16, 2), (30, 4), (1 << 30, 8))
+MOST_LINES = ((16, 2), (30, 7), (1 << 30, 10))
 """Greatest number of lines of the answer in a terminal of fewer lines than the first number."""
 INDENT = "  "
+FOUND, NOT_EXAMINED = "Found", "Not examined"
+DECIDING = ("Why", FOUND)
+"""Labels of the lines that decide, which have the largest weight."""
+LEFT_OUT = ("May leave", "Learnt", "Change first", "How")
+"""Labels of the lines that are left out where there is no room, the first first."""
+LEAST_TEXT = 40
+"""Cells of a text beside which its label has a column."""
 INKS = {"block": "$error bold", "warn": "$warning bold", "not checked": "$text-muted bold", "pass": ""}
 
 
@@ -31,38 +39,48 @@ def most_answer_lines(height: int) -> int:
 
 
 def answer_lines(answer: ReleaseAnswer, width: int, most: int, *, titled: bool = True) -> list[Content]:
-    """Return title, sentence, what is learnt, what to change and what is not examined in at most ``most`` lines of
-    ``width`` cells.
+    """Return the title and the labelled lines of an answer in at most ``most`` lines of ``width`` cells.
 
-    The title has the ink and the sign of the answer and is never cut; it is left out unless ``titled``. Cut texts end
-    with an ellipsis. Of too many texts, what is learnt is left out first, then what to change.
+    The title has the ink and the sign of the answer and is never cut; it is left out unless ``titled``. The labels stand
+    in a column of their own where there is room. Cut texts end with an ellipsis. Of too many lines, that on what
+    decides it is left out first, then what is learnt, what to change, and how people are found.
     """
     sign, ink = sign_for(STATE_SIGNS[answer.may_leave]), STATE_INKS[answer.may_leave]
-    indent = INDENT if titled else ""
     lines = []
     if titled:
         lines = [Content.styled(line, ink) for line in wrap_text(f"{sign} {answer.title}", width, "", INDENT)]
     room = max(1, most - len(lines))
-    texts = {
-        name: wrap_text(replace_unprintable(text), width, indent, indent)
-        for name in ("sentence", "learned", "change", "not_covered")
-        if (text := getattr(answer, name))
-    }
-    whole = list(texts)
-    # Two lines of what decides say more than a second line of checks that were not made.
-    for name in ("learned", "change", "not_covered"):
-        if len(texts) > 1 and len(texts) + (len(texts.get("sentence", ())) > 1 and len(texts) > 2) > room:
-            texts.pop(name, None)
+    labelled = [(label, replace_unprintable(text)) for label, text in answer.labelled_lines]
+    column = max((cell_len(label) for label, _ in labelled), default=0) + len(INDENT)
+    # In few cells the texts need those of the labels.
+    column = column if width - column >= LEAST_TEXT else 0
+    whole = len(labelled)
+    texts = {label: wrap_text(text, width - column, "", "") for label, text in labelled}
+    if sum(map(len, texts.values())) > room:
+        # The title says it, so that the others are whole before it is.
+        texts.pop(LEFT_OUT[0], None)
+    for left_out in LEFT_OUT:
+        if len(texts) > room:
+            texts.pop(left_out, None)
+    texts = dict(list(texts.items())[:room])
     given = dict.fromkeys(texts, 1)
-    for name, wrapped in texts.items():
-        given[name] += min(len(wrapped) - 1, max(0, room - sum(given.values())))
-    for name, wrapped in texts.items():
-        shown = cut_lines(wrapped, given[name], width)
+    # Of the others, what is whole with one more line comes before the first lines of what is long.
+    for label in sorted(texts, key=lambda one: (one not in DECIDING, len(texts[one]))):
+        given[label] += min(len(texts[label]) - 1, max(0, room - sum(given.values())))
+    for place, (label, wrapped) in enumerate(texts.items()):
+        shown = cut_lines(wrapped, given[label], width - column)
         # The ellipsis shows that something has no line.
-        if name == whole[0] and len(texts) < len(whole) and len(wrapped) == given[name]:
-            shown = cut_lines([*shown, ""], given[name], width)
-        style = "bold" if name == "sentence" and not titled else "$text-muted" if name == "not_covered" else ""
-        lines += [Content.styled(line, style) for line in shown]
+        if not place and len(texts) < whole - 1 and len(wrapped) == given[label]:
+            shown = cut_lines([*shown, ""], given[label], width - column)
+        heads = [fit_text(label, column), *[" " * column] * (len(shown) - 1)] if column else [""] * len(shown)
+        for head, line in zip(heads, shown, strict=True):
+            # What decides is the heaviest: how many people, up to why they count.
+            decides, colon, rest = line.partition(":") if head.strip() and label == FOUND else ("", "", line)
+            ink = "$text-muted" if label == NOT_EXAMINED else ""
+            if label in DECIDING and not colon:
+                decides, rest = line, ""
+            parts: list[tuple[str, str]] = [(head, "$text-muted"), (decides, "bold"), (f"{colon}{rest}", ink)]
+            lines.append(Content.assemble(*[part for part in parts if part[0]]))
     return lines
 
 

@@ -49,6 +49,19 @@ BRIEFEST = 5
 """Place of the last of these, with the shortest words."""
 MOST_LONG = 0.34
 """Largest share of the names that may have lines of their own."""
+FEW_LONG = 2
+"""Number of names that may have them however short the list is."""
+WAIVED = "waived"
+WITNESSES = " (+"
+"""What begins the number of witnesses after a title."""
+STATE_WORDS = {
+    "to be judged": "judge",
+    "not checked": "unchecked",
+    "does not apply": "n/a",
+    "not met": "unmet",
+    "not computed": "missing",
+}
+"""The one word of a state in the list, by its words elsewhere."""
 NO_GAUGE = Content(" " * GAUGE)
 
 
@@ -112,7 +125,9 @@ def harm_lines(
         start, blank = Content.assemble((fit_text(one.state, state), one.ink), GAP), " " * (state + len(GAP))
         if is_tall and not layout.has_room_for(place, one.name):
             columns = layout.line_text(place, "", "")
-            line = Content.assemble(start, fit_text(one.name, inner), "\n", blank, columns)
+            # How many others see the same is said where there is room.
+            name = one.name if cell_len(one.name) <= inner else one.name.partition(WITNESSES)[0]
+            line = Content.assemble(start, fit_text(name, inner), "\n", blank, columns)
         else:
             line = Content.assemble(start, layout.line_text(place, one.name, names[one.name]))
         if has_notes and one.note:
@@ -186,7 +201,7 @@ def _short_names(cells: Sequence[_Cells], room: int) -> dict[str, str]:
     short = shorten_names(list(dict.fromkeys(one.name for one in cells if not one.is_finding)), room)
     for one in cells:
         if one.is_finding:
-            title, opened, witnesses = one.name.partition(" (+")
+            title, opened, witnesses = one.name.partition(WITNESSES)
             left = room - cell_len(opened + witnesses)
             fits = opened and cell_len(one.name) > room and left >= LEAST_NAME
             short[one.name] = f"{cut_text(title, left)}{opened}{witnesses}" if fits else cut_text(one.name, room)
@@ -215,7 +230,10 @@ def _choose_layout(cells: Sequence[_Cells], width: int, height: int) -> _Layout:
         for choice in choices
     ]
     told = [one for one in layouts[:LEAST_TOLD] if one.room >= LEAST_NAME]
-    fitting = [one for one in told if not one.count_long_names(cells) or _has_lines_for(cells, one, height)]
+    # A name in its line reads better than a gauge below it.
+    fitting = [one for one in told if not one.count_long_names(cells)]
+    tall = [one for one in told if _has_lines_for(cells, one, height)]
+    fitting += sorted(tall, key=lambda one: one.count_long_names(cells))
     brief = [one for one in layouts[BRIEFEST:] if one.room >= LEAST_NAME]
     return next(iter([*fitting, *brief]), _Layout(max(1, width), (), (), ()))
 
@@ -223,7 +241,7 @@ def _choose_layout(cells: Sequence[_Cells], width: int, height: int) -> _Layout:
 def _has_lines_for(cells: Sequence[_Cells], layout: _Layout, height: int) -> bool:
     """Return whether ``height`` lines are enough for long names to stand in lines of their own, and these are few."""
     n_long = layout.count_long_names(cells)
-    return len(cells) + n_long <= height and n_long <= MOST_LONG * len(cells)
+    return len(cells) + n_long <= height and n_long <= max(FEW_LONG, MOST_LONG * len(cells))
 
 
 def _is_filled(column: Sequence[str | Content]) -> bool:
@@ -276,7 +294,7 @@ def _finding_cells(finding: Finding, witnesses: Sequence[Finding], is_waived: bo
     is_measured = finding.compared_value is not None
     ink = "$text-muted" if is_waived else INKS[finding.status] if finding.applies else "$text-muted"
     return _Cells(
-        "waived" if is_waived else state_text(finding),
+        WAIVED if is_waived else _brief_state(state_text(finding)),
         ink,
         title_with_witnesses(finding, witnesses),
         replace_unprintable(value if is_measured else ""),
@@ -289,12 +307,18 @@ def _finding_cells(finding: Finding, witnesses: Sequence[Finding], is_waived: bo
     )
 
 
+def _brief_state(state: str) -> str:
+    """Return a state with its sign and one word: ``! judge`` for ``! to be judged``."""
+    sign, _, words = state.partition(" ")
+    return f"{sign} {STATE_WORDS.get(words, words)}"
+
+
 def _verdict_cells(verdict: Verdict, label: str, records: int | None, *, safe: bool) -> _Cells:
     """Return the cells of a verdict."""
     ink = "$success bold" if safe and verdict.outcome == "met" else STYLES[verdict.outcome]
     limit = limit_text(verdict.bound, verdict.limit, verdict.value)
     return _Cells(
-        outcome_text(verdict.outcome),
+        _brief_state(outcome_text(verdict.outcome)),
         ink,
         replace_unprintable(label),
         observed_text(verdict, records).removesuffix(" of the people"),

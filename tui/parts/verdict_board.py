@@ -50,8 +50,6 @@ if TYPE_CHECKING:
 
 NAME_LEAST = 30
 GAP = 2
-AROUND = 5
-"""Lines of a board that are neither verdicts nor groups."""
 LEAST_LINES = 24
 """Height of a board in lines below which a verdict has only one line."""
 
@@ -208,7 +206,7 @@ class VerdictBoard(Scroll):
     """List of the gate's findings and of the limits, the most harmful first; a cursor moves from entry to entry.
 
     Checks that pass and limits that are met are folded into one line, those that do not apply into another, and all
-    other numbers into a third. Limits that are met are listed where there is room.
+    other numbers into a third. Limits that are met are listed where nothing is open.
     """
 
     DEFAULT_CSS = "VerdictBoard { scrollbar-size: 1 1; }"
@@ -290,12 +288,10 @@ class VerdictBoard(Scroll):
         entries: list[Entry] = [one for one, rank in zip(listed, ranks, strict=True) if rank < PASSES]
         passing = [one for one, rank in zip(listed, ranks, strict=True) if rank == PASSES]
         if passing:
-            met = [one for one in passing if isinstance(one, Verdict)]
-            room = self.size.height - len(entries) - AROUND
             entries.append(BoardFold.PASSES)
             # Where nothing is open, the limits are what there is to read.
-            has_room = len(met) <= room or len(entries) == 1
-            entries += passing if BoardFold.PASSES in self._unfolded else met if has_room else []
+            met = [one for one in passing if isinstance(one, Verdict)] if len(entries) == 1 else []
+            entries += passing if BoardFold.PASSES in self._unfolded else met
         others = [one for one, rank in zip(listed, ranks, strict=True) if rank > PASSES]
         if others:
             entries += [BoardFold.OTHERS, *(others if BoardFold.OTHERS in self._unfolded else [])]

@@ -916,7 +916,7 @@ def release_overview(
     if answer is None:
         lines.append(Content(EXAMINING))
     else:
-        texts = (replace_unprintable(text) for text in answer.texts)
+        texts = (replace_unprintable(text) for text in answer.lines[1:])
         lines += [Content(line) for text in texts for line in wrap(text, width, subsequent_indent="  ")]
     lines += [Content(""), Content.styled("Before it may leave", "bold"), *_gate_text(looked, width), Content("")]
     lines += [board_text(plan.verdicts, width) if plan.verdicts else Content(NO_THRESHOLDS)]

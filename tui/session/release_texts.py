@@ -138,8 +138,8 @@ def _answer_facts(answer: ReleaseAnswer | None) -> list[tuple[str, str]]:
         return [("who can be found", "the gate is still looking")]
     texts = {
         "who can be found": answer.sentence,
-        "what is learnt": answer.learned.removeprefix("What is then learnt: "),
-        "not examined": answer.not_covered.removeprefix("Not examined: "),
+        "what is learnt": answer.learned,
+        "not examined": answer.not_covered,
     }
     return [(name, replace_unprintable(text)) for name, text in texts.items() if text]
 

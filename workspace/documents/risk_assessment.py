@@ -153,7 +153,11 @@ def _summary_chapter(dossier: ReleaseDossier) -> Chapter:
     answer = dossier.answer
     # What was not examined has lines of its own here, with what to do about it.
     # Keys of a recipe in brackets are for whoever edits it, not for whoever signs.
-    others = filter(None, (answer.learned, re.sub(r" \(\[[^)]*\)", "", answer.change)))
+    others = [
+        re.sub(r" \(\[[^)]*\)", "", f"{label}: {text}")
+        for label, text in answer.labelled_lines
+        if label in ("Learnt", "Change first")
+    ]
     findings = open_findings_table(dossier)
     parts: list[DocumentPart] = [
         Paragraph(answer.title, is_strong=True),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,6 +17,7 @@ from ..policy.policy import Policy, read_policy_of_workspace
 from ..store.runs import RunState, count_confidential_records, find_run
 from ..store.workspace import Workspace
 from . import sentences
+from .checks import KEPT_KEYS
 from .contents import has_release, plan_release, variables_by_treatment
 from .gate import Examination, Finding, examine_release
 from .questions import key_of_question
@@ -34,6 +35,38 @@ MOST_NAMED_FINDINGS = 3
 """Findings that a sentence names; it counts the others."""
 
 
+LABELS = ("Why", "Found", "How", "Learnt", "Change first", "May leave", "Not examined")
+"""Labels of the lines of an answer, in their order."""
+BESIDE_SENTENCE = ("Learnt", "Change first", "Not examined")
+"""Labels of the lines that say what the sentence of the answer does not."""
+ATTACKS: Mapping[str, str] = dict(
+    zip(
+        map(key_of_question, QUESTIONS),
+        ("singling out", "linking records", "inferring values", "telling who is in the data"),
+        strict=True,
+    )
+)
+"""What an intruder tries, by the check of the question that it answers."""
+INTRUDER_KNOWS_OTHERS = "what an intruder learns who knows all records but one"
+UNMADE_CHECKS: Mapping[str, str] = {
+    "worst_records": "who is found most surely",
+    KEPT_KEYS: "who is found by columns that are released unchanged",
+    "singling_out_excess": "who can be singled out",
+    "linkability_excess": "whose records can be linked",
+    "inference_excess": "whose values can be inferred",
+    "membership_excess": "who is known to be in the data",
+    "membership_evidence": "who is known to be in the data",
+    "newly_certain": INTRUDER_KNOWS_OTHERS,
+    "guessed_beyond_prior": INTRUDER_KNOWS_OTHERS,
+    "own_values": "whose own row says what was drawn",
+    "agreed_values": "what the datasets reveal together",
+    "equal_records": "whose record is released unchanged",
+    "unmet_thresholds": "whether the plan's limits are met",
+}
+"""What is not known where a check was not made, in words of what an intruder does, the gravest first; others have their
+titles."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReleaseAnswer:
     """The gate's answer to the one question of a release.
@@ -41,10 +74,13 @@ class ReleaseAnswer:
     may_leave: ``no`` where an unwaived finding blocks; ``to be judged`` where a person has to decide; else ``yes``
     audience: who receives the release
     claim: what decides, in a few words for a heading: ``379 of 3,411 people can be found``; empty where there is none
-    sentence: what decides, in people where people are counted, and how they are found
+    sentence: what decides, in people where people are counted, how they are found, and what is left to judge
+    found: how many people are found, and why they count; empty where what decides counts nobody
+    how: how they are found; where nobody is, what was tried
     learned: what is then learnt of them; where nobody is found, what a row shows
     change: what to change first
-    not_covered: what was not examined; empty where everything was
+    decision: whether the release may leave, and what decides it
+    not_covered: what was not examined, in words of what an intruder does; empty where everything was
     people: the largest number of people that a finding of the deciding state is about; None where none counts people
     records: confidential records of the run, or their units where several describe one, with what they are
     error: why the gate could not examine the release; empty where it could
@@ -60,6 +96,14 @@ class ReleaseAnswer:
     claim: str = ""
     learned: str = ""
     change: str = ""
+    found: str = ""
+    how: str = ""
+    decision: str = ""
+
+    @property
+    def change_has_effect(self) -> bool:
+        """Return whether the line on what to change says whom one still finds after it."""
+        return any(word in self.change for word in ("found", "finds"))
 
     @property
     def headline(self) -> str:
@@ -77,15 +121,24 @@ class ReleaseAnswer:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return the lines of the answer: title, who is found and how, what is learnt, what to change first, and what was
-        not examined.
-        """
-        return (self.title, *self.texts)
+        """Return the lines of the answer: the title, then each labelled line as ``Found: 379 of 3,411 people (11 %).``"""
+        return (self.title, *(f"{label}: {text}" for label, text in self.labelled_lines))
 
     @property
-    def texts(self) -> tuple[str, ...]:
-        """Return the lines below the title."""
-        return tuple(filter(None, (self.sentence, self.learned, self.change, self.not_covered)))
+    def labelled_lines(self) -> tuple[tuple[str, str], ...]:
+        """Return the lines below the title, each a label and a sentence: who is found and how, what is learnt, what to
+        change first, whether it may leave, and what was not examined.
+        """
+        # Where what decides counts nobody, its sentence says why.
+        why = "" if self.found else self.sentence
+        texts = (why, self.found, self.how, self.learned, self.change, self.decision, self.not_covered)
+        return tuple((label, text) for label, text in zip(LABELS, texts, strict=True) if text)
+
+    @property
+    def document_lines(self) -> tuple[str, ...]:
+        """Return the lines for documents: the title, the whole sentence, and the labelled lines that it does not say."""
+        others = [f"{label}: {text}" for label, text in self.labelled_lines if label in BESIDE_SENTENCE]
+        return (self.title, self.sentence, *others)
 
     def to_table(self) -> dict[str, Any]:
         """Return the answer as ``--json`` writes it under ``may_leave``."""
@@ -93,8 +146,11 @@ class ReleaseAnswer:
             "answer": self.may_leave,
             "audience": self.audience,
             "sentence": self.sentence,
+            "found": self.found,
+            "how": self.how,
             "learned": self.learned,
             "change": self.change,
+            "decision": self.decision,
             "not_covered": self.not_covered,
             "people": self.people,
             "records": int(self.records),
@@ -143,7 +199,10 @@ def answer_from_examination(examination: Examination, recipe: Recipe, policy: Po
     not_covered = _not_covered_text(unchecked)
     if blocking:
         sentence, people = _worst_finding_text(blocking, count, described)
+        found, how = _found_texts(blocking, count)
         others = len(blocking) - 1
+        judged = len(open_findings) - sum(one in blocking for one in open_findings) + len(unchecked)
+        too = fill_sentence(sentences.OTHERS_TO_JUDGE, others=judged) if judged else ""
         more = fill_sentence(sentences.OTHERS_BLOCK, others=others) if others else ""
         return ReleaseAnswer(
             "no",
@@ -155,6 +214,9 @@ def answer_from_examination(examination: Examination, recipe: Recipe, policy: Po
             claim=_claim_text(blocking, people, count) or fill_sentence(sentences.FINDINGS_BLOCK, number=len(blocking)),
             learned=_worst_finding(blocking).learned,
             change=_change_text(blocking),
+            found=found,
+            how=how,
+            decision=fill_sentence(sentences.MAY_NOT_LEAVE, number=len(blocking), others=too),
         )
     waived = _waived_text(examination)
     if open_findings or unchecked:
@@ -162,9 +224,12 @@ def answer_from_examination(examination: Examination, recipe: Recipe, policy: Po
         needs = _open_findings_text(open_findings, unchecked)
         # Waived blocks may have found people, so that nobody can be said to be safe.
         nobody = ""
+        found, how = _found_texts(open_findings, count) if people else ("", "")
         if not people and not waived:
-            found = fill_sentence(sentences.NOBODY_FOUND_BY_MADE_CHECKS, records=count, noun=count.noun)
-            nobody = _with_attacks_tried(found, examination)
+            nobody = fill_sentence(sentences.NOBODY_FOUND_BY_MADE_CHECKS, records=count, noun=count.noun)
+            found = fill_sentence(sentences.NOBODY_OF_ALL_BY_MADE_CHECKS, records=count, noun=count.noun)
+            how = _attacks_tried_text(examination)
+            nobody = f"{nobody} {how}".rstrip()
         text = " ".join(filter(None, (sentence, nobody, waived or sentences.NOTHING_BLOCKS, needs)))
         claim = _claim_text(open_findings, people, count) or (
             fill_sentence(sentences.FINDINGS_TO_JUDGE, number=len(open_findings))
@@ -181,29 +246,79 @@ def answer_from_examination(examination: Examination, recipe: Recipe, policy: Po
             claim=claim,
             learned=(_worst_finding(open_findings).learned if people else "") or ("" if waived else _row_text(recipe)),
             change=_change_text(open_findings) if open_findings else "" if waived else sentences.NOTHING_TO_CHANGE,
+            found=found,
+            how=how,
+            decision=f"{_judged_text(open_findings, unchecked)} {waived}".rstrip(),
         )
     # Nothing is waived here, since what is waived stays to be judged. Not "no more than chance": limits let a few be
     # found, and a measure may count them on the same page.
+    tried = _attacks_tried_text(examination)
     return ReleaseAnswer(
         "yes",
         audience,
-        _with_attacks_tried(fill_sentence(sentences.NOBODY_FOUND, records=count, noun=count.noun), examination),
+        f"{fill_sentence(sentences.NOBODY_FOUND, records=count, noun=count.noun)} {tried}".rstrip(),
         "",
         0,
         count,
         claim=sentences.NOBODY_BEYOND_LIMITS,
         learned=_row_text(recipe),
         change=sentences.NOTHING_TO_CHANGE,
+        found=fill_sentence(sentences.NOBODY_OF_ALL, records=count, noun=count.noun),
+        how=tried,
+        decision=sentences.MAY_LEAVE,
     )
 
 
-def _with_attacks_tried(nobody_found: str, examination: Examination) -> str:
-    """Return a sentence that nobody is found, followed by the attacks of the recipe that find nobody, where it has some."""
-    attacks = {key_of_question(question) for question in QUESTIONS}
-    titles = [
-        one.title for one in examination.findings if one.check in attacks and one.applies and one.status == "pass"
+def _attacks_tried_text(examination: Examination) -> str:
+    """Describe the attacks of the recipe that find nobody; empty where it has none."""
+    attacks = [
+        ATTACKS[one.check]
+        for one in examination.findings
+        if one.check in ATTACKS and one.applies and one.status == "pass"
     ]
-    return f"{nobody_found} {fill_sentence(sentences.ATTACKS_TRIED, titles=titles)}" if titles else nobody_found
+    return fill_sentence(sentences.ATTACKS_TRIED, attacks=attacks) if attacks else ""
+
+
+def _found_texts(findings: Sequence[Finding], records: RecordCount) -> tuple[str, str]:
+    """Return how many people the worst finding is about and why they count, and how they are found; empty where none
+    counts people.
+    """
+    worst = _worst_finding(findings)
+    if not worst.people:
+        return "", ""
+    people = _people_text(worst.people, records)
+    counted = f": {worst.counted}" if worst.counted else ""
+    by = worst.headline.removeprefix(FOUND).strip()
+    if worst.headline.startswith(FOUND) and by:
+        return fill_sentence(sentences.PEOPLE_COUNTED, people=people, counted=counted), f"{_capitalised(by)}."
+    clause = worst.headline or worst.title.removeprefix("people ")
+    if not worst.headline and clause == worst.title:
+        return fill_sentence(sentences.PEOPLE_AND_TITLE, people=people, title=worst.title), ""
+    return fill_sentence(sentences.PEOPLE_AND_CLAUSE, people=people, clause=clause, counted=counted), ""
+
+
+def _people_text(people: int, records: RecordCount) -> str:
+    """Return a number of people of all with its share: ``379 of 3,411 people (11 %)``."""
+    if not records:
+        return ""
+    return fill_sentence(
+        sentences.PEOPLE_OF_ALL, people=people, records=records, noun=records.noun, share=people / records
+    )
+
+
+def _judged_text(open_findings: Sequence[Finding], unchecked: Sequence[Finding]) -> str:
+    """Describe what a person has to judge before the release may leave."""
+    reasons = []
+    if open_findings:
+        reasons.append(fill_sentence(sentences.JUDGED_FINDINGS, number=len(open_findings)))
+    if unchecked:
+        reasons.append(fill_sentence(sentences.JUDGED_GAPS, number=len(unchecked)))
+    return fill_sentence(sentences.NOT_BEFORE_JUDGED, reasons=reasons)
+
+
+def _capitalised(text: str) -> str:
+    """Return a text with its first letter in upper case."""
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _claim_text(findings: Sequence[Finding], people: int | None, records: RecordCount) -> str:
@@ -219,7 +334,7 @@ def _change_text(findings: Sequence[Finding]) -> str:
     """Describe what to change first for the worst finding: with its effect where that was computed, else its advice."""
     worst = _worst_finding(findings)
     change = worst.change or worst.advice
-    return fill_sentence(sentences.CHANGE_FIRST, change=change) if change else ""
+    return f"{_capitalised(change)}." if change else ""
 
 
 def _row_text(recipe: Recipe) -> str:
@@ -265,9 +380,8 @@ def _worst_finding_text(
     """
     worst = _worst_finding(findings)
     if not worst.people:
-        title = f"{worst.title[:1].upper()}{worst.title[1:]}"
-        return fill_sentence(sentences.FINDING_WITH_TITLE, title=title, message=worst.message), None
-    count = ""
+        return fill_sentence(sentences.FINDING_WITH_TITLE, title=_capitalised(worst.title), message=worst.message), None
+    count = _people_text(worst.people, records)
     if records and described:
         count = fill_sentence(
             sentences.UNITS_OF_ALL,
@@ -277,20 +391,15 @@ def _worst_finding_text(
             described=described,
             share=worst.people / records,
         )
-    elif records:
-        count = fill_sentence(
-            sentences.PEOPLE_OF_ALL,
-            people=worst.people,
-            records=records,
-            noun=records.noun,
-            share=worst.people / records,
-        )
+    counted = f": {worst.counted}" if worst.counted else ""
     if worst.headline:
-        return fill_sentence(sentences.PEOPLE_AND_CLAUSE, people=count, clause=worst.headline), worst.people
+        text = fill_sentence(sentences.PEOPLE_AND_CLAUSE, people=count, clause=worst.headline, counted=counted)
+        return text, worst.people
     # Titles of checks that count people begin with the noun: "people whose records stand in the release".
     clause = worst.title.removeprefix("people ")
     if clause != worst.title:
-        return fill_sentence(sentences.PEOPLE_AND_CLAUSE, people=count, clause=clause), worst.people
+        text = fill_sentence(sentences.PEOPLE_AND_CLAUSE, people=count, clause=clause, counted=counted)
+        return text, worst.people
     return fill_sentence(sentences.PEOPLE_AND_TITLE, people=count, title=worst.title), worst.people
 
 
@@ -310,4 +419,8 @@ def _not_covered_text(unchecked: Sequence[Finding]) -> str:
     """Describe which checks were not made; empty where all were made."""
     if not unchecked:
         return ""
-    return fill_sentence(sentences.NOT_COVERED, titles=_first_titles([one.title for one in unchecked]))
+    keys = list(UNMADE_CHECKS)
+    ordered = sorted(unchecked, key=lambda one: keys.index(one.check) if one.check in keys else len(keys))
+    # Two checks may ask the same.
+    clauses = list(dict.fromkeys(UNMADE_CHECKS.get(one.check, one.title) for one in ordered))
+    return _capitalised(fill_sentence(sentences.NOT_COVERED, clauses=_first_titles(clauses)))

@@ -83,6 +83,7 @@ class CheckResult:
     at_least: the mildest status that the finding may have
     people: how many people it is about; None for the number of ``records``
     headline: a clause about these people, such as ``can be found by age and sex``, for the answer of the whole gate
+    counted: why these people count, as a clause; empty where the headline says it
     learned: what is then learnt of them, in a sentence; empty for what the check says of all its findings
     change: the change that helps most, with its effect; empty where none was computed
     block_limit: the value from which on it blocks, where that follows from the release and not from the policy of all
@@ -99,6 +100,7 @@ class CheckResult:
     at_least: Status = "pass"
     people: int | None = None
     headline: str = ""
+    counted: str = ""
     learned: str = ""
     change: str = ""
     block_limit: float | None = None

@@ -30,6 +30,8 @@ from .sentences import fill_sentence
 
 MOST_NAMED = 5
 """Columns that a sentence names; of more it names these and counts the rest."""
+MOST_DRAWN = 3
+"""Drawn columns that a sentence names beside the true ones."""
 MOST_FOR_LEVERS = 1_000_000
 """Records up to which the effect of each change is computed."""
 SEEN_TOGETHER = 0.5
@@ -190,9 +192,9 @@ class KeptColumns:
         return fill_sentence(sentences.CHANGE_OF_SEVERAL, change=first, others=others, left=left, people=people)
 
 
-def first_names_text(names: Sequence[str]) -> str:
+def first_names_text(names: Sequence[str], most: int = MOST_NAMED) -> str:
     """Return the first names in words and how many more there are: ``age, sex and 3 more``."""
-    named = list(names[:MOST_NAMED])
+    named = list(names[:most])
     more = len(names) - len(named)
     return join_names([*named, fill_sentence(sentences.MORE_NAMES, number=more)] if more else named)
 
@@ -206,7 +208,7 @@ def row_learned_text(case: ExaminedRelease) -> str:
     # How another program made the values is not known.
     if case.is_synthetic and case.plan.replaced and case.recipe.makes_release:
         drawn, kept = (
-            first_names_text(case.plan.replaced),
+            first_names_text(case.plan.replaced, MOST_DRAWN),
             [name for name in case.plan.kept if not schema[name].role.is_identifier],
         )
         if not kept:

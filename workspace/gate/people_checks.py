@@ -64,7 +64,6 @@ from .checks import (
 from .earlier import ReleasedData
 from .joint import JointTable
 from .kept_columns import (
-    MOST_NAMED,
     KeptColumns,
     declared_sampling_fraction,
     first_names_text,
@@ -93,6 +92,8 @@ MOST_IN_OWN_ROWS = 0.5
 """And where so much of those who have their own values in their own rows do for the rows being theirs."""
 MOST_LEVERS = 3
 COARSEN_FIRST = "coarsen_first"
+MOST_TO_CHOOSE = 3
+"""Columns among which a sentence on what to coarsen leaves the choice."""
 """Number of a study of what an intruder knows: the risk without the variable to coarsen first."""
 
 
@@ -156,6 +157,10 @@ def _check_kept_keys(case: ExaminedRelease) -> CheckResult:
         at_least="warn" if kept.n_found_by_all and not reported else "pass",
         people=max(len(over), kept.n_unprotected) or kept.n_found_by_all,
         headline=_headline_of_kept_columns(case, kept, how),
+        # A policy of the average alone counts other people than those of small groups.
+        counted=fill_sentence(sentences.IN_SMALL_GROUP, limit=limit, noun=noun)
+        if len(over) >= kept.n_unprotected
+        else "",
         learned=row_learned_text(case),
         change=kept.first_change_text if kept.is_blocking else "",
     )
@@ -600,7 +605,6 @@ def _result_of_measure(
             sentences.COMPARED_LESS,
             compared=judged,
             highest=highest,
-            check=KEPT_KEYS,
             others=float(others.max()) if len(others) else 0.0,
         )
     message = fill_sentence(
@@ -630,6 +634,7 @@ def _result_of_measure(
         records=record_numbers(likely) or (record,),
         at_most="warn" if by_chance else "block",
         headline=_found_by_text(case, measure) if len(likely) else "",
+        counted=fill_sentence(sentences.NAMED_BY_INTRUDER, likely=LIKELY) if measure.is_matching else "",
         learned=row_learned_text(case) if measure.is_matching else "",
         change=_coarsen_first_text(case, measure),
         leak=leak,
@@ -647,7 +652,7 @@ def _found_by_text(case: ExaminedRelease, measure: RecordMeasure) -> str:
         columns = fill_sentence(
             sentences.UNCHANGED_AND_DRAWN, kept=first_names_text(kept), drawn=first_names_text(drawn)
         )
-    return fill_sentence(sentences.FOUND_BY_INTRUDER, likely=LIKELY, columns=columns)
+    return fill_sentence(sentences.FOUND_BY_INTRUDER, columns=columns)
 
 
 def _coarsen_first_text(case: ExaminedRelease, measure: RecordMeasure) -> str:
@@ -660,7 +665,9 @@ def _coarsen_first_text(case: ExaminedRelease, measure: RecordMeasure) -> str:
     if first is None:
         names, _ = matched_variables(case.recipe, measure.position)
         kept = [name for name in names if name in case.plan.kept]
-        return fill_sentence(sentences.COARSEN_KEPT, names=kept[:MOST_NAMED]) if kept else ""
+        if not kept:
+            return ""
+        return fill_sentence(sentences.COARSEN_KEPT, names=" or ".join(kept[:MOST_TO_CHOOSE]))
     return fill_sentence(sentences.COARSEN_FIRST, variable=first.target, value=first.value)
 
 
@@ -712,8 +719,7 @@ def _result_of_units(case: ExaminedRelease, measure: RecordMeasure, units: Units
             sentences.UNITS_COMPARED_LESS,
             compared=judged,
             highest=highest,
-            unit=singular_noun(case.unit_noun),
-            check=KEPT_KEYS,
+            units=case.unit_noun,
             others=other,
         )
         if judged < highest and alone.any()
@@ -728,6 +734,7 @@ def _result_of_units(case: ExaminedRelease, measure: RecordMeasure, units: Units
         records=record_numbers(np.sort(units.records_of(likely if len(likely) else np.array([worst])))),
         at_most="warn" if few or is_chance else "block",
         headline=_found_by_text(case, measure) if len(likely) else "",
+        counted=fill_sentence(sentences.NAMED_BY_INTRUDER, likely=LIKELY) if measure.is_matching else "",
         learned=row_learned_text(case) if measure.is_matching else "",
         change=_coarsen_first_text(case, measure),
         leak=KEPT_KEYS if 2 * count > len(likely) and not is_above(judged, SURE) else "",

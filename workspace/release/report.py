@@ -70,7 +70,11 @@ def make_report(
     drawn = draw_run_figures(workspace, runs) if figures is None else figures
     answer = answer or answer_for_run(workspace, runs[0].id)
     return report_document(
-        reported, drawn, published_figure_tables(workspace, runs), decision, () if answer is None else answer.lines
+        reported,
+        drawn,
+        published_figure_tables(workspace, runs),
+        decision,
+        () if answer is None else answer.document_lines,
     )
 
 

@@ -272,18 +272,25 @@ def also_seen_text(witnesses: Sequence[ReportableFinding], before: str = "") -> 
     return f"{before}also seen by: {', '.join(one.title for one in witnesses)}" if witnesses else ""
 
 
-def finding_text(finding: ReportableFinding, witnesses: Sequence[ReportableFinding] = ()) -> list[str]:
+def finding_text(
+    finding: ReportableFinding, witnesses: Sequence[ReportableFinding] = (), *, with_keys: bool = True
+) -> list[str]:
     """Return a finding in paragraphs: what was found, what was compared and why, which records, and how to fix it.
 
-    ``witnesses`` are the findings about the same leak, whose messages follow.
+    ``witnesses`` are the findings about the same leak, whose messages follow. ``with_keys`` names the checks by the keys
+    that waivers use.
     """
-    return [replace_unprintable(line) for line in _finding_paragraphs(finding, witnesses)]
+    return [replace_unprintable(line) for line in _finding_paragraphs(finding, witnesses, with_keys=with_keys)]
 
 
-def _finding_paragraphs(finding: ReportableFinding, witnesses: Sequence[ReportableFinding]) -> Iterator[str]:
+def _finding_paragraphs(
+    finding: ReportableFinding, witnesses: Sequence[ReportableFinding], *, with_keys: bool
+) -> Iterator[str]:
     """Yield the paragraphs about a finding."""
-    yield f"{state_text(finding)}: {finding.title} ({finding.check})"
+    yield f"{state_text(finding)}: {finding.title}{f' ({finding.check})' if with_keys else ''}"
     yield _as_sentence(finding.message)
+    if finding.status == "not checked" and finding.applies and finding.reason:
+        yield f"Why it is looked at: {finding.reason}."
     if finding.limit is not None and finding.compared_value is not None:
         source = f" Source: {finding.source}." if finding.source else ""
         yield f"Compared: {_compared_sentence(finding)}; limit: {finding_limit_text(finding)}. Why: {finding.reason}.{source}"
@@ -294,7 +301,7 @@ def _finding_paragraphs(finding: ReportableFinding, witnesses: Sequence[Reportab
     if witnesses:
         yield _as_sentence(also_seen_text(witnesses))
         for one in witnesses:
-            yield f"{one.title} ({one.check}): {one.message}."
+            yield f"{one.title}{f' ({one.check})' if with_keys else ''}: {one.message}."
     if finding.advice:
         yield f"How to fix it: {finding.advice}."
     if finding.status == "block":

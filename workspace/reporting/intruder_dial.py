@@ -160,6 +160,17 @@ class IntruderDial:
         """Create the dial as the plan states the knowledge."""
         return cls(numbers, frozenset(one.name for one in numbers.variables if one.is_stated))
 
+    @property
+    def is_turned(self) -> bool:
+        """Return whether somebody has changed what the plan states of the intruder."""
+        stated = frozenset(one.name for one in self.numbers.variables if one.is_stated)
+        return self.known != stated or bool(self.wanted_reaches)
+
+    @property
+    def counted_text(self) -> str:
+        """Return whom the numbers count, before them: ``If he knows what is ticked, of 944 people:``."""
+        return f"If he knows what is ticked, of {count_of_noun(self.numbers.number, self.numbers.noun)}:"
+
     def toggle_variable(self, name: str) -> IntruderDial:
         """Return the dial after turning a variable on or off."""
         return replace(self, known=self.known ^ {name})
@@ -222,7 +233,8 @@ class IntruderDial:
     def lines(self) -> list[DialLine]:
         """Return the numbers of the dial; none as long as they are not counted."""
         limits = self.numbers.limits
-        group = "in small groups" if limits.smallest_group is None else f"in groups below {limits.smallest_group}"
+        smallest = limits.smallest_group
+        group = "in small groups" if smallest is None else f"in groups of fewer than {smallest}"
         titles: dict[FoundBy, str] = {"certain": "found for certain", "expected": "found on average", "few": group}
         found = []
         for name, title in titles.items():

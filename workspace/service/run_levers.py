@@ -210,7 +210,8 @@ class LeverEffect:
     @property
     def text(self) -> str:
         """Return the effect on one line."""
-        return self.reason or "   ".join(filter(None, (self.change, self.utility)))
+        utility = f"{self.utility} ({self.utility_word})" if self.utility and self.utility_word else self.utility
+        return self.reason or "; ".join(filter(None, (self.change, utility)))
 
     @property
     def sentence(self) -> str:

@@ -12,10 +12,8 @@ from sfumato.workspace.gate.answer import ReleaseAnswer
 from sfumato.workspace.gate.gate import Approval, Examination, Finding, Waiver
 from sfumato.workspace.policy.policy import Policy
 
-LONG = (
-    "379 of 3,411 people (11 %) can be found by sex, age, education and marital status, which are released unchanged."
-)
-OPEN = "Not examined: singling out people, linking the records of people, inferring values of people and 4 more."
+LONG = "379 of 3,411 people (11 %): each is in a group of fewer than 11 people with the same values."
+OPEN = "Who can be singled out, whose records can be linked, whose values can be inferred and 4 more."
 
 
 def finding(check, status="block", **changes):
@@ -39,16 +37,62 @@ def examined(*findings, policy=None, **changes):
 @pytest.mark.parametrize("most", [2, 4, 8])
 @pytest.mark.parametrize("may_leave", ["no", "to be judged", "yes"])
 def test_an_answer_fits_and_keeps_its_title(width, most, may_leave):
-    answer = ReleaseAnswer(may_leave, "public", LONG, OPEN, 379, RecordCount(3411, "people"))
+    answer = labelled_answer(may_leave)
     lines = answer_lines(answer, width, most)
-    title = [line for line in lines if "bold" in str(line.spans)]
+    ink = {"no": "$error", "to be judged": "$warning", "yes": "$success"}[may_leave]
+    title = [line for line in lines if ink in str(line.spans)]
     assert len(lines) <= max(most, len(title) + 1)
     assert max(line.cell_length for line in lines) <= width
     assert " ".join(line.plain.strip() for line in title)[2:] == answer.title, "never cut"
-    assert lines[len(title)].plain.strip().startswith("379 of 3,411 people")
-    whole = " ".join(line.plain.strip() for line in lines)
-    assert whole.endswith("4 more.") or "…" in whole
-    assert ("…" in whole) is not (LONG in whole and OPEN in whole)
+    assert "379 of 3,411 people" in lines[len(title)].plain
+    texts = [line.plain.removeprefix(label).strip() for line in lines for label in ("Found", "Not examined")]
+    whole = " ".join(dict.fromkeys(texts))
+    assert ("…" in whole) is (len(lines) - len(title) < 6 or not all(one in whole for one in (LONG, OPEN)))
+
+
+def labelled_answer(may_leave="no"):
+    return ReleaseAnswer(
+        may_leave,
+        "public",
+        "379 of 3,411 people (11 %) can be found by sex.",
+        OPEN,
+        379,
+        RecordCount(3411, "people"),
+        learned="Their true income.",
+        change="Leave out sex.",
+        found=LONG,
+        how="By sex, released unchanged.",
+        decision="No, as long as 1 finding blocks.",
+    )
+
+
+def test_labels_stand_in_a_column_and_what_decides_is_bold_up_to_why():
+    lines = answer_lines(labelled_answer(), 116, 9, titled=False)
+    assert [line.plain[:14].rstrip() for line in lines] == [
+        "Found", "How", "Learnt", "Change first", "May leave", "Not examined",
+    ]  # fmt: skip
+    assert {line.plain[12:14] for line in lines} == {"  "}
+    bold = [line.plain[span.start : span.end] for line in lines for span in line.spans if "bold" in str(span.style)]
+    assert bold == ["379 of 3,411 people (11 %)"]
+    narrow = answer_lines(labelled_answer(), 70, 9, titled=False)
+    assert narrow[1].plain.startswith(" " * 14), "a second line stands below the text"
+
+
+def test_of_too_many_lines_those_stay_that_say_who_is_found_and_what_was_not_examined():
+    said = [
+        [label for label in ("Found", "How", "Learnt", "Change", "May", "Not") if f"\n{label}" in f"\n{text}"]
+        for text in (
+            "\n".join(line.plain for line in answer_lines(labelled_answer(), 116, most, titled=False))
+            for most in (5, 4, 3, 2, 1)
+        )
+    ]
+    assert said == [
+        ["Found", "How", "Learnt", "Change", "Not"],
+        ["Found", "How", "Change", "Not"],
+        ["Found", "How", "Not"],
+        ["Found", "Not"],
+        ["Found"],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +108,7 @@ def test_the_title_of_an_answer_has_its_sign_and_ink(may_leave, ink, sign):
 
 
 def test_a_low_terminal_has_a_short_answer():
-    assert [most_answer_lines(height) for height in (9, 15, 16, 24, 29, 30, 50)] == [2, 2, 4, 4, 4, 8, 8]
+    assert [most_answer_lines(height) for height in (9, 15, 16, 24, 29, 30, 50)] == [2, 2, 7, 7, 7, 10, 10]
 
 
 def test_one_leak_is_one_finding_and_waiving_it_waives_its_witnesses():

@@ -27,7 +27,7 @@ ENTRIES = [finding(), UNMADE, verdict()]
 
 
 def listed(width, height=0, entries=ENTRIES, **changes):
-    heads, lines = harm_lines(entries, width, 3411, witnesses={}, height=height, **changes)
+    heads, lines = harm_lines(entries, width, 3411, **{"witnesses": {}, "height": height, **changes})
     return heads, [line.plain.split("\n") for line in lines]
 
 
@@ -43,7 +43,7 @@ def test_every_line_fits(width, height):
 
 def test_a_wide_list_says_people_with_their_share_a_gauge_and_the_limit():
     _, (block, _, limit) = listed(156)
-    assert block[0].startswith(f"✗ blocks       {TITLE}")
+    assert block[0].startswith(f"✗ blocks     {TITLE}")
     assert "379 of 3,411 (11.11 %)" in block[0]
     assert "├" in block[0]
     assert block[0].rstrip().endswith("at most 5 %")
@@ -57,6 +57,30 @@ def test_a_name_is_never_cut_beside_empty_columns(width):
     assert "records guessed right beyond what was believed before" in unmade[0]
 
 
+def test_a_state_is_its_sign_and_one_word():
+    judged = finding("warn", title="records")
+    _, lines = listed(105, entries=[finding(), judged, UNMADE, verdict(), verdict("met", 0.01)])
+    assert [" ".join(line[0].split()[:2]) for line in lines] == [
+        "✗ blocks",
+        "! judge",
+        "? unchecked",
+        "✗ unmet",
+        "✓ met",
+    ]
+
+
+def test_a_long_title_with_a_line_of_its_own_leaves_out_what_it_has_no_room_for():
+    _, lines = listed(78, 40, witnesses={"keys": (UNMADE,)})
+    assert lines[0][0].rstrip() == f"✗ blocks     {TITLE}", "the number of witnesses is left out, and nothing is cut"
+
+
+def test_a_name_in_its_line_comes_before_a_gauge():
+    short = finding(title="thresholds that the recipe sets at all and more", unit="thresholds", people=None)
+    _, (line,) = listed(90, 40, entries=[short])
+    assert "thresholds that the recipe sets at all and more" in line[0]
+    assert "≤ 0.05" in line[0] or "at most" in line[0], "beside its limit"
+
+
 def test_a_narrow_list_leaves_out_shares_of_people_before_what_was_found():
     heads, (block, _, limit) = listed(44)
     assert heads.plain.split() == ["state", "what", "found", "limit"]
@@ -66,7 +90,7 @@ def test_a_narrow_list_leaves_out_shares_of_people_before_what_was_found():
 
 def test_where_there_is_room_long_names_and_messages_have_lines_of_their_own():
     name, numbers, message = listed(80, 40)[1][0]
-    assert name.rstrip() == f"✗ blocks       {TITLE}"
+    assert name.rstrip() == f"✗ blocks     {TITLE}"
     assert " ".join(numbers.split()) == "379 of 3,411 (11.11 %) at most 5 %"
     assert message.strip() == "379 people are found"
     (line,) = listed(80, 4)[1][0]

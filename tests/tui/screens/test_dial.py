@@ -7,14 +7,16 @@ import pytest
 from prepared_tables import HOUSEHOLD_PLAN, household_survey
 from prepared_workspaces import finished_workspace
 
+from sfumato.engine.wording import RecordCount
 from sfumato.tui.findings.dial import DialPane
 from sfumato.tui.findings.study import StudiesPane
 from sfumato.tui.keys.acts import BY_NAME
+from sfumato.workspace.gate.answer import ReleaseAnswer
 from sfumato.workspace.service.intruder_dial import count_for_dial
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import read_result_rows
 
-DIAL_LINES = re.compile(r"^ *(found|in groups|in small|For this intruder coarsen|What the intruder)", re.MULTILINE)
+DIAL_LINES = re.compile(r"^[ │]*(found|in groups|in small|For this intruder coarsen|If he knows)", re.MULTILINE)
 
 
 def dial_of(seat):
@@ -55,7 +57,29 @@ async def test_the_dial_begins_with_what_the_measure_says_of_the_stated_knowledg
         assert found["expected"] == pytest.approx(measured(built, "largest_expected_match_risk"))
         assert found["certain"] == pytest.approx(measured(built, "largest_true_match_rate") * dial.numbers.number)
         assert dial.people_text(found["certain"]) in seat.text
-        assert dial.coarsen_text() in seat.text
+        assert f"If he knows what is ticked, of {dial.numbers.number:,} " in seat.text
+
+
+@pytest.mark.slow
+async def test_the_sentence_on_what_to_coarsen_is_left_out_unless_it_says_more_than_the_answer(sit, built):
+    async with sit(built, tab="verdicts", size=(120, 40)) as seat:
+        pane = dial_of(seat)
+        await seat.until(lambda: pane.dial is not None and pane._may_leave)
+        name, _ = pane.dial.coarsen_first
+        answer = answer_with("no", f"Synthesise {name}; then no person can be found any more.")
+        pane.show_gate(answer)
+        await seat.until(lambda: pane.dial.coarsen_text() not in seat.text)
+        assert "space changes what he knows" in seat.text
+        pane.show_gate(answer_with("no", f"Coarsen or synthesise {name}, released unchanged."))
+        await seat.until(lambda: pane.dial.coarsen_text() in seat.text)
+        pane.show_gate(answer_with("no", "Synthesise another column."))
+        await seat.until(lambda: pane.dial.coarsen_text() not in seat.text)
+        await seat.press("space")
+        await seat.until(lambda: pane.dial.coarsen_text() in seat.text)
+
+
+def answer_with(may_leave, change=""):
+    return ReleaseAnswer(may_leave, "public", "Said.", "", None, RecordCount(9, "people"), change=change)
 
 
 @pytest.mark.slow
@@ -76,6 +100,9 @@ async def test_less_certainty_is_a_key_and_finds_no_more(sit, built):
         assert "widest" in seat.app.notices[-1]
         await seat.press(*["minus"] * 4)
         assert "visits ± 0" in seat.text
+        await seat.press("space")
+        assert "[ ] visits" in seat.text
+        assert "visits ±" not in seat.text, "how surely he knows what he does not know says nothing"
 
 
 @pytest.mark.slow
@@ -94,10 +121,10 @@ async def test_nothing_on_the_dial_is_green_unless_the_gate_lets_the_release_lea
     async with sit(built, tab="verdicts") as seat:
         await seat.until(lambda: dial_of(seat).dial is not None)
         pane = dial_of(seat)
-        for answer in ("", "no", "to be judged"):
+        for answer in (None, answer_with("no"), answer_with("to be judged")):
             pane.show_gate(answer)
             assert "$success" not in str([pane._ink_of(line) for line in pane.dial.lines()])
-        pane.show_gate("yes")
+        pane.show_gate(answer_with("yes"))
         inks = {line.name: pane._ink_of(line) for line in pane.dial.lines()}
         assert all(
             "success" not in inks[line.name] for line in pane.dial.lines() if line.is_above or line.limit is None
@@ -105,10 +132,11 @@ async def test_nothing_on_the_dial_is_green_unless_the_gate_lets_the_release_lea
 
 
 @pytest.mark.slow
-async def test_a_low_terminal_has_three_lines_and_a_tiny_one_none(sit, built):
+async def test_a_low_terminal_has_two_lines_and_a_tiny_one_none(sit, built):
     async with sit(built, tab="verdicts", size=(80, 24)) as seat:
         await seat.until(lambda: dial_of(seat).dial is not None)
-        assert len(DIAL_LINES.findall(seat.text)) == 3
+        await seat.until(lambda: len(DIAL_LINES.findall(seat.text)) == 2)
+        assert re.search(r"If he knows +\[x\]", seat.text)
     async with sit(built, tab="verdicts", size=(80, 15)) as seat:
         assert "What the intruder knows" not in "\n".join(seat.text.splitlines()[:-1])
 

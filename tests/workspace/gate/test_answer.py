@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import DamagedTable
 from sfumato.workspace.gate import answer as answer_module
-from sfumato.workspace.gate.answer import answer_for_run, answer_from_examination
+from sfumato.workspace.gate.answer import UNMADE_CHECKS, answer_for_run, answer_from_examination
 from sfumato.workspace.gate.checks import STATUSES
-from sfumato.workspace.gate.gate import Examination, Finding, Waiver
+from sfumato.workspace.gate.gate import CHECKS, Examination, Finding, Waiver
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.store.workspace import Workspace
 
@@ -135,6 +135,7 @@ def test_the_answer_says_who_is_found_what_is_learnt_and_what_to_change() -> Non
         "said",
         people=30,
         headline="can be found by age",
+        counted="each in a group of fewer than 5",
         learned="What is then read of income is drawn from a model.",
         change="show age in steps of 5; then no person can be found any more",
     )
@@ -142,12 +143,22 @@ def test_the_answer_says_who_is_found_what_is_learnt_and_what_to_change() -> Non
     assert said.headline == "May this leave to the public? NO: 30 of 120 people can be found"
     assert said.lines == (
         "May this leave to the public? NO",
-        "30 of 120 people (25 %) can be found by age.",
-        "What is then read of income is drawn from a model.",
-        "What to change first: show age in steps of 5; then no person can be found any more.",
+        "Found: 30 of 120 people (25 %): each in a group of fewer than 5.",
+        "How: By age.",
+        "Learnt: What is then read of income is drawn from a model.",
+        "Change first: Show age in steps of 5; then no person can be found any more.",
+        "May leave: No, as long as 1 finding blocks.",
     )
+    assert said.change_has_effect
     table = said.to_table()
-    assert (table["learned"], table["change"]) == said.lines[2:]
+    names = ("found", "how", "learned", "change", "decision")
+    assert tuple(table[name] for name in names) == tuple(text for _, text in said.labelled_lines)
+    assert said.document_lines == (
+        said.title,
+        "30 of 120 people (25 %) can be found by age: each in a group of fewer than 5.",
+        said.lines[3],
+        said.lines[4],
+    ), "a document says who is found, and how, in one sentence"
 
 
 def test_where_nobody_is_found_the_answer_says_so_and_never_that_all_is_safe() -> None:
@@ -155,8 +166,10 @@ def test_where_nobody_is_found_the_answer_says_so_and_never_that_all_is_safe() -
     said = answer_from_examination(Examination(1, "0", (unchecked,)), PLAIN, Policy(), 120)
     assert said.headline == "May this leave to the public? TO BE JUDGED: 1 check could not be made"
     assert said.sentence.startswith("0 of 120 people can be found beyond the limits, by the checks that were made.")
-    assert said.learned == "A row shows the true age of a person; drawn: income."
-    assert said.change == "Nothing that was examined has to change."
+    assert said.found == "0 of 120 people beyond the limits, by the checks made."
+    assert said.decision == "Not yet: a person must judge 1 check not made."
+    assert said.learned == "A row shows the true age of a person; a model drew income."
+    assert said.change == "Nothing, as far as was examined."
     blocked = Finding("b", "block", "title", "said", advice="change it")
     waived = answer_from_examination(
         Examination(1, "0", (blocked,), (Waiver("b", "known", "ana"),)), PLAIN, Policy(), 9
@@ -164,4 +177,33 @@ def test_where_nobody_is_found_the_answer_says_so_and_never_that_all_is_safe() -
     assert waived.learned == "", "what was waived may still find people"
     refused = answer_from_examination(Examination(1, "0", (blocked,)), PLAIN, Policy(), 9)
     assert refused.headline == "May this leave to the public? NO: 1 finding blocks"
-    assert refused.change == "What to change first: change it."
+    assert refused.change == "Change it."
+    assert refused.labelled_lines[0] == ("Why", "Title: said."), (
+        "nobody is counted, and no number of people stands there"
+    )
+    assert waived.found == "", "what was waived may still find people"
+    assert waived.decision.endswith("1 block was waived by ana.")
+
+
+def test_what_was_not_examined_is_said_in_words_of_what_an_intruder_does() -> None:
+    keys = ("other", "agreed_values", "newly_certain", "guessed_beyond_prior", "worst_records")
+    found = tuple(Finding(key, "not checked", f"title of {key}", "no measure") for key in keys)
+    said = answer_from_examination(Examination(1, "0", found), PLAIN, Policy(), 120)
+    assert said.not_covered == (
+        "Who is found most surely, what an intruder learns who knows all records but one, "
+        "what the datasets reveal together and 1 more."
+    ), "the gravest first, and two checks that ask the same are one"
+    known = {check.key for check in CHECKS}
+    assert known >= set(UNMADE_CHECKS), "each is a check of the gate"
+
+
+def test_who_has_to_judge_is_told_what() -> None:
+    open_finding = Finding("a", "warn", "title", "said")
+    unmade = Finding("c", "not checked", "singling out", "no measure")
+    both = answer_from_examination(Examination(1, "0", (open_finding, unmade, unmade)), PLAIN, Policy(), 120)
+    assert both.decision == "Not yet: a person must judge 1 finding and 2 checks not made."
+    blocked = Finding("b", "block", "title", "said")
+    refused = answer_from_examination(Examination(1, "0", (blocked, open_finding, unmade)), PLAIN, Policy(), 120)
+    assert refused.decision == "No, as long as 1 finding blocks; 2 others are to be judged."
+    passed = answer_from_examination(Examination(1, "0", (Finding("a", "pass", "t", "s"),)), PLAIN, Policy(), 120)
+    assert passed.decision == "Yes: every check that applies was made, and none objects."

@@ -80,7 +80,7 @@ def test_the_number_that_is_above_its_limit_decides(limits, name, allowed):
 
 def test_groups_are_named_by_the_size_below_which_they_are_small():
     titles = [line.title for line in make_dial(DialLimits(few=0.0, smallest_group=11)).lines()]
-    assert titles[-1] == "in groups below 11"
+    assert titles[-1] == "in groups of fewer than 11"
 
 
 def test_one_person_is_found_and_where_no_variable_helps_it_says_so():
