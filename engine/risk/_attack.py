@@ -151,7 +151,7 @@ def attack_outputs(
             risk=RiskOutput(questions=questions),
             label=Label(
                 f"{title}: excess over other people",
-                f"From its success on people outside the data, the {attack} attack comes {{value}} of the way to being always right about people in the data.",
+                f"The {attack} attack comes {{value}} of the way from its success on people outside the data to being always right about people in it.",
                 "Good is 0 % or below: people in the data are as safe as people outside it.",
                 "The release discloses more about its own people than about others.",
                 levers,
@@ -191,7 +191,7 @@ def attack_outputs(
             risk=RiskOutput(gate_reference="chance", questions=questions),
             label=Label(
                 f"{title}: added by the release",
-                f"From its success on people outside the data, the release brings the {attack} attack {{value}} of the way to being always right about people in the data.",
+                f"The release brings the {attack} attack {{value}} of the way from its success on people outside the data to certainty about people in it.",
                 "Good is 0 % or below: the release tells no more about people in the data than about people outside it.",
                 "The release discloses more about its own people than about others.",
                 levers,

@@ -49,7 +49,7 @@ def largest_excess_outputs(attack: str, questions: tuple[Question, ...], levers:
             risk=RiskOutput(questions=questions, never_falls_with_knowledge=True),
             label=Label(
                 f"{attack.capitalize()}: excess, best intruder",
-                f"From its success on people outside the data, the {attack} attack comes {{value}} of the way to being always right about people in the data, by the variables that help most.",
+                f"By its best variables the {attack} attack comes {{value}} of the way from success on people outside the data to certainty about those inside.",
                 "Good is 0 % or below: people in the data are as safe as people outside it.",
                 "The best choice of variables discloses more about the release's own people than about others.",
                 levers,
@@ -65,7 +65,7 @@ def largest_excess_outputs(attack: str, questions: tuple[Question, ...], levers:
             risk=RiskOutput(gate_reference="chance", questions=questions),
             label=Label(
                 f"{attack.capitalize()}: added, best intruder",
-                f"From its success on people outside the data, the release brings the {attack} attack {{value}} of the way to being always right about people in the data, by the variables that help most.",
+                f"By the best variables, the release brings the {attack} attack {{value}} of the way from success on outsiders to certainty about people inside.",
                 "Good is 0 % or below: the release tells no more about people in the data than about people outside it.",
                 "The best choice of variables discloses more about the release's own people than about others.",
                 levers,

@@ -278,7 +278,7 @@ OUTPUTS = (
         short="FMR",
         risk=RiskOutput(questions=("linkability",)),
         label=Label(
-            "Single matches that are wrong",
+            "Wrong single matches",
             "Of the people with a single match, {value} are matched to the wrong record.",
             "Higher is better: an intruder cannot trust a single match.",
             "Too few single matches are wrong, so an intruder may trust them.",
@@ -320,7 +320,7 @@ LARGEST_OUTPUTS = (
         risk=RiskOutput(questions=("linkability",), never_falls_with_knowledge=True),
         label=Label(
             "Expected re-identifications, best intruder",
-            "An intruder who compares only the variables that help, and picks one of the matching records at random, picks the right one for {value} on average.",
+            "An intruder who compares only the variables that help, and picks one match at random, picks the right one for {value} on average.",
             "Fewer are better; at 0 no choice of variables leads to the right person.",
             "The best choice of variables finds more people than the limit allows.",
             IDENTITY,

@@ -426,7 +426,7 @@ def _draft_offer(case: Case) -> Offer | None:
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Difference that a model finds (pMSE)",
-                "A classifier that tries to tell released records from confidential ones reaches {value}, where 0 is not at all and 0.25 is always (for tables of one size).",
+                "A classifier that tells released from confidential records apart reaches {value}: 0 is never, 0.25 always, for tables of one size.",
                 "Lower is better; 0 means that no classifier can distinguish the tables.",
                 "A classifier distinguishes the release from the data too well.",
                 FIDELITY,

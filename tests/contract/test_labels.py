@@ -75,8 +75,8 @@ def test_the_figures_of_a_sentence_are_those_of_its_row() -> None:
         "The 0.9 quantile of age is 41: that share of the records has it or less."
     )
     assert sentence_of(row("risk.linkability.excess_risk", 0.017, people="vulnerable")) == (
-        "From its success on people outside the data, the linkage attack comes 1.7 % of the way to being always right about "
-        "people in the data (vulnerable people)."
+        "The linkage attack comes 1.7 % of the way from its success on people outside the data to being always right about "
+        "people in it (vulnerable people)."
     )
 
 

@@ -142,7 +142,7 @@ async def test_below_150_columns_the_explanation_has_the_whole_width_below_the_l
         assert detail.region.y > grid.region.bottom - 1
         assert detail.region.width == grid.region.width == 118
         assert "├── Explanation ─" in seat.text
-        assert "Single matches that are wrong" in seat.text, "names are whole"
+        assert "Wrong single matches" in seat.text, "names are whole"
         await seat.pilot.resize_terminal(150, 40)
         await seat.until(lambda: detail.region.x > grid.region.right - 1)
         assert "├── Explanation ─" not in seat.text

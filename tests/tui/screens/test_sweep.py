@@ -51,7 +51,7 @@ async def test_m_and_brackets_go_through_measures_and_studies(sit, directory):
             await seat.press("m")
             seen.append(head(seat))
         assert [line.strip("│ ").partition(" (")[0] for line in seen] == [
-            "Expected re-identifications", "Re-identified with certainty", "Single matches that are wrong", "People with a single match",
+            "Expected re-identifications", "Re-identified with certainty", "Wrong single matches", "People with a single match",
             "Expected re-identifications, best window", "Re-identified with certainty, best window", "Sensitive values disclosed",
             "Sensitive values disclosed, best window", "Expected re-identifications",
         ]  # fmt: skip
