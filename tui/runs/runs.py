@@ -81,8 +81,8 @@ MOST_ATTEMPTS = 2
 UNSTABLE = "the workspace or the policy changed while it examined"
 ASKING_TEXT = "The gate examines this run: it says whether the release may leave."
 NOT_EXAMINED_TEXT = "The gate could not examine this run, so nothing of it can be released: {}"
-LEAST_COUNTED = 100
-"""Width of the tab in cells from which the frame has the number of runs beside the answer."""
+LEAST_COUNTED = 90
+"""Width of the list in cells from which the frame has the number of runs beside the answer."""
 LEAST_ROWS = 3
 """Lines that the list keeps, with its heading."""
 MOST_MARKED = 6
@@ -604,7 +604,7 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
             self.set_frame_title(None)
         else:
             # In a narrow terminal the people say more than the number of runs.
-            count = count_noun(len(self._lines), "run") if self.size.width >= LEAST_COUNTED else ""
+            count = count_noun(len(self._lines), "run") if self._brief_width >= LEAST_COUNTED else ""
             self.set_frame_title(answer_of_run_title(count, here.run.id, answer))
 
     def _gate_content(self, run_id: int, is_done: bool) -> list[Content]:
