@@ -173,10 +173,8 @@ def not_examined_texts(dossier: ReleaseDossier) -> list[str]:
     titles_by_reason: dict[str, list[str]] = {}
     for one in sorted(unchecked, key=lambda one: intruder_of_check(one.check) == "none"):
         titles_by_reason.setdefault(one.message, []).append(one.title)
-    texts = [
-        f"Not examined: {reason[:1].lower()}{reason[1:].rstrip('.')}. So nothing is known of {join_names(_first_texts(titles))}."
-        for reason, titles in titles_by_reason.items()
-    ]
+    # The annex has the titles of the checks; the page has room for the reasons.
+    texts = [f"Not examined: {reason[:1].lower()}{reason[1:].rstrip('.')}." for reason in titles_by_reason]
     left = sum(len(titles) for titles in list(titles_by_reason.values())[MOST_REASONS:])
     more = [f"{count_noun(left, 'further check')} could not be made; the annex has the reasons."] if left else []
     return [*texts[:MOST_REASONS], *more]

@@ -322,7 +322,7 @@ INFERENCE_COUNTS_LESS = (
 )
 STRONGEST_NOT_TRIED = "no measure tried the intruder who knows everything of everybody else, and how the release was made; to try him, {remedy}"
 ADD_MEASURE = "add the measure {titles:list}"
-DRAW_OTHERWISE = "add the measure {titles:list}, and draw by other models than {made:list}: these cannot be asked"
+DRAW_OTHERWISE = "add the measure {titles:list}, and draw by models that can be asked, unlike {made:list}"
 NEWLY_CERTAIN = (
     "{method} ({measure}): of {attacked} the truth of {newly:,} has a probability of {certain:g} or more once the release is known, and had "
     "less before"
