@@ -214,6 +214,8 @@ class CurveView(StudyView):
         # Of how many is said once.
         records = self.records if is_first else None
         texts = [quantity_of(key, value, count, curve.params) for value, count in ((start, records), (end, None))]
+        # Without a count of records they would be called people, which they may not be.
+        texts = [text.removesuffix(" people").removesuffix(" person") for text in texts]
         if start == end:
             return f"{texts[0]}, at {self.study_axis.label} {number(first)} as at {number(last)}"
         way = "down to" if end < start else "up to"
