@@ -95,6 +95,7 @@ def import_a_file(session: PlainSession) -> None:
         f"Show its first {FIRST_ROWS} rows before it is imported? They are confidential.", default=False
     )
     talk.say("The file is read; this can take a minute.")
+    preview: FilePreview | None
     if with_rows:
         found, preview = None, preview_in_process(str(Path(file).expanduser()), settings)
         talk.print_lines(_first_rows_lines(preview))
