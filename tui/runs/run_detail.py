@@ -152,9 +152,11 @@ class FullRunDetail:
         """
         verdicts = sorted(self.verdicts, key=lambda one: WORST_FIRST.index(one.outcome))
         run, *others = _run_lines(self.detail)
+        phases = [(", ".join(map(_phase_text, self.detail.phases)), "")] if self.detail.phases else []
         lines_of = labelled_verdict_lines(verdicts, self.detail.records)
         judged = [(line, _outcome_style(one.outcome)) for one, line in zip(verdicts, lines_of, strict=True)]
         said = [run, ("now", self.state_words, ""), *_first_lines("verdicts", judged, len(judged)), *others]
+        said += _first_lines("by phase", phases, 1)
         lines = [
             Content.assemble((f"{'' if place else name:<{NAME}}", "$primary"), (line, style))
             for name, text, style in said
@@ -223,6 +225,14 @@ def _tasks_text(phases: Sequence[TaskPhase]) -> str:
     took = f" in {duration_text(sum(one.seconds for one in phases))} of computing" if done else ""
     peak = max((one.peak_bytes for one in phases), default=0)
     return f"{tasks}{took}" + (f", at most {peak / 1e6:.0f} MB" if peak else "")
+
+
+def _phase_text(phase: TaskPhase) -> str:
+    """Return the tasks of a phase with their time and memory: ``fit 2 in 19.3 s (265 MB)``."""
+    tasks = f"{phase.n_done}/{phase.n_tasks}" if phase.n_done < phase.n_tasks else f"{phase.n_tasks}"
+    took = f" in {duration_text(phase.seconds)}" if phase.n_done else ""
+    memory = f" ({phase.peak_bytes / 1e6:.0f} MB)" if phase.peak_bytes else ""
+    return f"{phase.kind} {tasks}{took}{memory}"
 
 
 def labelled_verdict_lines(verdicts: Sequence[Verdict], records: int | None = None) -> list[str]:

@@ -168,7 +168,8 @@ def test_the_shipped_recipes_are_written_as_they_are_read() -> None:
     for recipe in shipped_recipes():
         text = write_plan(recipe.table)
         assert read_toml(text) == recipe.table
-        assert "[[measure]]" in text
+        # A recipe of printed tables alone measures nothing else.
+        assert "[[measure]]" in text or "[[table]]" in text
 
 
 def test_a_text_that_is_no_plan_is_refused() -> None:
