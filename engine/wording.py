@@ -11,14 +11,17 @@ class RecordCount(int):
     """A number of records that knows what one record is.
 
     noun: what records are, in the plural, such as ``people`` or ``person-years``
+    units: number of those whom several of the records describe, such as households; None where each is one
     """
 
     noun: str
+    units: RecordCount | None
 
-    def __new__(cls, value: int, noun: str = "") -> RecordCount:
+    def __new__(cls, value: int, noun: str = "", units: RecordCount | None = None) -> RecordCount:
         """Count ``value`` records, which are people where no noun is given."""
         count = super().__new__(cls, value)
         count.noun = noun or "people"
+        count.units = units
         return count
 
 

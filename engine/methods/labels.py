@@ -278,29 +278,35 @@ def quantity_of(
 ) -> str:
     """Return a value of a measure with its unit: ``88 of 20,190 people (0.44 %)``, ``44 %``, ``5 records``, ``0.13``.
 
-    ``records`` is the number of confidential records. People are counted only where the measure is of all of them, so
-    not where ``params`` of the row select some or count units (``4.1 % of the units``). A share has more digits where
-    it would otherwise look equal to ``beside``.
+    ``records`` is the number of confidential records; its own ``units`` are counted where ``params`` of the row say so.
+    People are counted only where the measure is of all of them, so not where ``params`` select some. A share has more
+    digits where it would otherwise look equal to ``beside``.
     """
     _, output = method_and_output(key)
     unit = unit or output.unit
     people = output.label.counts == "people"
     chosen = {**dict(output.row_defaults), **(params or {})}
     some = any(chosen.get(name) not in (None, "", {}, []) for name in SOME_PEOPLE)
-    by_unit = chosen.get("by") == "unit" or chosen.get("of") == "units"
+    by_unit = is_of_units(chosen)
     if by_unit and unit == "records":
         unit = "units"
-    whole = records if people and not some and not by_unit else None
-    noun = "units" if by_unit else record_noun(records)
+    counted = getattr(records, "units", None) if by_unit else records
+    whole = counted if people and not some else None
+    noun = "units" if by_unit and counted is None else record_noun(counted)
     if unit == "share" and whole:
         return f"{_people_count_text(value * whole)} of {whole:,} {noun} ({format_percent(value, beside)})"
-    if unit == "records" and whole:
+    if unit in ("records", "units") and whole:
         return f"{_people_count_text(value)} of {whole:,} {noun} ({format_percent(value / whole)})"
     if output.in_percent or unit == "share":
         return format_percent(value, beside) + (f" of the {noun}{' asked about' if some else ''}" if people else "")
     if people and unit in ("records", "units"):
         return f"{format_number(value)} {singular_noun(noun) if value == 1 else noun}"
     return f"{format_number(value)} {singular_noun(unit) if value == 1 else unit}".strip()
+
+
+def is_of_units(params: Mapping[str, Any]) -> bool:
+    """Return whether a row with these parameters counts units, such as households, and not their records."""
+    return params.get("by") == "unit" or params.get("of") == "units"
 
 
 def _people_count_text(count: float) -> str:

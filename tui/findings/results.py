@@ -571,8 +571,10 @@ class ResultsPane(RunPane, SplitView):
 
 
 def _noun_text(records: int) -> str:
-    """Return what numbers of people are counted among: ``16,171 person-years``."""
-    return count_of_noun(records, record_noun(records))
+    """Return what numbers of people are counted among: ``4,162 people, or 16,171 person-years``."""
+    said = count_of_noun(records, record_noun(records))
+    units = getattr(records, "units", None)
+    return said if units is None else f"{count_of_noun(units, record_noun(units))}, or {said}"
 
 
 def order_text(sort: str, verdicts: Sequence[Verdict]) -> str:

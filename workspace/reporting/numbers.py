@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sfumato.engine.methods.labels import measure_name, method_and_output, own_params, subject_of
+from sfumato.engine.methods.labels import is_of_units, measure_name, method_and_output, own_params, subject_of
 from sfumato.engine.methods.outputs import ATTACK_PARTS, QUESTIONS
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.outcomes import WORST_FIRST
@@ -260,8 +260,11 @@ def fold_lines(group: Sequence[NumberLine]) -> NumberLine:
     return replace(front, members=tuple(group))
 
 
-def _front_order(line: NumberLine) -> tuple[int, bool, bool, int, float]:
-    """Return the sort key of a line among those that are folded with it; the smallest stands in front."""
+def _front_order(line: NumberLine) -> tuple[int, bool, bool, bool, int, float]:
+    """Return the sort key of a line among those that are folded with it; the smallest stands in front.
+
+    Where records belong to people or households, these are counted before their records: they are who is found.
+    """
     row = line.row
     method, output = method_and_output(row.key)
     own = [value for value in own_params(method, row.params).values() if isinstance(value, (str, int, float))]
@@ -275,6 +278,7 @@ def _front_order(line: NumberLine) -> tuple[int, bool, bool, int, float]:
         len(WORST_FIRST) if line.verdict is None else WORST_FIRST.index(line.verdict.outcome),
         row.measure != leading_measure(row.family, row.measure),
         value is None,
+        not is_of_units(row.params),
         len(own),
         worse,
     )

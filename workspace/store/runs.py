@@ -23,6 +23,7 @@ from .workspace import Workspace
 
 if TYPE_CHECKING:
     from sfumato.engine.data.microdata import Microdata
+    from sfumato.engine.data.units import Units
     from sfumato.engine.recipe.recipe import Recipe
 
 installed_version = cache(version)
@@ -285,10 +286,15 @@ def read_run_records(
 
 def has_units(workspace: Workspace, run: StoredRun) -> bool:
     """Return whether several records of a run describe one unit, such as a household, by the number that its recipe names."""
+    return _read_units(workspace, run) is not None
+
+
+def _read_units(workspace: Workspace, run: StoredRun) -> Units | None:
+    """Return the units of a run's confidential records; None where each record is one."""
     number = run.recipe.schema.unit
     if number is None or number not in workspace.find_dataset(run.dataset_id).schema:
-        return False
-    return read_run_records(workspace, run, [number]).units is not None
+        return None
+    return read_run_records(workspace, run, [number]).units
 
 
 def recipe_text_of(workspace: Workspace, run_id: int) -> str:
@@ -512,5 +518,9 @@ def has_intruder_beliefs(workspace: Workspace, run: StoredRun) -> bool:
 
 
 def count_confidential_records(workspace: Workspace, run: StoredRun) -> RecordCount:
-    """Return the number of a run's confidential records, with the noun that the recipe has for them."""
-    return run.count_records(workspace.find_dataset(run.dataset_id).records)
+    """Return the number of a run's confidential records and units, with the nouns that the recipe has for them."""
+    records = run.count_records(workspace.find_dataset(run.dataset_id).records)
+    units = _read_units(workspace, run)
+    if units is None:
+        return records
+    return RecordCount(records, records.noun, RecordCount(len(units), run.recipe.schema.unit_noun))

@@ -12,6 +12,7 @@ from sfumato.engine.methods.outputs import ATTACK_PARTS
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
+from sfumato.engine.wording import RecordCount
 from sfumato.workspace.reporting.measured import result_tables
 from sfumato.workspace.reporting.numbers import (
     UNMET_SECTION,
@@ -93,10 +94,18 @@ def test_the_worst_verdict_stands_in_front_and_gives_its_sign() -> None:
     assert line_cells(line)["limit"] == "at most 1.5 %"
 
 
-def test_without_a_verdict_the_number_of_most_people_stands_in_front_else_the_worst() -> None:
-    rows = [row(RATE, 0.4, by="unit"), row(RATE, 0.01)]
+def test_people_stand_before_their_records_and_all_of_them_before_some() -> None:
+    rows = [row(RATE, 0.01), row(RATE, 0.02, by="unit"), row(RATE, 0.4, by="unit", size="2")]
     (line,) = fold_number_lines(number_lines(rows))
-    assert line.row.params == {}
+    assert line.row.params == {"by": "unit"}
+    counted = RecordCount(16_171, "person-years", RecordCount(4_162, "people"))
+    assert line_cells(line, counted)["release"] == "83.24 of 4,162 people (2 %)"
+    assert line_cells(line, RecordCount(16_171, "person-years"))["release"] == "2 %"
+    (apart,) = fold_number_lines(number_lines(rows[:1]))
+    assert line_cells(apart, counted)["release"] == "161.7 of 16,171 (1 %)"
+
+
+def test_without_a_verdict_the_worst_number_stands_in_front() -> None:
     kinds = [
         row("risk.singling_out.excess_risk", value, kind=kind)
         for kind, value in (("univariate", 0.1), ("multivariate", 0.3))
