@@ -324,26 +324,32 @@ class TableSystem:
         return np.asarray(self.columns.indices[self.columns.indptr[cell] : self.columns.indptr[cell + 1]])
 
     def list_changes(self, first: str, second: str) -> list[tuple[int, int]]:
-        """Return pairs of different cells of two releases that have one name: a cell of the first, and of the second.
+        """Return pairs of different cells of two releases with the same labels: a cell of the first, and of the second.
 
-        A cell that is empty in one of them is ``EMPTY`` there.
+        What a table is called, and which other variables it has, tells readers nothing: cells are compared by what they
+        add up and by the labels of the variables that they are not summed over. A cell that is empty in one of them is
+        ``EMPTY`` there.
         """
-        pairs: dict[tuple[int, int], None] = {}
-        by_name = {one.name: one for one in self.tables if one.release == second}
+        own, others = self._cells_by_labels(first), self._cells_by_labels(second)
+        return sorted(
+            {(a, b) for labels, cells in own.items() for a in cells for b in others.get(labels, ()) if a != b}
+        )
+
+    def _cells_by_labels(self, release: str) -> dict[tuple[int, frozenset[tuple[str, str]]], set[int]]:
+        """Return the cells of a release by measure, variables and labels; several where tables differ."""
+        found = dict[tuple[int, frozenset[tuple[str, str]]], set[int]]()
         for one in self.tables:
-            other = by_name.get(one.name)
-            if one.release != first or other is None or one.variables != other.variables:
+            if one.release != release or not (one.cells >= 0).any():
                 continue
-            axes = []
-            for own, others in zip(one.options, other.options, strict=True):
-                place = {option: at for at, option in enumerate(others)}
-                axes.append([(at, place[option]) for at, option in enumerate(own) if option in place])
-            for places in itertools.product(*axes):
-                a = int(one.cells[tuple(at for at, _ in places)])
-                b = int(other.cells[tuple(at for _, at in places)])
-                if a != b:
-                    pairs[a, b] = None
-        return sorted(pairs)
+            measure = int(self.cell_measures[one.cells.max()])
+            axes = [
+                # A level may have another number in another year's tree: its name is left out.
+                [() if label == TOTAL else ((name, label),) for _, label in options]
+                for name, options in zip(one.variables, one.options, strict=True)
+            ]
+            for cell, labels in zip(one.cells.ravel().tolist(), itertools.product(*axes), strict=True):
+                found.setdefault((measure, frozenset(itertools.chain(*labels))), set()).add(cell)
+        return found
 
 
 def build_system(tables: Sequence[DeclaredTable], complete: bool = False) -> TableSystem:

@@ -112,6 +112,23 @@ def test_releases_share_what_did_not_change() -> None:
     assert sorted(pairs) == sorted(changed)
 
 
+def test_changes_are_seen_whatever_a_table_is_called_and_has_besides() -> None:
+    first, second = np.array([1, 1, 1, 1, 1, 1, 0], dtype=bool), np.array([1] * 5 + [0, 1], dtype=bool)
+    region = TableVariable.from_values("region", REGION)
+    sex = TableVariable.from_values("sex", list("fmfmfmm"))
+    for name, variables in (("u", (region,)), ("t", (region, sex)), ("u", (sex, region))):
+        system = build_system(
+            [
+                DeclaredTable("t", (region,), where=first, release="2025"),
+                DeclaredTable(name, variables, where=second, release="2026"),
+            ]
+        )
+        changed = [
+            (system.find_cell("t", own, "2025"), system.find_cell(name, own, "2026")) for own in ({}, {"region": "b1"})
+        ]
+        assert sorted(system.list_changes("2025", "2026")) == sorted(changed)
+
+
 def test_a_value_that_was_revised_is_another_one() -> None:
     region = TableVariable.from_values("region", ["a", "a", "b"])
     old, new = np.array([1.0, 2, 3]), np.array([1.0, 5, 3])

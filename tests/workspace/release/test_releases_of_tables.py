@@ -117,6 +117,9 @@ def test_a_second_release_hides_what_would_follow_from_the_first(tmp_path: Path)
     assert loose.status == "block"
     assert loose.people == 2
     assert "since run 1" in loose.message
+    # Another name, and another order of the variables, are no other table.
+    renamed = {**apart, "table": [{"name": "persons", "by": ["sex", "region"]}]}
+    assert finding(tmp_path / "w", run(tmp_path / "w", later, renamed), "table_changes").status == "block"
     joint = run(tmp_path / "w", later, COUNTS)
     assert finding(tmp_path / "w", joint, "table_changes").status == "pass"
     assert finding(tmp_path / "w", joint, "kept_tables").status == "pass"
