@@ -327,13 +327,33 @@ class TableSystem:
         """Return pairs of different cells of two releases with the same labels: a cell of the first, and of the second.
 
         What a table is called, and which other variables it has, tells readers nothing: cells are compared by what they
-        add up and by the labels of the variables that they are not summed over. A cell that is empty in one of them is
-        ``EMPTY`` there.
+        add up and by the labels of the variables that they are not summed over. A cell whose labels the other release
+        does not have is compared with one that most of its records are in, whose labels this one does not have: a
+        variable or a group that was renamed. A cell that is empty in one of them is ``EMPTY`` there.
         """
         own, others = self._cells_by_labels(first), self._cells_by_labels(second)
-        return sorted(
-            {(a, b) for labels, cells in own.items() for a in cells for b in others.get(labels, ()) if a != b}
+        found = {(a, b) for labels, cells in own.items() for a in cells for b in others.get(labels, ()) if a != b}
+        only_first, only_second = (
+            np.array(
+                sorted({cell for key in one if key not in other for cell in one[key] if cell >= 0}), dtype=np.int64
+            )
+            for one, other in ((own, others), (others, own))
         )
+        if len(only_first) and len(only_second):
+            found |= self._pair_by_records(only_first, only_second)
+        return sorted(found)
+
+    def _pair_by_records(self, first: Integers, second: Integers) -> set[tuple[int, int]]:
+        """Return pairs of different cells that share more than half of the records of each."""
+        from scipy import sparse
+
+        of_atoms = np.bincount(self.contributions.atoms, self.contributions.records, self.columns.shape[0])
+        sizes = np.asarray(self.columns.T @ of_atoms)
+        weighted = sparse.diags_array(of_atoms) @ self.columns[:, second]
+        shared = (self.columns[:, first].T @ weighted).tocoo()
+        a, b = first[shared.row], second[shared.col]
+        most = (2 * shared.data > np.maximum(sizes[a], sizes[b])) & (a != b)
+        return set(zip(a[most].tolist(), b[most].tolist(), strict=True))
 
     def _cells_by_labels(self, release: str) -> dict[tuple[int, frozenset[tuple[str, str]]], set[int]]:
         """Return the cells of a release by measure, variables and labels; several where tables differ."""

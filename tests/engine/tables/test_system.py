@@ -129,6 +129,25 @@ def test_changes_are_seen_whatever_a_table_is_called_and_has_besides() -> None:
         assert sorted(system.list_changes("2025", "2026")) == sorted(changed)
 
 
+def test_changes_are_seen_where_variables_and_groups_were_renamed() -> None:
+    first, second = np.array([1] * 7 + [0], dtype=bool), np.array([0] + [1] * 7, dtype=bool)
+    codes = np.array([0] * 6 + [1] * 2)
+    region = TableVariable("region", (Grouping("", codes, ("a", "b")),))
+    for later in (
+        TableVariable("area", (Grouping("", codes, ("a", "b")),)),
+        TableVariable("region", (Grouping("", codes, ("A", "B")),)),
+    ):
+        system = build_system(
+            [
+                DeclaredTable("t", (region,), where=first, release="1"),
+                DeclaredTable("t", (later,), where=second, release="2"),
+            ]
+        )
+        label = later.groupings[0].labels[0]
+        pair = (system.find_cell("t", {"region": "a"}, "1"), system.find_cell("t", {later.name: label}, "2"))
+        assert pair in system.list_changes("1", "2")
+
+
 def test_a_value_that_was_revised_is_another_one() -> None:
     region = TableVariable.from_values("region", ["a", "a", "b"])
     old, new = np.array([1.0, 2, 3]), np.array([1.0, 5, 3])
