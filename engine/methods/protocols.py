@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..data.provenance import FitUncertainty, ReleaseProvenance
     from ..data.schema import Schema
     from ..margins.margin_audit import MarginAudit
+    from ..tables.bounded import BoundedTable
     from .approved_tables import ApprovedTable
     from .privacy import NoAccount, PrivacyAccount
     from .refits import ShadowReleases
@@ -190,6 +191,26 @@ class ImpliedCounts(Protocol[S_contra]):
         records: tuple[float, float],
         /,
     ) -> MarginAudit | None: ...
+
+
+class PublishedTablesWithBounds(Protocol[S_contra]):
+    """Function that returns the protected tables of a fit over the confidential records, with the bounds that they set
+    on counts.
+
+    There are none where its tables bound no count. ``records`` is the smallest and the largest number of records that
+    is known, ``release`` names what the tables are published in.
+    """
+
+    def __call__(
+        self,
+        fit: Fit,
+        spec: S_contra,
+        targets: tuple[str, ...],
+        data: Microdata,
+        records: tuple[float, float],
+        release: str,
+        /,
+    ) -> tuple[BoundedTable, ...]: ...
 
 
 class MakeReleaseModel(Protocol[S_contra]):

@@ -49,6 +49,7 @@ from .protocols import (  # fmt: skip
     MakeReleaseModel,
     MeasureMethod,
     PublishableTables,
+    PublishedTablesWithBounds,
     RefittingMeasureMethod,
     S_contra,
     StudyMethod,
@@ -88,6 +89,7 @@ class PrivacyDeclaration(Generic[S_contra]):
     fit_estimates: returns numbers of the fit that are reported among the results
     cells_of_records: finds the cells of records in the published tables
     implied_counts: derives what the tables reveal together with those of earlier releases
+    bounded_tables: returns the tables with the bounds that they set on counts
     counts_units: whether the account is of a unit of up to ``Schema.unit_records`` records, and not of one record
     draws_units: whether it draws units in stages: it then knows of a table with ``Schema.place`` that a unit has at most
         one row at each place, and draws the rows at one place
@@ -98,6 +100,7 @@ class PrivacyDeclaration(Generic[S_contra]):
     fit_estimates: FitEstimates[S_contra] | None = None
     cells_of_records: CellsOfRecords[S_contra] | None = None
     implied_counts: ImpliedCounts[S_contra] | None = None
+    bounded_tables: PublishedTablesWithBounds[S_contra] | None = None
     counts_units: bool = False
     draws_units: bool = False
 

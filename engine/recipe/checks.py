@@ -21,6 +21,8 @@ from ..design.design_matrix import Design
 from ..design.design_triangle import design_triangle
 from ..design.survey import INFORMATION, check_survey_weights
 from ..errors import BadInput
+from ..methods.privacy import PrivacyAccount
+from ..methods.registry import OWN
 from ..statistics.columns import independent_columns
 from ..wording import agreeing_word, count_noun
 from .budget import NO_PACKAGES, TrustedPackages, check_budget
@@ -125,7 +127,7 @@ def check_tables(recipe: Recipe, data: Microdata) -> None:
             steps[0].place,
             "measures datasets, and this recipe makes none: it has tables alone, whose numbers every run has; leave it out",
         )
-    private = next((step for step in recipe.synthesis if step.method.synthesis.privacy.account is not None), None)
+    private = next((step for step in recipe.synthesis if _keeps_account(recipe, step, data)), None)
     if private is not None:
         raise BadInput(
             "table[0]",
@@ -133,6 +135,16 @@ def check_tables(recipe: Recipe, data: Microdata) -> None:
             "recipe of their own",
         )
     declare_tables(data.without_controls.with_units(recipe.schema.unit_declaration), recipe.tables)
+
+
+def _keeps_account(recipe: Recipe, step: RecipeStep, data: Microdata) -> bool:
+    """Return whether a step keeps a privacy account with its settings: rounded margins keep none, noisy ones do."""
+    account = step.method.synthesis.privacy.account
+    if account is None or step.method.package != OWN:
+        return account is not None
+    records = len(data) if recipe.form.records is None else recipe.form.records
+    counted = step.fitted_table(recipe.recode_data(data))
+    return isinstance(account(counted, step.targets, step.spec, records, recipe.m), PrivacyAccount)
 
 
 def _check_drop_out(data: Microdata, name: str) -> None:

@@ -81,6 +81,8 @@ from ..methods.registry import PrivacyDeclaration, synthesis_method
 from ..methods.results import Diagnostic, Estimate, Fit, NoTrace
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, SearchValues, Spec
+from ..tables.bounded import BoundedTable
+from ..tables.system import DeclaredTable, Grouping, TableVariable
 
 FITTED = "margins are fitted, not sampled"
 Protection = Literal["coarsened", "gaussian", "exact"]
@@ -524,6 +526,49 @@ def audit_together(
             released.append(PublishedBounds(whole.clique_of_variables(variables), low, high, groups))
     limit = max(spec.limit for _, _, spec in rounded)
     return replace(audit_margins(whole.domain, released, whole.record_codes(data), limit, records), names=names)
+
+
+def bounded_margins(
+    fit: Fit,
+    spec: MarginsSpec,
+    targets: tuple[str, ...],
+    data: Microdata,
+    records: tuple[float, float],
+    release: str,
+) -> tuple[BoundedTable, ...]:
+    """Return the rounded margins, and the zeros of conditions, with the bounds that they set on counts of records.
+
+    Their sums over variables are cells too, of which they say nothing themselves. There are none where margins are
+    exact or noisy, or count weights.
+    """
+    if spec.effective_protection != "coarsened" or spec.survey_weights:
+        return ()
+    table = TargetTable.from_data(data, targets, spec)
+    codes = table.record_codes(data)
+    margins = [
+        PublishedBounds.from_coarsened(clique, counts, spec.limit, table.impossible_cells(clique))
+        for clique, counts in protected_margins(fit).items()
+    ]
+    found = []
+    for at, own in enumerate([*margins, *table.known_zeros()]):
+        names = table.variables_of_clique(own.clique)
+        declared = DeclaredTable(
+            f"rounded {at + 1} of {', '.join(targets)}",
+            tuple(
+                TableVariable(
+                    name, (Grouping("", codes[:, place], _category_labels(table.categories[name], data)),), total=True
+                )
+                for name, place in zip(names, own.clique, strict=True)
+            ),
+            release=release,
+        )
+        low, high = np.zeros(declared.shape), np.full(declared.shape, np.inf)
+        inner = (slice(1, None),) * len(names)
+        low[inner], high[inner] = own.low, own.high
+        everything = (0,) * len(names)
+        low[everything], high[everything] = records
+        found.append(BoundedTable(declared, low, high, np.full(low.shape, at < len(margins))))
+    return tuple(found)
 
 
 def noisy_estimates(
@@ -1158,6 +1203,7 @@ def fit_uncertainty(spec: MarginsSpec, targets: tuple[str, ...], schema: Schema)
         fit_estimates=noisy_estimates,
         cells_of_records=margin_cells_of_records,
         implied_counts=audit_together,
+        bounded_tables=bounded_margins,
         counts_units=True,
         draws_units=True,
     ),

@@ -127,6 +127,7 @@ def audit_tables(
     unsafe: UnsafeCells | None = None,
     witnesses: Sequence[Floats] = (),
     single_programs: int = SINGLE_PROGRAMS,
+    zeros_shown_in: Booleans | None = None,
     prime: int = PRIME,
 ) -> TableAudit:
     """Audit which unsafe cells follow from the printed ones, for three readers.
@@ -142,12 +143,13 @@ def audit_tables(
         unsafe: what the rules find, where it is known.
         witnesses: changes of the atoms to tables that may fit, (atoms,) each; those that do not are left out.
         single_programs: cells of each reader that get programs of their own, at most.
+        zeros_shown_in: cells of which readers see whether they are 0, where zeros are shown; all by default, (cells,).
         prime: modulus of the elimination.
     """
     unsafe = find_unsafe_cells(system, rules) if unsafe is None else unsafe
     primary = unsafe.unsafe.copy()
     primary[list(hidden_by_hand)] = True
-    reader = _Reader(system, published, rules, bounds)
+    reader = _Reader(system, published, rules, bounds, zeros_shown_in)
     number = system.cell_count
     exact = {name: np.zeros(number, dtype=np.bool_) for name in ("outside", "zeros_shown", "contributor")}
     short, undecided = np.zeros(number, dtype=np.bool_), np.zeros(number, dtype=np.bool_)
@@ -217,17 +219,23 @@ def _certify_secondary(
 class _Reader:
     """What is printed, and what readers know."""
 
-    def __init__(self, system: TableSystem, published: Booleans, rules: TableRules, bounds: CellBounds | None) -> None:
+    def __init__(
+        self,
+        system: TableSystem,
+        published: Booleans,
+        rules: TableRules,
+        bounds: CellBounds | None,
+        zeros_shown_in: Booleans | None = None,
+    ) -> None:
         self.system = system
         self.outside_bounds = CellBounds.of_printed(system.values, published) if bounds is None else bounds
         known = self.outside_bounds.low == self.outside_bounds.high
         self.printed_exactly = np.flatnonzero(known)
         self.whole_atoms = np.array(system.whole, dtype=np.bool_)[system.atom_measures]
         self.shows_zeros = rules.zeros == "safe" and bool(self.whole_atoms.any())
+        sees = system.cell_is_whole if zeros_shown_in is None else system.cell_is_whole & zeros_shown_in
         self.bounds = (
-            self.outside_bounds.with_zeros_shown(system.values, system.cell_is_whole)
-            if self.shows_zeros
-            else self.outside_bounds
+            self.outside_bounds.with_zeros_shown(system.values, sees) if self.shows_zeros else self.outside_bounds
         )
 
     def strictest(self) -> TablePolytope:

@@ -196,8 +196,14 @@ class TablePolytope:
             return
         rows = rows[:, atoms].tocsr()
         sizes = np.diff(rows.indptr)
+        # A sum of which one atom is open bounds it, whatever atoms of it are fixed.
+        single = np.flatnonzero(sizes == 1)
+        of_single = atoms[rows.indices[rows.indptr[single]]]
+        low, high = low.copy(), high.copy()
+        np.maximum.at(low, of_single, np.minimum(down[single], 0.0))
+        np.minimum.at(high, of_single, np.maximum(up[single], 0.0))
         lowest = rows @ low[atoms]
-        # One atom's bounds are bounds of atoms already; a lower bound that the atoms' bounds imply says nothing.
+        # A lower bound that the atoms' bounds imply says nothing.
         kept = (sizes > 1) & ((up < np.inf) | (lowest < down - 1e-12))
         rows, down, up = _distinct_rows(rows[kept], down[kept], up[kept])
         edges = sparse.csr_matrix((np.ones(rows.nnz), rows.indices, rows.indptr), rows.shape)

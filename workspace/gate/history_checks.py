@@ -6,7 +6,7 @@ Releases from other workspaces are unknown here, and every finding states it.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,7 @@ from .ledger import (
 from .package_accounts import trusted_packages_of_run
 from .printed_tables import check_printed_tables, check_table_changes, check_table_rules
 from .sentences import fill_sentence
+from .tables_beside import packages_that_publish, published_fits
 
 WARN_DELTA_SHARE = 0.1
 """Delta times the number of people above which a person has to judge the promise."""
@@ -388,12 +389,12 @@ def _check_kept_tables(case: ExaminedRelease) -> CheckResult:
 
 def _check_rounded_tables(case: ExaminedRelease) -> CheckResult:
     """Check for small counts that follow from this release's published tables and those of earlier releases."""
-    own = _published_fits(case, case.plan.run)
+    own = published_fits(case, case.plan.run)
     if not own:
         if any(
             step.method.synthesis.privacy.implied_counts is not None
             for step, _ in read_publishing_fits(
-                case.workspace, case.plan.run, _packages_that_publish(case, case.plan.run)
+                case.workspace, case.plan.run, packages_that_publish(case, case.plan.run)
             )
         ):
             raise NotComputable(sentences.TABLES_WITHHELD)
@@ -411,7 +412,7 @@ def _check_rounded_tables(case: ExaminedRelease) -> CheckResult:
         # The number of rows of the datasets is published: where a release has a row for each record, readers know the
         # number of records.
         releases.append(release_provenance(run.recipe, len(case.confidential)))
-        if found := _published_fits(case, run):
+        if found := published_fits(case, run):
             with_tables[one.run_id] = found
             if _rules_for_tables(run, [*own, *found]) != _rules_for_tables(case.plan.run, [*own, *found]):
                 unlike.append(one.run_id)
@@ -419,7 +420,9 @@ def _check_rounded_tables(case: ExaminedRelease) -> CheckResult:
         raise NotComputable(fill_sentence(sentences.TABLES_GONE, runs=len(gone)))
     if unlike:
         raise NotComputable(fill_sentence(sentences.OTHER_LEVELS, runs=unlike))
-    records = known_record_range(releases)
+    # A printed table says how many records there are.
+    everybody = float(len(case.confidential))
+    records = (everybody, everybody) if case.recipe.tables else known_record_range(releases)
     audits = []
     for method in dict.fromkeys(method for method, *_ in own):
         follows = method.synthesis.privacy.implied_counts
@@ -481,24 +484,6 @@ def _rules_for_tables(
     """Return the public recoding rules of a run for the variables of some tables."""
     names = {name for *_, targets in published for name in targets}
     return {name: rule for name, rule in run.recipe.form.recode.items() if name in names}
-
-
-def _packages_that_publish(case: ExaminedRelease, run: StoredRun) -> Collection[str]:
-    """Return the packages of other authors whose tables are, or may have been, released with a run."""
-    if run.id != case.plan.run.id:
-        return run.recipe.packages  # the policy of that time may have named any of them
-    return trusted_packages_of_run(case.workspace, run, case.policy.packages).versions
-
-
-def _published_fits(case: ExaminedRelease, run: StoredRun) -> list[tuple[Any, Fit, Any, tuple[str, ...]]]:
-    """Return the fits of a run whose tables are released with it, as (method, fit, spec, targets)."""
-    data = run.recipe.recode_data(case.exact_records).without_controls
-    return [
-        (step.method, fit, step.spec, step.targets)
-        for step, fit in read_publishing_fits(case.workspace, run, _packages_that_publish(case, run))
-        if step.method.synthesis.privacy.publishable_tables is not None
-        and step.method.synthesis.privacy.publishable_tables(fit, step.spec, step.targets, data)
-    ]
 
 
 def _check_roles_elsewhere(case: ExaminedRelease) -> CheckResult:

@@ -27,11 +27,11 @@ from sfumato.engine.tables.system import EMPTY, TOTAL, PrintedTable, TableSystem
 from ..errors import NotFound
 from ..store.protected_tables import StoredTables, read_run_protected_tables
 from ..store.runs import find_run
-from ..views.approved import read_publishing_fits
 from . import sentences
 from .checks import CheckNotApplicable, CheckResult, ExaminedRelease
 from .released_tables import read_released_tables, shown_places
 from .sentences import fill_sentence
+from .tables_beside import BesideAudit, audit_tables_beside
 
 MOST_NAMED_CELLS = 3
 """Cells, and changes, that a finding names."""
@@ -50,6 +50,8 @@ class JointTables:
     earlier_names: names of the earlier releases
     are_contributors_examined: whether contributors who are alone in a cell were looked at
     unclear: what could not be looked at, in sentences
+    beside: what rounded tables and coarser columns add; ``audit`` has its cells
+    changes: differences between an earlier release and this one, by its name
     """
 
     stored: StoredTables
@@ -61,6 +63,7 @@ class JointTables:
     earlier_names: tuple[str, ...]
     are_contributors_examined: bool
     unclear: tuple[str, ...]
+    beside: BesideAudit
     changes: Mapping[str, list[TableChange]] = field(default_factory=dict)
 
     @property
@@ -102,7 +105,6 @@ def _read_joint_tables(case: ExaminedRelease) -> JointTables:
     if stored is None or protection is None:
         raise NotComputable(sentences.TABLES_NOT_PROTECTED)
     earlier, unclear = _read_earlier_tables(case)
-    unclear += _unclear_datasets(case)
     shown = {("", one.name): shown_places(one, stored) for one in stored.printed}
     own_datasets = set(case.plan.unchanged_variables) if case.plan.tables else set()
     in_datasets, before_in_datasets = False, dict[str, Booleans]()
@@ -145,13 +147,22 @@ def _read_joint_tables(case: ExaminedRelease) -> JointTables:
             contributors=contributors,
             unsafe=replace(rules, levels=np.maximum(rules.levels, _levels_of_run(system, stored))),
         )
+    beside = audit_tables_beside(case, system, audit.primary, earlier, shown, stored.are_zeros_hidden)
+    audit = replace(
+        audit,
+        exact_outside=audit.exact_outside | beside.outside,
+        exact_zeros_shown=audit.exact_zeros_shown | beside.zeros_shown,
+        exact_contributor=audit.exact_contributor | beside.contributor,
+        undecided=audit.undecided | beside.undecided,
+    )
+    unclear += beside.unclear
     lost = audit.primary & before
     left = np.flatnonzero(audit.primary & ~before)
     lost[left] = find_following(system.columns[:, left], system.columns[:, np.flatnonzero(before)])
     threshold = protection.threshold or case.policy.smallest_cell
     changes = {name: list_table_changes(system, name, "", published | before, threshold) for name in names}
     return JointTables(
-        stored, system, published | before, before, audit, lost, names, contributors, tuple(unclear), changes
+        stored, system, published | before, before, audit, lost, names, contributors, tuple(unclear), beside, changes
     )
 
 
@@ -295,25 +306,6 @@ def _other_variables(case: ExaminedRelease, table: PlannedTable) -> set[str]:
     return names
 
 
-def _unclear_datasets(case: ExaminedRelease) -> list[str]:
-    """Return what of the datasets, and of rounded tables beside them, is not compared with the printed tables."""
-    if not case.plan.tables:
-        return []
-    found = list[str]()
-    used = {name for one in case.recipe.tables for name in (*one.by, *_other_variables(case, one))}
-    coarse = set(case.recipe.form.recode) | (set() if case.is_synthetic else set(case.plan.replaced))
-    if names := sorted(used & coarse):
-        found.append(fill_sentence(sentences.COARSE_BESIDE_TABLES, names=names))
-    rounded = [
-        step
-        for step, _ in read_publishing_fits(case.workspace, case.plan.run, case.recipe.packages)
-        if step.method.synthesis.privacy.implied_counts is not None
-    ]
-    if rounded:
-        found.append(sentences.ROUNDED_BESIDE_TABLES)
-    return found
-
-
 def check_printed_tables(case: ExaminedRelease) -> CheckResult:
     """Count the unsafe cells that follow from the printed tables with all else that readers have.
 
@@ -329,21 +321,23 @@ def check_printed_tables(case: ExaminedRelease) -> CheckResult:
         unsafe=int((audit.primary & ~joint.lost).sum()),
         readers=_readers_text(joint),
         named=_named_cells_text([joint.system.cell_names[cell] for cell in cells[:MOST_NAMED_CELLS]], len(cells)),
+        rounded=_rounded_counts_text(joint.beside),
         undecided=fill_sentence(sentences.CELLS_UNDECIDED, number=joint.undecided) if joint.undecided else "",
         unexamined="" if joint.are_contributors_examined else sentences.CONTRIBUTORS_UNEXAMINED,
         unclear="".join(f"; {one}" for one in joint.unclear),
         lost=fill_sentence(sentences.CELLS_LOST, number=int(joint.lost.sum())) if joint.lost.any() else "",
     )
-    if len(cells):
+    if len(cells) or joint.beside.rounded:
         people = count_people(joint.system, cells)
         return CheckResult(
             message,
-            len(cells),
+            len(cells) + len(joint.beside.rounded),
             people=people or None,
             headline=sentences.IN_CELLS_THAT_FOLLOW if people else "",
             learned=sentences.LEARNED_FROM_CELLS if people else "",
         )
-    if joint.undecided or joint.unclear or not joint.are_contributors_examined:
+    unsure = joint.undecided or joint.beside.rounded_undecided or joint.unclear
+    if unsure or not joint.are_contributors_examined:
         raise NotComputable(message)
     return CheckResult(message, 0, at_least="warn" if joint.lost.any() else "pass")
 
@@ -352,7 +346,22 @@ def _tables_text(case: ExaminedRelease, joint: JointTables) -> str:
     """Return which tables, and what beside them, were looked at."""
     count = fill_sentence(sentences.PRINTED_TABLES, tables=len(case.recipe.tables), cells=joint.system.cell_count)
     beside = list(joint.earlier_names) + ([sentences.DATASETS_OF_RELEASE] if case.plan.tables else [])
+    beside += joint.beside.names
     return count + (fill_sentence(sentences.TABLES_BESIDE, names=beside) if beside else "")
+
+
+def _rounded_counts_text(beside: BesideAudit) -> str:
+    """Return which small counts of rounded tables follow, and of how many it was not found out; empty without one."""
+    found = ""
+    if beside.rounded:
+        found = fill_sentence(
+            sentences.ROUNDED_COUNTS_FOLLOW,
+            number=len(beside.rounded),
+            names=[f'"{name}"' for name in beside.rounded[:MOST_NAMED_CELLS]],
+        )
+    if beside.rounded_undecided:
+        found += fill_sentence(sentences.ROUNDED_COUNTS_UNDECIDED, number=beside.rounded_undecided)
+    return found
 
 
 def _readers_text(joint: JointTables) -> str:

@@ -527,15 +527,24 @@ PRINTED_TABLES_GONE = (
     "{runs:count deleted run} of these people was released before, and what tables it printed is not known"
 )
 DATASETS_NOT_COMPARED = "the datasets of run {run}, released before of other records of these people, show {names:list} and were not compared with the tables"
-COARSE_BESIDE_TABLES = "what the datasets show of {names:list} was not compared with the tables, since they are released coarser or changed"
-ROUNDED_BESIDE_TABLES = (
-    "the rounded tables that are published with the datasets were not compared with the printed ones"
+COARSE_BESIDE_TABLES = "what the datasets show of {names:list} was not compared with the tables: they are too large to be looked at together, or changed otherwise"
+ROUNDED_BESIDE_TABLES = "the rounded tables that are published with the datasets were not compared with the printed ones: they are too large to be looked at together"
+ROUNDED_GONE = "run {run}, released before, was deleted, and whether it published rounded tables is not known"
+ROUNDED_OF_OTHERS = "the rounded tables of run {run}, released before of other records of these people, were not compared with the printed ones"
+TABLES_NOT_BESIDE = (
+    "{tables:list} {number:word was|were} not compared with the rounded tables and the coarser columns of the datasets"
 )
+COARSE_COLUMNS = "the groups of {names:list} in datasets"
+ROUNDED_TABLES = "rounded tables"
+ROUNDED_COUNTS_FOLLOW = (
+    "; {number:count small count} of rounded tables {number:word follows|follow} exactly from them ({names:list})"
+)
+ROUNDED_COUNTS_UNDECIDED = "; of {number:count small count} of rounded tables it was not found out"
 PRINTED_TABLES = "{tables:count table} with {cells:count different cell}"
 TABLES_BESIDE = ", together with {names:list}"
 DATASETS_OF_RELEASE = "the datasets of this release"
 CELLS_FOLLOW = (
-    "from {tables}, {failing:,} of {unsafe:count unsafe cell} {failing:word is|are} not protected{readers}{named}{undecided}{unexamined}{unclear}{lost}; "
+    "from {tables}, {failing:,} of {unsafe:count unsafe cell} {failing:word is|are} not protected{readers}{named}{rounded}{undecided}{unexamined}{unclear}{lost}; "
     "groups all of whose people lie in one cell are not examined; "
 ) + ELSEWHERE
 FOR_READERS = " ({counts:commas})"
