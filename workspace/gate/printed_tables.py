@@ -33,6 +33,8 @@ from .released_tables import read_released_tables, shown_places
 from .sentences import fill_sentence
 from .tables_beside import BesideAudit, audit_tables_beside
 
+MOST_RELATED = 1e-4
+"""Share of its size by which a sum of values may differ from another value that it stands for."""
 MOST_NAMED_CELLS = 3
 """Cells, and changes, that a finding names."""
 
@@ -105,6 +107,8 @@ def _read_joint_tables(case: ExaminedRelease) -> JointTables:
     if stored is None or protection is None:
         raise NotComputable(sentences.TABLES_NOT_PROTECTED)
     earlier, unclear = _read_earlier_tables(case)
+    if related := _related_measures(case):
+        unclear.append(fill_sentence(sentences.MEASURES_ADD_UP, names=related))
     shown = {("", one.name): shown_places(one, stored) for one in stored.printed}
     own_datasets = set(case.plan.unchanged_variables) if case.plan.tables else set()
     in_datasets, before_in_datasets = False, dict[str, Booleans]()
@@ -304,6 +308,30 @@ def _other_variables(case: ExaminedRelease, table: PlannedTable) -> set[str]:
         terms = bound_terms(parse_condition(table.where), case.recipe.schema, "where")
         names |= {name for one in terms for name in columns_of_term(one)}
     return names
+
+
+def _related_measures(case: ExaminedRelease) -> list[str]:
+    """Return what the tables add up where, record by record, it follows from what other tables add up: parts of a whole.
+
+    Tables of different measures are protected apart, so that a hidden part follows from the whole and another part.
+    """
+    data, columns = case.exact_records, dict[str, Floats]()
+    for one in case.recipe.tables:
+        own = np.ones(len(data)) if one.value is None else data.numbers(one.value)
+        columns[one.measure] = own if one.weights is None else own * data.numbers(one.weights)
+    names = sorted(columns)
+    matrix = np.stack([columns[name] for name in names], axis=1)
+    matrix = matrix[np.isfinite(matrix).all(axis=1)]
+    scale = np.linalg.norm(matrix, axis=0)
+    if len(names) < 2 or not len(matrix) or not (scale > 0).all():
+        return []
+    # Decimals of rounded values keep sums from being exact. A relation is a direction that hardly any record has.
+    _, sizes, directions = np.linalg.svd(matrix / scale, full_matrices=False)
+    related = np.zeros(len(names), dtype=np.bool_)
+    for size, direction in zip(sizes, directions, strict=False):
+        if size <= MOST_RELATED * sizes[0]:
+            related |= np.abs(direction) > MOST_RELATED
+    return [name for name, one in zip(names, related, strict=True) if one]
 
 
 def check_printed_tables(case: ExaminedRelease) -> CheckResult:

@@ -540,6 +540,10 @@ ROUNDED_COUNTS_FOLLOW = (
     "; {number:count small count} of rounded tables {number:word follows|follow} exactly from them ({names:list})"
 )
 ROUNDED_COUNTS_UNDECIDED = "; of {number:count small count} of rounded tables it was not found out"
+MEASURES_ADD_UP = (
+    "what the tables add up is related record by record ({names:list}), and what follows from one for the others was not "
+    "examined"
+)
 PRINTED_TABLES = "{tables:count table} with {cells:count different cell}"
 TABLES_BESIDE = ", together with {names:list}"
 DATASETS_OF_RELEASE = "the datasets of this release"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,6 +62,9 @@ def audit_table_files(
     Raises BadInput with file, line and fix; NotComputable for tables that are too large together.
     """
     settings = settings or TableAuditSettings()
+    for option, number in (("--rounding", settings.rounding), ("--p-percent", settings.p_percent or 0.0)):
+        if not math.isfinite(number):
+            raise BadInput(option, f"must be a number, is {number:g}")
     release = _audit_release(files, settings)
     before = _audit_release(earlier, settings, every=True) if earlier else None
     cells, audit = release.cells, release.audit

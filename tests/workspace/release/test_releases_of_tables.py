@@ -170,3 +170,16 @@ def test_datasets_after_tables_are_compared_with_no_dataset_of_theirs(tmp_path: 
     found = {one.check: one for one in examine(tmp_path / "w", number).findings}
     assert found["differencing"].status != "block"
     assert found["released_before"].status == "warn"
+
+
+def test_values_that_add_up_are_not_checked(tmp_path: Path) -> None:
+    frame = people().assign(wage=lambda own: (own["pay"] * 0.7).round(2))
+    frame["rest"] = (frame["pay"] - frame["wage"]).round(2)
+    variables = {**COUNTS["variables"], "wage": {"kind": "continuous"}, "rest": {"kind": "continuous"}}
+    for names, status in ((("pay", "wage", "rest"), "not checked"), (("pay", "wage"), "pass")):
+        frame["wage"] = frame["wage"] if len(names) == 3 else frame["wage"].sample(frac=1, random_state=1).to_numpy()
+        tables = [{"name": name, "by": ["region"], "value": name} for name in names]
+        number = run(tmp_path / "w", frame, {**COUNTS, "variables": variables, "table": tables})
+        found = finding(tmp_path / "w", number, "kept_tables")
+        assert found.status == status, found.message
+        assert ("related record by record (pay, rest and wage)" in found.message) == (status == "not checked")

@@ -404,3 +404,12 @@ def test_own_tables_are_as_safe_in_their_files_as_they_were_protected(tmp_path: 
             broken += own.answer == "no"
             assert (own.answer == "no") >= bool((follow.exact_outside | follow.exact_zeros_shown).any()), seed
     assert broken > 2
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_options_without_a_number_are_no_answer(tmp_path: Path, number: float) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("region,count\na,x\nb,x\nc,3\ntotal,5\n", "utf-8")
+    for settings in (TableAuditSettings(rounding=number), TableAuditSettings(p_percent=number)):
+        with pytest.raises(BadInput, match="must be a number"):
+            audit_table_files([str(file)], settings)
