@@ -59,7 +59,8 @@ def _declare_table(data: Microdata, table: PlannedTable, release: str, place: st
         _number_units(data, table.unit),
         weights,
         None,
-        None if where.all() else where,
+        # A total of records alone has nothing else that says how many there are.
+        None if where.all() and table.by else where,
         release,
     )
 

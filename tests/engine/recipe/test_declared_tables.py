@@ -88,6 +88,15 @@ def test_a_missing_value_is_a_row_of_its_own() -> None:
     }  # fmt: skip
 
 
+def test_a_table_by_nothing_is_the_number_of_all() -> None:
+    recipe, _ = made({"by": []})
+    # A record without its unit is one of its own, and no values are needed.
+    data = conform_to_schema(RECORDS.drop(columns="firm"), Recipe.from_table(
+        {"data": {"missing": "keep"}, "variables": {name: one for name, one in VARIABLES.items() if name != "firm"}}
+    ).schema, MissingPolicy.KEEP)  # fmt: skip
+    assert cells(build_system(declare_tables(data, recipe.tables))) == {(): 6}
+
+
 def test_a_level_called_missing_is_another_row() -> None:
     recipe, _ = made({"by": ["region"]})
     frame = RECORDS.assign(region=pd.Series(["missing", "missing", "a", "a", "a", None], dtype="object"))
