@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol, cast
 from ..data.schema import SURVEY_SETTING
 from ..wording import format_number, format_percent, format_setting, record_noun, singular_noun
 from .outputs import Label, Output
-from .registry import OWN, Method, method_by_key, output_by_key
+from .registry import OWN, Method, method_by_key, method_of_step, output_by_key
 from .rows import UNIT_SIZE
 from .spec import Spec, to_plain_value
 
@@ -25,6 +25,21 @@ KNOWLEDGE = ("known", "keys", "quasi_identifiers")
 SOME_PEOPLE = ("targets", "among", "external", "coverage", "people", "intruder", "records")
 """Parameters of which one says that a number is of some people, not of all confidential records."""
 UNKNOWN = Output("", "", "none")
+SHORT_TITLES: Mapping[str, str] = {
+    "synthesis.cart": "CART",
+    "synthesis.ctgan": "CTGAN",
+    "synthesis.dirichlet_multinomial": "Dirichlet-multinomial",
+    "synthesis.dpmpm": "DPMPM",
+    "synthesis.linear_regression": "linear regression",
+    "synthesis.marginal_bootstrap": "bootstrap",
+    "synthesis.margins": "protected margins",
+    "synthesis.multinomial_logistic": "multinomial logit",
+    "synthesis.perturbed_gibbs": "perturbed Gibbs",
+    "synthesis.perturbed_imputation": "perturbed imputation",
+    "synthesis.sequential_logistic": "logistic",
+    "synthesis.zero_inflated_truncated_poisson": "zero-inflated Poisson",
+}
+"""Short names of methods that draw values, by key, where a title has too little room."""
 
 
 class LabelledNumber(Protocol):
@@ -52,6 +67,12 @@ class SeriesIdentity(NamedTuple):
     target: str = ""
     level: float | None = None
     params: Mapping[str, Any] | None = None
+
+
+def short_method_title(section: str, name: str) -> str:
+    """Return the short name of the method of a step, for a narrow column; empty for a method without one."""
+    method = method_of_step(section, name)
+    return "" if method is None else SHORT_TITLES.get(method.key, method.title)
 
 
 def method_and_output(key: str) -> tuple[Method | None, Output]:

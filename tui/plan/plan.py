@@ -1,4 +1,4 @@
-"""Tab Plan: the steps of the project's plan in a list, its text beside it, and the queue of edits.
+"""Tab Plan: the steps of the project's plan in a list, the current one in words, its text, and the queue of edits.
 
 Edits are computed in a thread. Each key acts on the plan as all earlier keys have left it, and waits until their edits
 are done.
@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from rich.cells import cell_len
 from textual import events, on, work
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import BindingType
@@ -32,6 +33,7 @@ from sfumato.tui.keys.own_keys import current_key
 from sfumato.workspace.errors import NotFound, WorkspaceError
 from sfumato.workspace.jobs.settings import DEFAULT_JOBS
 from sfumato.workspace.plan.drafts import PlanDraft, draft_of_run, find_draft
+from sfumato.workspace.reporting.tables import fit_columns, grid_width
 from sfumato.workspace.reporting.words import sign_for
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.visible_text import replace_unprintable
@@ -43,11 +45,13 @@ from ..terminal.external_editor import NotEdited, edit_text, editor_command
 from ..terminal.text import cut_text
 from ..widgets.entries import TomlText
 from ..widgets.facts import titled_facts
-from ..widgets.grid import Grid, LiveGrid
+from ..widgets.grid import HEADER, Grid, LiveGrid
 from ..widgets.lines import Line, is_same_text
-from ..widgets.tables import Cells, Columns, GridTable, Keyed, TableColumn, keyed_table
+from ..widgets.pages import RowHeading
+from ..widgets.panel import SECOND
+from ..widgets.tables import Cells, Columns, GridTable, Keyed, TableColumn
 from .plan_history import NOTHING_TO_REDO, NOTHING_TO_UNDO, EditsPlan, PlanHistory
-from .step_words import step_reason, step_sentence
+from .step_words import DATA_AND_RELEASE, GROUPS, step_cells, step_reason, step_sentence
 
 if TYPE_CHECKING:
     from sfumato.workspace.plan.edits import PlanView, StepPlace
@@ -240,16 +244,68 @@ class RunPlanDialog(ConfirmDialog):
             self.query_one("#run-changes", Static).update(f"\n{answer}")
 
 
-COLUMNS: Columns[Keyed] = (
-    TableColumn("mark", "", 1),
-    TableColumn("section", "step", 9),
-    TableColumn("does", "what it does", 24, grow_order=1),
-)
-TABLE: GridTable[Keyed] = keyed_table(COLUMNS)
+LEAST_STEP_WIDTH, MOST_STEP_WIDTH = 8, 20
+"""Least and greatest width of the column of drawn variables in cells."""
+BESIDE_FROM = 100
+"""Columns of a terminal from which the step under the cursor stands beside the list."""
+
+
+def step_table(steps: Iterable[StepRow]) -> GridTable[Keyed]:
+    """Return the table of the steps; columns have the room that their longest cell needs, settings what is left."""
+    drawn = [one.cells for one in steps if one.cells["method"]]
+    name, method, given, settings = (
+        max((cell_len(str(cells[key])) for cells in drawn), default=0) for key in ("step", "method", "from", "settings")
+    )
+
+    def cell(key: str) -> Callable[[Keyed], object]:
+        """Return the function that reads a cell of a row."""
+        return lambda row: row[1].get(key)
+
+    def fit_step_columns(columns: Columns[Keyed], width: int) -> Columns[Keyed]:
+        """Return the columns in ``width`` cells; settings only beside whole names of what a variable is drawn from."""
+        needed = grid_width([replace(one, width=given) if one.name == "from" else one for one in columns])
+        kept = [one for one in columns if one.name != "settings" or (settings and needed <= width)]
+        return fit_columns(kept, width)
+
+    columns: Columns[Keyed] = (
+        TableColumn("mark", "", 1, cell=cell("mark")),
+        TableColumn("step", "step", min(MOST_STEP_WIDTH, max(LEAST_STEP_WIDTH, name)), spills=True, cell=cell("step")),
+        TableColumn("method", "method", max(len("method"), method), cell=cell("method")),
+        TableColumn("from", "drawn from", 16, grow_order=1, cell=cell("from")),
+        TableColumn("settings", "settings", max(len("settings"), settings), cell=cell("settings")),
+    )
+    return GridTable(
+        columns,
+        lambda row: row[0],
+        column_fitter=fit_step_columns,
+        heading=_row_heading,
+    )
+
+
+def _row_heading(row: Keyed) -> RowHeading | None:
+    """Return the heading that a row is; None for a step."""
+    found = row[1].get("heading")
+    return found if isinstance(found, RowHeading) else None
+
+
+def rows_with_headings(steps: Iterable[StepRow]) -> list[Keyed]:
+    """Return the rows of the list, with a heading above the steps of each section."""
+    rows: list[Keyed] = []
+    before = SETTINGS
+    for one in steps:
+        if one.section != before:
+            rows.append((f"heading {len(rows)}", {"heading": RowHeading(GROUPS.get(one.section, one.section))}))
+        rows.append((one.key, one.cells))
+        before = one.section
+    return rows
+
+
 TOLD = 2
 """Facts of a step before those about its variable: what it does and why."""
 LEAST_STEP, MOST_LIST = 4, 0.7
 """Lines for the current step in full, and the share of the lines that a long list keeps."""
+LEAST_WIDTH = 20
+"""Least width of a text in cells."""
 
 
 @dataclass(frozen=True)
@@ -257,12 +313,14 @@ class StepRow:
     """Row of the list of steps.
 
     key: key of the row
+    section: section of the recipe
     cells: cells by column
     words: full description
     facts: what the step does and why, then all about it
     """
 
     key: str
+    section: str
     cells: Cells
     words: StepDescription
     facts: Facts
@@ -278,7 +336,8 @@ def step_rows(view: PlanView, plans: Mapping[str, VariablePlan]) -> list[StepRow
         place = str(line.place)
         wrong = view.problem_place == place or view.problem_place.startswith(f"{place}.")
         words = describe_step(line.place.section, line.table, view.table)
-        row = _step_row(place, line.place.section, words, line.table, wrong=wrong)
+        title = _variable_title(line.table.get("target"), view.table)
+        row = _step_row(place, line.place.section, words, line.table, title, wrong=wrong)
         plan = plans.get(str(line.table.get("target"))) if line.place.section == "synthesis" else None
         if plan is not None:
             # The row has the first fact, how the variable is released, already.
@@ -287,18 +346,32 @@ def step_rows(view: PlanView, plans: Mapping[str, VariablePlan]) -> list[StepRow
     return found
 
 
-def _step_row(key: str, section: str, words: StepDescription, step: Mapping[str, Any], *, wrong: bool) -> StepRow:
-    """Return a row with the sign of a problem if the step is ``wrong``."""
-    does = step_sentence(section, words, step)
-    cells = {"mark": sign_for("fail") if wrong else "", "section": section, "does": does}
+def _variable_title(name: object, table: Mapping[str, Any]) -> str:
+    """Return the title of a variable of the plan ``table``; empty without one."""
+    variables = mapping_or_empty(table.get("variables"))
+    return str(mapping_or_empty(variables.get(name) if isinstance(name, str) else None).get("title", ""))
+
+
+def _step_row(
+    key: str, section: str, words: StepDescription, step: Mapping[str, Any], title: str = "", *, wrong: bool
+) -> StepRow:
+    """Return a row with the sign of a problem if the step is ``wrong``; ``title`` is that of the drawn variable."""
+    cells = {"mark": sign_for("fail") if wrong else "", **step_cells(section, words, step)}
     reason = step_reason(section, step)
-    told = [("what it does", does), ("why", reason)] if reason else []
-    return StepRow(key, cells, words, [*told, *words.facts])
+    told = [("what it does", step_sentence(section, words, step, title)), ("why", reason)] if reason else []
+    return StepRow(key, section, cells, words, [*told, *words.facts])
 
 
 def _line_count(text: Content) -> int:
     """Return the number of lines of a text."""
     return text.plain.count("\n") + 1
+
+
+class StepPane(Static):
+    """Pane with the step under the cursor in words."""
+
+    DEFAULT_CLASSES = SECOND
+    pane_title = "Step"
 
 
 class StepGrid(LiveGrid):
@@ -348,7 +421,7 @@ class PlanTab(EditQueue):
         self._typing: Timer | None = None
         self._want: str | None = None
         self._released: Facts = []
-        self._detail_lines = 0
+        self._row_count = self._detail_lines = self._list_lines = 0
         self._cost: tuple[str, str] = "", ""
 
     def compose(self) -> ComposeResult:
@@ -357,7 +430,8 @@ class PlanTab(EditQueue):
         with Container(id="plan-body"):
             with Vertical(id="plan-steps"):
                 yield StepGrid(empty="…")
-                yield Static("", id="plan-step", markup=False)
+                yield Static("", id="plan-released", markup=False)
+            yield StepPane("", id="plan-step", markup=False)
             yield TomlText(id="plan-text")
 
     def take_focus(self) -> None:
@@ -371,7 +445,7 @@ class PlanTab(EditQueue):
         if draft is None:
             self.drop_queued_acts()
             self.query_one(StepGrid).set_empty_text(NONE)
-            self.query_one(StepGrid).show_table(TABLE, [])
+            self.query_one(StepGrid).show_table(step_table([]), [])
         elif not self._is_typed and (history := self.history_with_read_plan(draft)) is not None:
             self._set_plan(history, save=False)
             # A plan that came before the stored one was read is an edit of that, so that u restores the stored one.
@@ -494,8 +568,10 @@ class PlanTab(EditQueue):
     def _show_steps(self) -> None:
         """List the steps, with the cursor on the wanted one."""
         if self._view is not None:
-            rows = [(one.key, one.cells) for one in self._steps.values()]
-            self.query_one(StepGrid).show_table(TABLE, rows, self._want)
+            steps = self._steps.values()
+            rows = rows_with_headings(steps)
+            self._row_count = len(rows)
+            self.query_one(StepGrid).show_table(step_table(steps), rows, self._want)
             self._divide_lines()
             # Until the grid has the rows, its cursor is not on the step that keys are meant for.
             self._want, self._listed = None, False
@@ -506,30 +582,43 @@ class PlanTab(EditQueue):
         self._divide_lines()
 
     def _divide_lines(self) -> None:
-        """Divide the lines between the list and the step in full."""
-        lines, needed = self.query_one("#plan-body").size.height, len(self._steps) + 1
-        shown = bool(self._steps) and lines >= LEAST_LINES
-        kept = max(lines - LEAST_STEP, round(lines * MOST_LIST)) if shown else lines
-        self.query_one(StepGrid).styles.height = min(needed, kept) if shown else "1fr"
-        self.query_one("#plan-step").display = shown
-        self._detail_lines = max(0, lines - min(needed, kept)) if shown else 0
-        if shown:
-            self._show_step_details()
+        """Place the step in words beside the list or below it, and what the plan releases below the list."""
+        body, pane = self.query_one("#plan-body"), self.query_one(StepPane)
+        beside = self.app.size.width >= BESIDE_FROM
+        lines, needed = body.size.height, self._row_count + HEADER
+        shown = bool(self._steps) and (beside or lines >= LEAST_LINES)
+        kept = lines if beside or not shown else min(needed, max(lines - LEAST_STEP, round(lines * MOST_LIST)))
+        body.set_class(beside, "beside")
+        pane.set_class(shown, "shown")
+        self.query_one("#plan-steps").styles.height = "1fr" if beside or not shown else kept
+        self._detail_lines = lines if beside else lines - kept
+        self._list_lines = lines - needed if beside else 0
+        # The width of the step is known once it is laid out.
+        self.call_after_refresh(self._show_step_details)
 
     def _show_step_details(self) -> None:
-        """Show all details of the step under the cursor."""
-        told, found = self.query_one("#plan-step", Static), self._steps.get(str(self.query_one(StepGrid).row_key))
-        if told.display and found is not None:
-            title = "Data and release" if found.key == SETTINGS else found.words.name
-            width = self.query_one("#plan-steps").size.width - 2
-            text = titled_facts(title, [*(self._released if found.key == SETTINGS else []), *found.facts], width)
-            # What all steps together release stands below one step where both fit.
+        """Show all details of the step under the cursor, and what all steps together release."""
+        told, found = self.query_one(StepPane), self._steps.get(str(self.query_one(StepGrid).row_key))
+        below, steps = self.query_one("#plan-released", Static), self.query_one("#plan-steps").size
+        released = titled_facts("What the plan releases", self._released, max(LEAST_WIDTH, steps.width - 2))
+        is_below = bool(self._released) and _line_count(released) + 1 <= self._list_lines
+        self.query_one(StepGrid).styles.height = steps.height - self._list_lines if is_below else "1fr"
+        below.display = is_below
+        if is_below and not is_same_text(below.content, released):
+            below.update(released)
+        if not told.display or found is None:
+            return
+        title = DATA_AND_RELEASE if found.key == SETTINGS else found.words.name
+        width = max(LEAST_WIDTH, told.size.width - 2)
+        begins = self._released if found.key == SETTINGS and not is_below else []
+        text = titled_facts(title, [*begins, *found.facts], width)
+        if found.key != SETTINGS and not is_below and self._released:
             released = titled_facts("What the plan releases", self._released, width)
-            if found.key != SETTINGS and _line_count(text) + _line_count(released) + 2 <= self._detail_lines:
+            if _line_count(text) + _line_count(released) + 2 <= self._detail_lines:
                 text = Content("\n\n").join([text, released])
-            # An unchanged text is not sent to the terminal again.
-            if not is_same_text(told.content, text):
-                told.update(text, layout=False)
+        # An unchanged text is not sent to the terminal again.
+        if not is_same_text(told.content, text):
+            told.update(text, layout=False)
 
     @on(Grid.SourceOpened)
     def _finish_listing(self) -> None:
@@ -556,12 +645,8 @@ class PlanTab(EditQueue):
 
     @on(Grid.RowHighlighted)
     def _show_current_step(self) -> None:
-        """Show the step under the cursor in full and in the text."""
+        """Show the step under the cursor in full."""
         self._show_step_details()
-        # Without the focus on the list the user may be typing, and the text must not scroll.
-        if self.query_one(StepGrid).has_focus:
-            place = self.current_step
-            self.query_one(TomlText).show_table(place.section if place else "data", place.index if place else 0)
 
     @on(TextArea.Changed)
     def _handle_typing(self) -> None:
@@ -651,9 +736,12 @@ class PlanTab(EditQueue):
             self.sfumato.say(NOTHING_TO_REDO)
 
     def action_text(self) -> None:
-        """Focus the text; escape returns. In a narrow terminal it replaces the steps."""
+        """Show the text at the step under the cursor; escape returns. In a narrow terminal it replaces the steps."""
         self.query_one("#plan-body").add_class("typing")
-        self.query_one(TomlText).focus()
+        text, place = self.query_one(TomlText), self.current_step
+        text.focus()
+        # Its lines are broken once it has a width.
+        self.call_after_refresh(text.show_table, place.section if place else "data", place.index if place else 0)
 
     def action_editor(self) -> None:
         """Edit the text with the editor that ``VISUAL`` or ``EDITOR`` names; the result is treated as typed."""

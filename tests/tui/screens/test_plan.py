@@ -5,14 +5,17 @@ from contextlib import nullcontext
 
 import pytest
 
+from sfumato.engine.methods.labels import SHORT_TITLES
 from sfumato.engine.methods.registry import registry
 from sfumato.tui.app.app import SfumatoApp
 from sfumato.tui.parts.form import Form
-from sfumato.tui.plan.plan import PlanTab, StepGrid, run_plan_text
+from sfumato.tui.plan.plan import PlanTab, StepGrid, StepRow, run_plan_text, step_table
 from sfumato.tui.plan.plan_forms import section_of_method, step_fields
 from sfumato.tui.widgets.entries import TomlText
+from sfumato.tui.widgets.pages import RowHeading
 from sfumato.workspace.plan.drafts import find_draft, save_draft
 from sfumato.workspace.plan.edits import PlanView
+from sfumato.workspace.reporting.plan_steps import StepDescription
 from sfumato.workspace.store.runs import find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
 
@@ -28,6 +31,11 @@ def listed(seat):
     return list(seat.app.screen.query_one(PlanTab)._steps)
 
 
+def drawn_row(seat, name):
+    """The line of the list with the step that draws a variable."""
+    return next(line[1:].strip() for line in seat.text.splitlines() if line[1:].strip().startswith(f"{name} "))
+
+
 def text_area(seat):
     return seat.app.screen.query_one(TomlText)
 
@@ -36,10 +44,10 @@ def text_area(seat):
 async def test_the_steps_stand_beside_the_text(sit, built_data, size):
     async with sit(built_data, size=size, tab="plan") as seat:
         assert "✓ run 4 is this plan; R runs it again" in seat.text
-        for words in ("m 3; seed 7", "draws income by Bayesian linear", "Identification risk", "threshold"):
+        for words in ("Data and release: m 3; seed 7", "Draw", "Measure", "Identification risk"):
             assert words in seat.text
         assert listed(seat)[0] == "settings"
-        assert any("synthesis  draws income by Bayesian linear regression" in line for line in seat.text.splitlines())
+        assert drawn_row(seat, "income").split()[1:5] == ["linear", "regression", "region,", "visits"]
         assert "synthesis[0]" in listed(seat)
         assert tomllib.loads(text_area(seat).text)["title"] == "Household survey"
     assert stored(built_data)[1] == 0
@@ -49,16 +57,49 @@ async def test_the_steps_stand_beside_the_text(sit, built_data, size):
 async def test_a_threshold_is_listed_by_what_it_limits_in_words(sit, built_data):
     """Where there is no room for settings, what is limited stays; once only ``max = 0.9`` did."""
     async with sit(built_data, tab="plan", size=(120, 40)) as seat:
-        assert any("threshold  Re-identified with" in line for line in seat.text.splitlines())
-        assert "at most 90 %" in seat.text
+        lines = [line[1:60].strip() for line in seat.text.splitlines()]
+        assert lines[lines.index("Limits") + 1].startswith("Re-identified with certainty: at most 90 %")
     async with sit(built_data, tab="plan", size=(100, 30)) as seat:
-        assert any("threshold  Re-identified with" in line for line in seat.text.splitlines())
+        lines = [line[1:60].strip() for line in seat.text.splitlines()]
+        assert lines[lines.index("Limits") + 1].startswith("Re-identified with")
 
 
 @pytest.mark.slow
-async def test_the_text_follows_the_cursor(sit, built_data):
+async def test_the_text_is_shown_at_the_step_under_the_cursor(sit, built_data):
     async with sit(built_data, "G", size=(100, 24), tab="plan") as seat:
-        assert 'target = "visits"' in seat.text
+        assert 'target = "visits"' not in seat.text
+        await seat.press("t")
+        await seat.until(lambda: 'target = "visits"' in seat.text)
+        await seat.press("escape")
+        await seat.until(lambda: 'target = "visits"' not in seat.text)
+
+
+@pytest.mark.slow
+async def test_the_cursor_passes_the_headings_of_the_steps(sit, built_data):
+    async with sit(built_data, tab="plan") as seat:
+        grid, seen = seat.app.screen.query_one(StepGrid), []
+        for _ in listed(seat):
+            seen.append(grid.row_key)
+            await seat.press("j")
+        assert seen == listed(seat)
+        assert grid.row_count == len(seen) + 4, "Draw, Measure, Study, Limits"
+
+
+def test_settings_stand_beside_whole_names_alone():
+    cells = {"mark": "", "step": "pay", "method": "CART", "from": "age, sex, town", "settings": "minbucket 5"}
+    table = step_table([StepRow("synthesis[0]", "synthesis", cells, StepDescription("", "", []), [])])
+    rows = [("heading 0", {"heading": RowHeading("Draw")}), ("synthesis[0]", cells)]
+    widths = [{one.name: one.width for one in table.columns_in(rows, width)} for width in (60, 44)]
+    assert widths[0]["settings"] == len("minbucket 5")
+    assert widths[0]["from"] >= len("age, sex, town")
+    assert "settings" not in widths[1]
+
+
+def test_every_method_that_draws_has_a_short_name_of_its_own():
+    drawing = [key for key in registry() if key.startswith("synthesis.")]
+    assert sorted(SHORT_TITLES) == sorted(drawing)
+    assert len(set(SHORT_TITLES.values())) == len(drawing)
+    assert max(map(len, SHORT_TITLES.values())) <= 21
 
 
 @pytest.mark.slow
@@ -195,7 +236,7 @@ async def test_what_is_wrong_is_said_and_marked(sit, built_data, size):
     workspace.close()
     async with sit(built_data, size=size, tab="plan") as seat:
         assert "did you mean" in seat.text or size[0] == 80
-        assert any(line.strip().startswith("✗ measure") for line in seat.text.splitlines())
+        assert any(line[1:].strip().startswith("✗") for line in seat.text.splitlines())
         await seat.press("R")
         assert "identificatio" in seat.app.notices[-1]
 
@@ -329,7 +370,7 @@ def test_every_method_has_a_form_with_its_help_and_limits(key):
 @pytest.mark.parametrize("width", [60, 100])
 async def test_the_list_names_step_and_method_at_every_width(sit, built_data, width):
     async with sit(built_data, size=(width, 24), tab="plan") as seat:
-        assert any("synthesis  draws income by Bayesian linear" in line for line in seat.text.splitlines())
+        assert drawn_row(seat, "income").split()[1:3] == ["linear", "regression"]
 
 
 @pytest.mark.slow
@@ -418,12 +459,13 @@ async def test_a_long_plan_keeps_its_list_and_a_low_terminal_has_no_step_below(s
         assert "Identification risk" in seat.text
     async with sit(built_data, size=(80, 24), tab="plan") as seat:
         body, grid = (seat.app.screen.query_one(one).size.height for one in ("#plan-body", StepGrid))
-        assert min(grid, len(listed(seat)) + 1) >= 0.7 * body or grid == len(listed(seat)) + 1
+        rows = seat.app.screen.query_one(StepGrid).row_count + 1
+        assert min(grid, rows) >= 0.7 * body or grid == rows
 
 
 @pytest.mark.slow
 async def test_long_lines_of_the_text_are_broken_and_not_cut(sit, built_data):
-    async with sit(built_data, "G", size=(100, 40), tab="plan") as seat:
+    async with sit(built_data, "G", "t", size=(100, 40), tab="plan") as seat:
         text = text_area(seat)
         assert text.max_scroll_x == 0
         assert text.cursor_location[0] > 0
@@ -463,13 +505,17 @@ def test_the_question_before_a_run_says_which_records_have_less_influence(weight
 @pytest.mark.slow
 async def test_the_plan_says_what_it_releases_why_a_step_is_there_and_how_long_a_run_takes(sit, built_data):
     async with sit(built_data, size=(160, 50), tab="plan") as seat:
-        said = seat.app.screen.query_one("#plan-step")
-        await seat.until(lambda: "everybody keeps their own value" in said.content.plain)
-        assert said.content.plain.splitlines()[1].startswith("unchanged        ! region")
+        said, released = (seat.app.screen.query_one(one) for one in ("#plan-step", "#plan-released"))
+        await seat.until(lambda: "everybody keeps their own value" in released.content.plain)
+        assert released.content.plain.splitlines()[:2] == [
+            "What the plan releases",
+            "unchanged      ! region, visits: everybody keeps their own value",
+        ]
+        assert "everybody" not in said.content.plain, "it stands on the screen once"
         await seat.until(lambda: "it takes" in seat.text.splitlines()[3])
         await seat.press("j")
         text = " ".join(said.content.plain.split())
         assert "what it does draws income by Bayesian linear regression, given region, visits" in text
         assert "why the values as they were recorded are not released" in text
         assert "who knows it it is what an intruder wants to learn" in text
-        assert "What the plan releases" in text
+        assert "replaces income" in text
