@@ -14,6 +14,7 @@ from .printed_tables import printed_table_files, printed_table_records
 from .risk_assessment import risk_assessment
 from .ro_crate import ro_crate
 from .structure_check import structure_check
+from .table_assessment import table_assessment
 from .user_guide import user_documents
 from .written import DocumentWriter, WrittenFile
 
@@ -38,6 +39,7 @@ INTERNAL_DOCUMENTS: tuple[DocumentWriter, ...] = (
 PUBLIC_DOCUMENTS_OF_TABLES: tuple[DocumentWriter, ...] = (printed_table_files,)
 """What leaves the building of a release that has tables and no dataset."""
 INTERNAL_DOCUMENTS_OF_TABLES: tuple[DocumentWriter, ...] = (
+    table_assessment,
     disclosure_control,
     acro_files,
     printed_table_records,

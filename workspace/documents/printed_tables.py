@@ -95,9 +95,9 @@ def hidden_cells_page(dossier: ReleaseDossier, stored: StoredTables) -> Document
     ]
     advice = BulletList(
         [
-            "A cell is hidden because few contribute to it, or because it would show one that is hidden. The files do not tell which.",
+            "A cell is hidden because few contribute to it, because few make up most of a sum, or because it would show one that is hidden. The files do not tell which.",
             "Sums of printed cells are exact. Do not fill a hidden cell from sums, and do not count it as 0.",
-            "The tables were protected together, with those that were released before of the same people.",
+            "The tables were protected together, with those that were released before of the same people. Hidden cells were chosen by rules on how many contribute and how much the largest ones do; the limits of these rules are not published.",
         ]
     )
     return Document("What the tables hide", TITLE, [Chapter("Tables", parts), Chapter("How to read them", [advice])])

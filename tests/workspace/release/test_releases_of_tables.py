@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,24 @@ def test_tables_go_with_datasets(tmp_path: Path) -> None:
         made = write_run_release(opened, number, tmp_path / "out", reason=WAIVED)
     assert {"public/printed-tables/01-people.csv", "public/dataset-SYNTHETIC-01.csv"} <= set(made.files)
     assert verify_release(tmp_path / "out").problems == ()
+
+
+def test_tables_alone_have_an_assessment_to_sign_and_a_public_page_without_limits_of_rules(tmp_path: Path) -> None:
+    pay = {**COUNTS, "table": [{"name": "pay", "by": ["region"], "value": "pay"}]}
+    pay["tables"] = {"threshold": 7, "p_percent": 13}
+    number = run(tmp_path / "w", people(), pay)
+    with Workspace.open(tmp_path / "w") as opened:
+        write_run_release(opened, number, tmp_path / "out", reason=WAIVED)
+    internal = (tmp_path / "out" / "internal" / "risk-assessment.md").read_text("utf-8")
+    for words in (
+        "outside reader", "reader of zeros", "sole contributor", "holder of earlier releases", "Assessed by",
+        "A row or column all of whose people lie in one cell tells that of each of them", "13", "Owner of the risk",
+        "hidden cells", WAIVED,
+    ):  # fmt: skip
+        assert words in internal, words
+    public = (tmp_path / "out" / "public" / "what-the-tables-hide.html").read_text("utf-8")
+    assert "how much the largest ones do" in public
+    assert "13" not in re.sub(r"<style.*?</style>", "", public, flags=re.DOTALL)
 
 
 def test_a_table_without_a_rule_is_no_recipe(tmp_path: Path) -> None:
