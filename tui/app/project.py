@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from rich.cells import cell_len
-from textual import on, work
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
@@ -414,13 +414,19 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
             )
             if isinstance(plan := self._panes["plan"], PlanTab):
                 plan.set_run_of_plan(None if standing.plan_run is None else standing.plan_run.run.id)
-            step = step_with_keys(self.app, next_step_text(standing, self.current_run_line, self._tab))
+            text = self.pane.focused_step() or next_step_text(standing, self.current_run_line, self._tab)
+            step = step_with_keys(self.app, text)
             self.query_one("#next-step", Line).set_text(step)
             offered = tuple(map(self.in_footer, ("export", "release", "distributions"))), self.views
             # Reading the bindings again takes long enough to be left out if nothing has changed.
             if offered != self._offered:
                 self._offered = offered
                 self.refresh_bindings()
+
+    @on(events.DescendantFocus)
+    def _follow_focus(self) -> None:
+        """Show the next step of the part that has the keys."""
+        self._show_next_step()
 
     @on(PlanTab.PlanExamined)
     def _note_examined_plan(self, event: PlanTab.PlanExamined) -> None:

@@ -152,13 +152,13 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         known = self.sfumato.dial_memory.unsure
         return dict(known.get((self.sfumato.directory, self._run_id or 0), {}))
 
-    def on_focus(self) -> None:
-        """Show the cursor, and count ahead what the next keys may ask for."""
+    def watch_has_focus(self, has_focus: bool) -> None:
+        """Show the cursor as long as the keys are the dial's, and count ahead what the next of them may ask for."""
+        # Textual posts the event of a new focus before the widget has it.
+        super().watch_has_focus(has_focus)
         self._paint()
-        self._count_ahead()
-
-    def on_blur(self) -> None:
-        self._paint()
+        if has_focus:
+            self._count_ahead()
 
     def on_resize(self, _: events.Resize) -> None:
         self._paint()

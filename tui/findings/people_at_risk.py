@@ -137,12 +137,9 @@ class PeopleAtRisk(Scroll):
         self.styles.height = len(self._people) + 1
         self._paint_people()
 
-    def on_focus(self) -> None:
-        """Mark the person under the cursor."""
-        self._paint_people()
-
-    def on_blur(self) -> None:
-        """Show the people without a mark."""
+    def watch_has_focus(self, has_focus: bool) -> None:
+        """Mark the person under the cursor as long as the keys are this list's."""
+        super().watch_has_focus(has_focus)
         self._paint_people()
 
     def _paint_people(self) -> None:

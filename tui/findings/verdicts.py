@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -12,6 +12,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.message import Message
+from textual.widget import Widget
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.outcomes import WORST_FIRST
@@ -34,7 +35,7 @@ from sfumato.workspace.views.results import read_verdicts, row_of_verdict
 from ..parts.page import CallInProcess, RunPane
 from ..parts.split import FRAME, DetailQuery, LaidOut, SplitView
 from .dial import DialPane, Place
-from .lever_pane import LeverPane, post_lever
+from .lever_pane import LeverList, LeverPane, post_lever
 from .people_at_risk import PeopleAtRisk, PeopleMostAtRisk, read_people_at_risk
 from .trial import LimitTrial
 
@@ -55,6 +56,12 @@ LEAST_RULED = 12
 MARGIN = 3
 """Cells of the list that its lines cannot use: a blank on either side and the scrollbar."""
 NONE = "This run has no limits of its own."
+FOCUSED_STEPS: Mapping[type[Widget], str] = {
+    DialPane: "next: {mark} ticks or unticks what he knows; {zoom_in} {zoom_out} how surely; {open} shows the studies",
+    PeopleAtRisk: "next: {open} shows this person in Records",
+    LeverList: "next: {open} changes the plan by this lever",
+}
+"""What the keys do in the parts of the page besides its list, with acts in braces."""
 UNEXAMINED = "The gate could not examine the tables, so nothing can be released: {}"
 
 
@@ -429,6 +436,10 @@ class VerdictsPane(RunPane, SplitView):
             return f"release {board.chosen_finding.check}", "release gate"
         verdict = board.chosen_verdict
         return () if verdict is None else (verdict.value,)
+
+    def focused_step(self) -> str:
+        """Return what the keys of the dial, the people or the levers do, as the footer says it."""
+        return next((step for kind, step in FOCUSED_STEPS.items() if any(one.has_focus for one in self.query(kind))), "")
 
     def take_focus(self) -> None:
         self.query_one(VerdictBoard).focus()

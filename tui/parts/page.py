@@ -373,6 +373,12 @@ class RunPane(Backdrop, Vertical, WorkspaceReader):
         """Read what the pane shows of ``line``."""
         self.reload()
 
+    def focused_step(self) -> str:
+        """Return the next step while a part of the pane with keys of its own has the focus, with acts in braces; else
+        empty.
+        """
+        return ""
+
     def take_focus(self) -> None:
         """Focus the widget that the keys are for."""
 

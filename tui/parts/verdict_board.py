@@ -281,6 +281,12 @@ class VerdictBoard(Scroll):
             self._at = self._entries.index(chosen) if self._at and chosen in self._entries else 0
             self._paint_board()
 
+    def watch_has_focus(self, has_focus: bool) -> None:
+        """Light the line under the cursor only as long as the keys are the board's."""
+        super().watch_has_focus(has_focus)
+        if self._last_entry >= 0:
+            self._paint_board()
+
     def _list_entries(self) -> list[Entry]:
         """Return the entries that the cursor can be on, in their order."""
         listed = sort_by_harm(self._gate.findings, self._verdicts, self._records, self._gate.waived)
@@ -413,7 +419,7 @@ class VerdictBoard(Scroll):
         self._rows = rows
         if rows:
             at = rows[self._at]
-            shown[at] = Content.assemble(shown[at]).stylize("reverse")
+            shown[at] = Content.assemble(shown[at]).stylize("reverse" if self.has_focus else "bold underline")
         self.show_text(Content("\n").join([line if isinstance(line, Content) else Content(line) for line in shown]))
 
     def _fold_line(self, fold: BoardFold) -> str:

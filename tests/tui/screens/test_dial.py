@@ -11,6 +11,7 @@ from sfumato.engine.wording import RecordCount
 from sfumato.tui.findings.dial import DialPane
 from sfumato.tui.findings.study import StudiesPane
 from sfumato.tui.keys.acts import BY_NAME
+from sfumato.tui.parts.verdict_board import VerdictBoard
 from sfumato.workspace.gate.answer import ReleaseAnswer
 from sfumato.workspace.service.intruder_dial import count_for_dial
 from sfumato.workspace.store.workspace import Workspace
@@ -114,6 +115,34 @@ async def test_enter_opens_the_studies_and_down_goes_back_to_the_findings(sit, b
         assert seat.app.focused is not dial_of(seat)
         await seat.press("space", "enter")
         assert "[Studies]" in seat.text
+
+
+def inks_of(seat, text):
+    """The styles, by line, in which a text of the screen is drawn."""
+    found = []
+    for strip in seat.app.screen._compositor.render_strips():
+        found += [segment.style for segment in strip if text in segment.text and segment.style is not None]
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_the_keys_light_one_place_and_frame_and_footer_agree(sit, built, size):
+    async with sit(built, tab="verdicts", size=size) as seat:
+        await seat.until(lambda: dial_of(seat).dial is not None and dial_of(seat)._may_leave)
+        board = seat.app.screen.query_one(VerdictBoard)
+        await seat.until(lambda: "reverse" in str(board._text.content.spans))
+        assert "space ticks or unticks" not in seat.text
+        await seat.press("space")
+        name = dial_of(seat).dial.numbers.variables[0].name
+        await seat.until(lambda: [style.reverse for style in inks_of(seat, f"[ ] {name}")] == [True])
+        assert "reverse" not in str(board._text.content.spans), "the list's cursor is dim"
+        assert "next: space ticks or unticks what he knows" in seat.text
+        assert "explains what" not in seat.text
+        await seat.press("down")
+        await seat.until(lambda: "reverse" in str(board._text.content.spans))
+        assert not any(style.reverse for style in inks_of(seat, f"[ ] {name}"))
+        assert "ticks or unticks" not in seat.text
 
 
 @pytest.mark.slow
