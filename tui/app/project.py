@@ -623,7 +623,11 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         named = Content.styled(f"{PLACES[place][0]}{counted}", "bold")
         title = None if self._is_run_missing else self.pane.frame_title
         self.query_one(TabEdge).show_tabs(
-            title or named, self._tabs_of_place(place), self._tab, whole=title is not None
+            title or named,
+            self._tabs_of_place(place),
+            self._tab,
+            whole=title is not None,
+            shorter=() if title is None else self.pane.shorter_titles,
         )
 
     @on(RunPane.CountChanged)

@@ -18,7 +18,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.outcomes import WORST_FIRST
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.tui.keys.acts import bind_act
-from sfumato.tui.parts.answer_panel import AnswerPanel, answer_title
+from sfumato.tui.parts.answer_panel import AnswerPanel, answer_title, shorter_answer_titles
 from sfumato.tui.parts.gate_lines import EXAMINING
 from sfumato.tui.parts.variable_titles import variable_titles
 from sfumato.tui.parts.verdict_board import GateLines, VerdictBoard, sort_by_group
@@ -405,7 +405,10 @@ class VerdictsPane(RunPane, SplitView):
         none = self.empty_text("verdicts", NONE) if self._is_read else "…"
         gate = self._gate_lines
         self.set_heading_count(self._heading_counts())
-        self.set_frame_title(None if gate.answer is None else answer_title(gate.answer))
+        if gate.answer is None:
+            self.set_frame_title(None)
+        else:
+            self.set_frame_title(answer_title(gate.answer), shorter_answer_titles(gate.answer))
         width = max(1, self.app.size.width - SIDES - MARGIN)
         self.query_one(AnswerPanel).show_answer(gate.answer, gate.text if self._is_read else "", width)
         people = () if self._people is None else self._people.people
@@ -439,7 +442,9 @@ class VerdictsPane(RunPane, SplitView):
 
     def focused_step(self) -> str:
         """Return what the keys of the dial, the people or the levers do, as the footer says it."""
-        return next((step for kind, step in FOCUSED_STEPS.items() if any(one.has_focus for one in self.query(kind))), "")
+        return next(
+            (step for kind, step in FOCUSED_STEPS.items() if any(one.has_focus for one in self.query(kind))), ""
+        )
 
     def take_focus(self) -> None:
         self.query_one(VerdictBoard).focus()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST_LINES = ((9, 1), (16, 2), (24, 4), (30, 8), (45, 10), (1 << 30, 12))
 """Greatest number of lines of the panel in a terminal of fewer lines than the first number."""
+BRIEF_QUESTION = "May this leave"
 TITLE_NEEDS = 44
 """Cells of a terminal in which the frame's title has the answer in full; in fewer the panel repeats it."""
 
@@ -32,8 +33,19 @@ def most_panel_lines(height: int) -> int:
 
 def answer_title(answer: ReleaseAnswer) -> Content:
     """Return the question with the answer in the heaviest weight: on the ink of its state."""
-    sign, ink = sign_for(STATE_SIGNS[answer.may_leave]), STATE_INKS[answer.may_leave]
     question, _, said = replace_unprintable(answer.headline).partition("? ")
+    return _title_content(question, said, answer)
+
+
+def shorter_answer_titles(answer: ReleaseAnswer) -> tuple[Content, Content]:
+    """Return the same with a brief question, and that without what decides, which stands in the lines below it."""
+    (_, _, said), (_, _, brief) = (replace_unprintable(one).partition("? ") for one in (answer.headline, answer.title))
+    return _title_content(BRIEF_QUESTION, said, answer), _title_content(BRIEF_QUESTION, brief, answer)
+
+
+def _title_content(question: str, said: str, answer: ReleaseAnswer) -> Content:
+    """Return a question with what is said of it on the ink of the answer's state."""
+    sign, ink = sign_for(STATE_SIGNS[answer.may_leave]), STATE_INKS[answer.may_leave]
     return Content.assemble((f"{question}? ", "$foreground bold"), (f" {sign} {said} ", f"{ink} reverse"))
 
 

@@ -345,6 +345,7 @@ class RunPane(Backdrop, Vertical, WorkspaceReader):
     """Text in the frame after the name of the place."""
 
     frame_title: Content | None = None
+    shorter_titles: Sequence[Content] = ()
     """Title of the frame in place of the name of the place and its count; None for these."""
 
     class CountChanged(Message):
@@ -356,10 +357,10 @@ class RunPane(Backdrop, Vertical, WorkspaceReader):
             self.heading_count = text
             self.post_message(self.CountChanged())
 
-    def set_frame_title(self, title: Content | None) -> None:
-        """Set the title of the frame; None for the name of the place."""
+    def set_frame_title(self, title: Content | None, shorter: Sequence[Content] = ()) -> None:
+        """Set the title of the frame, None for the name of the place, and shorter ones where the tabs need the room."""
         if not is_same_text(self.frame_title, title):
-            self.frame_title = title
+            self.frame_title, self.shorter_titles = title, shorter
             self.post_message(self.CountChanged())
 
     def show_run(self, line: RunSummary | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -28,6 +28,8 @@ SECOND = "second"
 DIM = "$secondary"
 """Ink of the frame of a pane that is not in use."""
 LEAST_TITLE = 8
+NAME_CUTS = (99, 99), (99, 4), (6, 6), (3, 3)
+"""Cells of the names of tabs, and of the last of them, from the best."""
 
 
 class FrameEdge(Line):
@@ -133,15 +135,26 @@ class TabEdge(FrameEdge):
         self._active = ""
         self._tabs: Mapping[str, str] = {}
         self._is_whole = False
+        self._shorter: Sequence[Content] = ()
 
-    def show_tabs(self, title: Content | str, tabs: Mapping[str, str], active: str, *, whole: bool = False) -> None:
+    def show_tabs(
+        self,
+        title: Content | str,
+        tabs: Mapping[str, str],
+        active: str,
+        *,
+        whole: bool = False,
+        shorter: Sequence[Content] = (),
+    ) -> None:
         """Show title and tabs; unchanged ones are not painted again.
 
-        Tabs are cut before the ``whole`` title is.
+        One of the ``shorter`` titles stands there where the names of the tabs need the room. Tabs are cut before the
+        ``whole`` title, or the last of the shorter ones, is.
         """
         if (tabs, active, whole) != (self._tabs, self._active, self._is_whole):
             self._tabs, self._active, self._is_whole = tabs, active, whole
             self.refresh()
+        self._shorter = shorter
         self.set_text(title if isinstance(title, Content) else Content.styled(title, "bold"))
 
     @dataclass
@@ -156,25 +169,46 @@ class TabEdge(FrameEdge):
         return Content(title.plain.partition(":")[0]).cell_length
 
     def _fit_title(self, title: Content, most: int) -> Content:
-        """Return the title in at most ``most`` cells; its count is dropped before it is cut."""
+        """Return the title in at most ``most`` cells; a shorter one or one without its count before it is cut."""
+        if self._shorter:
+            return super()._fit_title(self._layout[0], most)
         return super()._fit_title(title if title.cell_length <= most else title.truncate(self._name_width(title)), most)
 
     def _tab_texts(self) -> list[tuple[str, str]]:
-        """Return (name, text) of the tabs; if they do not fit, the count goes first, then the others are cut, then left
-        out.
+        """Return (name, text) of the tabs that are shown."""
+        return self._layout[1]
+
+    @property
+    def _layout(self) -> tuple[Content, list[tuple[str, str]]]:
+        """Return the title and (name, text) of the tabs.
+
+        If they do not fit, a shorter title is taken, or one without its count; then the last tabs are cut, then all others,
+        then left out.
         """
-        if len(self._tabs) < 2:
-            return []
         heading = self._heading
-        whole = [(heading.cell_length, most) for most in ((99, 6, 3) if self._is_whole else (99,))]
-        for told, room in (*whole, *((self._name_width(heading), most) for most in (99, 6, 3))):
-            needed = told + 5
-            texts = [
-                (name, f"[{title}]" if name == self._active else title[:room]) for name, title in self._tabs.items()
-            ]
-            if sum(len(text) + 1 for _, text in texts) + needed <= self._room:
-                return texts
-        return [(name, text) for name, text in texts if name == self._active and needed + len(text) < self._room]
+        if len(self._tabs) < 2:
+            return heading, []
+        if self._shorter:
+            titles = [heading, *self._shorter]
+            choices = [(one, one.cell_length, cuts) for cuts in NAME_CUTS for one in titles]
+        else:
+            choices = [(heading, heading.cell_length, cuts) for cuts in NAME_CUTS[: None if self._is_whole else 1]]
+            choices += [(heading, self._name_width(heading), cuts) for cuts in NAME_CUTS]
+        for title, told, cuts in choices:
+            texts = self._cut_names(*cuts)
+            if sum(len(text) + 1 for _, text in texts) + told + 5 <= self._room:
+                return title, texts
+        return title, [
+            (name, text) for name, text in texts if name == self._active and told + 5 + len(text) < self._room
+        ]
+
+    def _cut_names(self, most: int, most_of_last: int) -> list[tuple[str, str]]:
+        """Return (name, text) of the tabs, the active one in brackets and whole, the others in so many cells."""
+        names = list(self._tabs)
+        cut = {name: most_of_last if name == names[-1] else most for name in names}
+        return [
+            (name, f"[{title}]" if name == self._active else title[: cut[name]]) for name, title in self._tabs.items()
+        ]
 
     def _right_text(self) -> Content:
         """Return the tabs, the active one bold."""

@@ -5,6 +5,8 @@ import pytest
 from sfumato.tui.widgets.panel import LOWER, MEETS_RULE, SIDE, UPPER
 
 SIDES = SIDE, SIDE
+BRIEF = {"verdicts": "May this leave?  ✗ NO"}
+"""Titles that stand in a narrow frame."""
 PLACES = {
     "data": "Data: 3 of 3",
     "plan": "Plan: 9 steps",
@@ -33,7 +35,24 @@ async def test_the_frame_of_a_place_is_closed_and_has_a_title(sit, built_data, t
             assert (len(upper), upper[-1], lower[-1]) == (size[0], UPPER[1], LOWER[1])
             assert all((line[0], line[-1]) in (SIDES, MEETS_RULE) and len(line) == size[0] for line in between)
             if size[0] >= 80:
-                assert PLACES[tab] in upper
+                titles = (PLACES[tab], BRIEF.get(tab, PLACES[tab]))
+                assert any(title in upper for title in titles), upper
+
+
+@pytest.mark.slow
+async def test_the_tabs_have_their_whole_names_beside_the_answer(sit, built_data):
+    """A shorter question, then the answer alone, leaves the names their room; only the last is cut in a narrow frame."""
+    names = "[Verdicts] Records Numbers Studies Diag"
+    async with sit(built_data, size=(80, 24), tab="verdicts") as seat:
+        await seat.until(lambda: "NO" in frame_of(seat.app)[0])
+        for columns in (80, 100, 120, 140, 160):
+            await seat.pilot.resize_terminal(columns, 40)
+            await seat.press("shift")
+            upper = frame_of(seat.app)[0]
+            assert names in upper
+            assert columns < 120 or "Diagnostics" in upper
+            assert "May this leave" in upper
+            assert ("to the public" in upper) is (columns >= 120), "the question is whole where it has the room"
 
 
 @pytest.mark.slow
