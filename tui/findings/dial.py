@@ -18,7 +18,7 @@ from textual.widgets import Static
 
 from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.keys.own_keys import current_key
-from sfumato.tui.parts.gauges import GAUGE, draw_range
+from sfumato.tui.parts.gauges import GAUGE, draw_range, draw_share
 from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.terminal.text import cut_text, fit_text
 from sfumato.tui.widgets.facts import wrap_text
@@ -41,6 +41,8 @@ MOST_CHIP_LINES = 3
 MOST_REASON_LINES = 2
 TITLE = 28
 """Cells of the titles of the numbers."""
+LOW_GAUGE = 12
+"""Cells of a gauge in a narrow terminal."""
 TURN = "dial-unsure"
 
 
@@ -287,47 +289,95 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         return Content.assemble((HEAD, "bold"), *([(" " * room, ""), (hint, "$text-muted")] if room > 1 else []))
 
     def _chip_lines(self, dial: IntruderDial, width: int, most: int, head: str = "") -> list[Content]:
-        """Return the variables with their boxes in at most so many lines, those with the cursor among them."""
-        rows: list[list[tuple[str, str]]] = [[(head, "bold")]]
-        used, at_row = cell_len(head), 0
-        for place, one in enumerate(dial.numbers.variables):
-            box = "[x]" if one.name in dial.known else "[ ]"
-            # How surely he knows it says nothing of what he does not know.
-            name = dial.variable_text(one) if one.name in dial.known else one.name
-            text = cut_text(replace_unprintable(f"{box} {name}"), max(8, width - 4))
-            ink = "" if one.name in dial.known else "$text-muted"
-            if used + len(GAP) + cell_len(text) > width:
-                rows.append([])
-                used = 0
-            here = self.has_focus and place == self._at
-            rows[-1] += [(GAP, ""), (text, "reverse" if here else ink)]
-            used += len(GAP) + cell_len(text)
-            at_row = len(rows) - 1 if place == self._at else at_row
-        if dial.numbers.others:
-            also = cut_text(replace_unprintable(f"and {', '.join(dial.numbers.others)}"), max(8, width - used - 2))
-            rows[-1] += [(GAP, ""), (also, "$text-muted")]
+        """Return the variables with their boxes in at most so many lines, those with the cursor among them.
+
+        What does not fit is counted, with the key that leads there.
+        """
+        chips = [self._chip_text(dial, one, width) for one in dial.numbers.variables]
+        room = width - cell_len(head)
+        rows = _chip_rows(chips, room, room)
+        if len(rows) > most:
+            after = room - cell_len(self._more_text(len(chips), "right", "and ")) - len(GAP)
+            rows = _chip_rows(chips, after, after - cell_len(self._more_text(len(chips), "left")) - len(GAP))
+        at_row = next((at for at, row in enumerate(rows) if self._at in row), 0)
         first = max(0, min(at_row, len(rows) - most))
-        return [Content.assemble(*row) for row in rows[first : first + most]]
+        shown = rows[first : first + most]
+        lines: list[list[tuple[str, str]]] = [
+            [(head if not at else " " * len(head), "bold")] for at in range(len(shown))
+        ]
+        if first:
+            lines[0] += [(GAP, ""), (self._more_text(shown[0][0], "left"), "$text-muted")]
+        for line, row in zip(lines, shown, strict=True):
+            for place in row:
+                ink = "" if dial.numbers.variables[place].name in dial.known else "$text-muted"
+                line += [(GAP, ""), (chips[place], "reverse" if self.has_focus and place == self._at else ink)]
+        if left := len(chips) - 1 - shown[-1][-1]:
+            lines[-1] += [(GAP, ""), (self._more_text(left, "right", "and "), "$text-muted")]
+        elif dial.numbers.others:
+            used = sum(cell_len(text) for text, _ in lines[-1])
+            also = cut_text(replace_unprintable(f"and {', '.join(dial.numbers.others)}"), max(8, width - used - 2))
+            lines[-1] += [(GAP, ""), (also, "$text-muted")]
+        return [Content.assemble(*line).truncate(width, ellipsis=True) for line in lines]
+
+    def _more_text(self, number: int, key: str, before: str = "") -> str:
+        """Return how many variables are not in sight, and the key that leads to them."""
+        return f"{before}{number} more ({current_key(self.app, key)})"
+
+    def _chip_text(self, dial: IntruderDial, variable: DialVariable, width: int) -> str:
+        """Return a variable with its box."""
+        is_known = variable.name in dial.known
+        # How surely he knows it says nothing of what he does not know.
+        name = dial.variable_text(variable) if is_known else variable.name
+        return cut_text(replace_unprintable(f"{'[x]' if is_known else '[ ]'} {name}"), max(8, width - 4))
 
     def _number_line(self, line: DialLine, width: int, *, is_main: bool) -> Content:
         """Return a number with its gauge and its limit."""
-        ink = self._ink_of(line)
-        ink_of_title = "" if is_main else "$text-muted"
+        ink, ink_of_title = self._ink_of(line), "" if is_main else "$text-muted"
+        # In a narrow terminal title and gauge yield, and the limit has its short form, before anything is cut.
+        for title, gauge, limit in (
+            (TITLE, GAUGE, line.limit_text or line.brief_limit_text),
+            (TITLE, GAUGE, line.brief_limit_text),
+            (cell_len(line.title), GAUGE, line.brief_limit_text),
+            (cell_len(line.title), LOW_GAUGE, line.brief_limit_text),
+            (cell_len(line.title), 0, line.brief_limit_text),
+        ):
+            used = 2 * len(GAP) + title + (gauge + len(GAP) if gauge else 0)
+            if used + cell_len(line.count_text) + (len(GAP) + cell_len(limit) if limit else 0) <= width:
+                break
         parts: list[Content | str | tuple[str, str]] = [
-            (fit_text(f"{GAP}{line.title}", TITLE + len(GAP)), ink_of_title)
+            (fit_text(f"{GAP}{line.title}", title + len(GAP)), ink_of_title)
         ]
-        has_gauge = bool(line.limit) and width >= TITLE + GAUGE + cell_len(line.count_text) + 6
-        if has_gauge:
-            parts += [draw_range(line.value, line.limit or 0.0, ink), GAP]
-        used = TITLE + len(GAP) + (GAUGE + 2 if has_gauge else 0)
-        parts += [(cut_text(line.count_text, width - used), ink)]
-        used += cell_len(line.count_text) + 2
-        if line.limit_text and width - used >= 8:
-            parts += [GAP, cut_text(line.limit_text, width - used)]
+        if gauge:
+            parts += [GAP, self._gauge_of(line, ink, gauge)]
+        parts += [GAP, (cut_text(line.count_text, width - used), ink)]
+        left = width - used - cell_len(line.count_text) - len(GAP)
+        if limit and left >= cell_len(limit):
+            parts += [GAP, (limit, "" if line.limit_text else "$text-muted")]
         return Content.assemble(*parts)
+
+    def _gauge_of(self, line: DialLine, ink: str, width: int) -> Content:
+        """Return the gauge of a number: around its limit, or of all people where no limit gives it a range."""
+        if line.limit:
+            return draw_range(line.value, line.limit, ink, width=width)
+        number = 0 if self._dial is None else self._dial.numbers.number
+        return draw_share(line.value, number, line.limit, ink, width)
 
     def _ink_of(self, line: DialLine) -> str:
         """Return the ink of a number: red above its limit, green only where the gate lets the release leave."""
         if line.is_above:
             return "$error bold"
         return "$success bold" if line.limit is not None and self._may_leave == "yes" else "bold"
+
+
+def _chip_rows(chips: Sequence[str], room_of_first: int, room: int) -> list[list[int]]:
+    """Return the places of the chips in each line of at most ``room`` cells; each line has one chip or more."""
+    rows: list[list[int]] = [[]]
+    used = 0
+    for place, text in enumerate(chips):
+        needed = len(GAP) + cell_len(text)
+        if rows[-1] and used + needed > (room if len(rows) > 1 else room_of_first):
+            rows.append([])
+            used = 0
+        rows[-1].append(place)
+        used += needed
+    return rows

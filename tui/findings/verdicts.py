@@ -103,7 +103,7 @@ class VerdictsPane(RunPane, SplitView):
     """Tab with the board of one run; ``enter`` explains a finding or a verdict, ``T`` tries other limits."""
 
     command_name = "results"
-    full_list = 120
+    full_list = 104
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("try", "try", show=True),
         bind_act("mark", "dial('turn')", "What the intruder knows", show=True),

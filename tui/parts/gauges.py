@@ -23,6 +23,22 @@ def draw_gauge(verdict: Verdict, style: str, width: int = GAUGE) -> Content:
     return draw_range(verdict.observed, verdict.limit, style, verdict.lower, verdict.upper, width)
 
 
+def draw_share(value: float, whole: float, limit: float | None, style: str, width: int = GAUGE) -> Content:
+    """Return a gauge from 0 to ``whole`` with a value: without a mark where there is no ``limit``.
+
+    It is for numbers without a limit, or with a limit of 0, which have no range around it.
+    """
+    inner = width - 2
+    if whole <= 0 or inner < 6:
+        return Content(" " * width)
+    cells = [(sign_for("track"), "$text-muted")] * inner
+    places = [(limit, sign_for("limit"), "bold"), (value, sign_for("value"), style)]
+    for number, sign, ink in places:
+        if number is not None:
+            cells[max(0, min(inner - 1, round(number / whole * (inner - 1))))] = sign, ink
+    return Content.assemble((sign_for("from"), "$text-muted"), *cells, (sign_for("to"), "$text-muted"))
+
+
 def draw_range(
     observed: float | None,
     limit: float,

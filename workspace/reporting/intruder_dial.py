@@ -136,6 +136,13 @@ class DialLine:
     limit_text: str
 
     @property
+    def brief_limit_text(self) -> str:
+        """Return the limit for a narrow line: ``at most 41``; ``no limit`` without one."""
+        if self.limit is None:
+            return "no limit"
+        return f"at most {format_number(math.floor(self.limit + 1e-9))}"
+
+    @property
     def is_above(self) -> bool:
         """Return whether the limit is exceeded."""
         return self.limit is not None and self.value > self.limit + 1e-9
@@ -241,15 +248,18 @@ class IntruderDial:
             value, limit = self.value_of(name, self.known), getattr(limits, name)
             if value is not None:
                 found.append(
-                    DialLine(name, title, value, limit, self.people_text(value), self._limit_text(name, limit))
+                    DialLine(name, title, value, limit, self.people_text(value, limit), self._limit_text(name, limit))
                 )
         return found
 
-    def people_text(self, value: float) -> str:
-        """Return a number of people of all people: ``251 of 944 people (26.6 %)``."""
+    def people_text(self, value: float, limit: float | None = None) -> str:
+        """Return a number of people of all people: ``251 of 944 people (26.6 %)``.
+
+        Other averages are rounded to whole people, except where they would then be on the other side of the ``limit``.
+        """
         number = self.numbers.number
         share = f" ({format_percent(value / number)})" if number else ""
-        return f"{format_number(value)} of {count_of_noun(number, self.numbers.noun)}{share}"
+        return f"{_whole_people_text(value, limit)} of {count_of_noun(number, self.numbers.noun)}{share}"
 
     def _limit_text(self, name: FoundBy, limit: float | None) -> str:
         """Return a limit in words: the plan's as a share or a number, the policy's as a number."""
@@ -258,7 +268,8 @@ class IntruderDial:
         if name in self.numbers.limits.texts:
             return self.numbers.limits.texts[name]
         if name == "certain":
-            return f"the plan allows {format_percent(limit / max(1, self.numbers.number))}"
+            share = format_percent(limit / max(1, self.numbers.number))
+            return f"the plan allows {math.floor(limit + 1e-9):,} ({share})"
         whose = "plan" if name == "expected" else "policy"
         return f"the {whose} allows {format_number(limit) if limit else 'none'}"
 
@@ -302,13 +313,12 @@ class IntruderDial:
         how = {"certain": "found for certain", "expected": "found on average", "few": "in such groups"}[main.name]
         if not value:
             return f"For this intruder coarsen {name} first: then no {self.numbers.noun} are {how}."
-        is_whole = value == round(value)
-        people = (
-            count_of_noun(round(value), self.numbers.noun)
-            if is_whole
-            else f"{format_number(value)} {self.numbers.noun}"
+        # "At most" stays true only of a number that is rounded up.
+        most = math.ceil(value - 1e-9)
+        people = count_of_noun(most, self.numbers.noun)
+        return (
+            f"For this intruder coarsen {name} first: then at most {people} {agreeing_word(most, 'is', 'are')} {how}."
         )
-        return f"For this intruder coarsen {name} first: then at most {people} {agreeing_word(1 if value == 1 else 2, 'is', 'are')} {how}."
 
     def variable_text(self, variable: DialVariable) -> str:
         """Return a variable with how surely it is known: ``age ± 2``, and for a drawn one the best window."""
@@ -368,6 +378,18 @@ class IntruderDial:
         """Return the best window of each drawn variable that is known within a half width, as a plan writes it."""
         names = [name for name, _ in self.wanted_reaches if self._variable(name).windows]
         return {name: None if (best := self.best_window(name)) is None else best.written for name in names}
+
+
+def _whole_people_text(value: float, limit: float | None) -> str:
+    """Return a number of people in whole ones: ``about 11``, ``fewer than 1``; exact where rounding would hide which side
+    of the limit it is on.
+    """
+    if abs(value - round(value)) < 1e-9:
+        return f"{round(value):,}"
+    whole = math.floor(value + 0.5)
+    if limit is not None and (whole > math.floor(limit + 1e-9)) != (value > limit + 1e-9):
+        return format_number(value)
+    return f"about {whole:,}" if value >= 1 else "fewer than 1"
 
 
 def too_many_windows_text(names: Collection[str]) -> str:

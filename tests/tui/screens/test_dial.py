@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 from prepared_tables import HOUSEHOLD_PLAN, household_survey
 from prepared_workspaces import finished_workspace
+from rich.cells import cell_len
 
 from sfumato.engine.wording import RecordCount
-from sfumato.tui.findings.dial import DialPane
+from sfumato.tui.findings.dial import LOW_HEAD, DialPane
 from sfumato.tui.findings.study import StudiesPane
 from sfumato.tui.keys.acts import BY_NAME
 from sfumato.tui.parts.verdict_board import VerdictBoard
@@ -57,7 +58,7 @@ async def test_the_dial_begins_with_what_the_measure_says_of_the_stated_knowledg
         found = {line.name: line.value for line in dial.lines()}
         assert found["expected"] == pytest.approx(measured(built, "largest_expected_match_risk"))
         assert found["certain"] == pytest.approx(measured(built, "largest_true_match_rate") * dial.numbers.number)
-        assert dial.people_text(found["certain"]) in seat.text
+        assert dial.people_text(found["certain"], dial.numbers.limits.certain) in seat.text
         assert f"If he knows what is ticked, of {dial.numbers.number:,} " in seat.text
 
 
@@ -166,8 +167,42 @@ async def test_a_low_terminal_has_two_lines_and_a_tiny_one_none(sit, built):
         await seat.until(lambda: dial_of(seat).dial is not None)
         await seat.until(lambda: len(DIAL_LINES.findall(seat.text)) == 2)
         assert re.search(r"If he knows +\[x\]", seat.text)
+        assert re.search(r"├.*■.*┤ .* of 90 people", seat.text), "the number that decides keeps its gauge"
     async with sit(built, tab="verdicts", size=(80, 15)) as seat:
         assert "What the intruder knows" not in "\n".join(seat.text.splitlines()[:-1])
+
+
+@pytest.mark.slow
+async def test_what_the_line_has_no_room_for_is_counted_and_the_cursor_leads_to_it(sit, built):
+    async with sit(built, tab="verdicts", size=(80, 24)) as seat:
+        await seat.until(lambda: dial_of(seat).dial is not None)
+        pane = dial_of(seat)
+        names = [one.name for one in pane.dial.numbers.variables]
+        pane.focus()
+        await seat.until(lambda: pane.has_focus)
+        for width in (76, 66, 56):
+            for at in range(len(names)):
+                pane._at = at
+                (line,) = pane._chip_lines(pane.dial, width, 1, LOW_HEAD)
+                text = line.plain
+                assert cell_len(text) <= width
+                shown = [name for name in names if f"] {name}" in text]
+                counts = [int(number) for number in re.findall(r"(\d+) more", text)]
+                assert names[at] in shown
+                assert sum(counts) + len(shown) == len(names), text
+
+
+@pytest.mark.slow
+async def test_a_number_without_a_limit_has_a_gauge_of_all_people(sit, built):
+    async with sit(built, tab="verdicts", size=(120, 40)) as seat:
+        await seat.until(lambda: dial_of(seat).dial is not None)
+        pane = dial_of(seat)
+        limits = replace(pane.dial.numbers.limits, certain=None, expected=None)
+        pane._change(replace(pane.dial, numbers=replace(pane.dial.numbers, limits=limits)))
+        for line in pane.dial.lines():
+            if line.limit is None:
+                shown = pane._number_line(line, 116, is_main=False).plain
+                assert re.search(r"├[─■]+┤ .*no limit", shown)
 
 
 def test_the_keys_of_the_dial_mean_the_same_everywhere():

@@ -34,7 +34,7 @@ def test_it_begins_with_what_the_plan_says_that_he_knows():
     assert dial.knowledge_text() == "sex and age ± 0"
     assert dial.sentences() == [
         "The intruder knows sex and age ± 0.",
-        "Found for certain: 44 of 200 people (22 %); the plan allows 5 %.",
+        "Found for certain: 44 of 200 people (22 %); the plan allows 10 (5 %).",
         "Found on average: 60 of 200 people (30 %).",
         "In small groups: 90 of 200 people (45 %).",
         "For this intruder coarsen age first: then no people are found for certain.",
@@ -68,7 +68,7 @@ def test_less_certainty_is_counted_where_the_numbers_are_there():
     [
         (DialLimits(certain=50.0, few=0.0, smallest_group=11), "few", "the policy allows none"),
         (DialLimits(certain=50.0, expected=59.0), "expected", "the plan allows 59"),
-        (DialLimits(certain=50.0), "certain", "the plan allows 25 %"),
+        (DialLimits(certain=50.0), "certain", "the plan allows 50 (25 %)"),
         (DialLimits(), "certain", ""),
     ],
 )
@@ -144,3 +144,20 @@ def test_windows_of_too_many_variables_are_not_counted_and_it_says_so():
     assert dial.sentences()[1:] == [f"Not counted: {why}."]
     assert dial.to_table()["reason"] == why
     assert dial.toggle_variable("rent").uncounted_reason == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "said"),
+    [
+        (44.0, None, "44 of 200 people (22 %)"),
+        (10.8, None, "about 11 of 200 people (5.4 %)"),
+        (0.3, None, "fewer than 1 of 200 people (0.15 %)"),
+        (0.3, 0.0, "0.3 of 200 people (0.15 %)"),
+        (10.4, 10.0, "10.4 of 200 people (5.2 %)"),
+        (10.6, 10.8, "10.6 of 200 people (5.3 %)"),
+        (10.4, 10.2, "10.4 of 200 people (5.2 %)"),
+        (12.4, 10.2, "about 12 of 200 people (6.2 %)"),
+    ],
+)
+def test_people_are_whole_unless_that_hides_the_side_of_the_limit(value, limit, said):
+    assert make_dial(DialLimits()).people_text(value, limit) == said
