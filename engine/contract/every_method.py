@@ -64,7 +64,14 @@ def label_problems(method: Method) -> list[str]:
     for output in method.outputs:
         label = output.label
         sentences = {"says": label.says, "good": label.good, "fails": label.fails}
-        texts = {"name": label.name, **sentences, "baseline": label.baseline, "levers": "; ".join(label.levers)}
+        stopped = {**sentences, "scene": label.scene}
+        texts = {
+            "name": label.name,
+            "term": label.term,
+            **stopped,
+            "baseline": label.baseline,
+            "levers": "; ".join(label.levers),
+        }
         # An output without a label is shown by its meaning.
         if label == Label():
             continue
@@ -75,7 +82,7 @@ def label_problems(method: Method) -> list[str]:
         if output.goal != "none" and not (label.good and label.fails and label.levers):
             found.append(f"{output.name}: what is good, what failing means, and levers")
         found += [
-            f"{output.name}: {name} ends in a full stop" for name, text in sentences.items() if text and text[-1] != "."
+            f"{output.name}: {name} ends in a full stop" for name, text in stopped.items() if text and text[-1] != "."
         ]
         found += [
             f"{output.name}: at most {MOST_WORDS} words in {name}"

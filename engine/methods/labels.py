@@ -24,6 +24,8 @@ KNOWLEDGE = ("known", "keys", "quasi_identifiers")
 """Settings that list what an intruder knows; a row's own ``variables`` are those of one subset."""
 SOME_PEOPLE = ("targets", "among", "external", "coverage", "people", "intruder", "records")
 """Parameters of which one says that a number is of some people, not of all confidential records."""
+KINDS_OF_PREDICATES = {"univariate": "by one variable", "multivariate": "by several variables"}
+"""What the descriptions of a singling-out attack are of, in words."""
 UNKNOWN = Output("", "", "none")
 SHORT_TITLES: Mapping[str, str] = {
     "synthesis.cart": "CART",
@@ -263,6 +265,8 @@ def _setting_text(name: str, value: object, row: LabelledNumber | None = None) -
         return f"knows {format_setting(value)}"
     if name in ("people", "guesses") and isinstance(value, str):
         return f"{value} {name}"
+    if name == "kind" and value in KINDS_OF_PREDICATES:
+        return KINDS_OF_PREDICATES[str(value)]
     if name == "intruder":
         return format_setting(value)
     if name == UNIT_SIZE:

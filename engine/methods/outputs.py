@@ -126,6 +126,7 @@ class Label:
     """Texts about an output for people.
 
     name: at most 45 characters
+    scene: what the intruder of an attack knows and does and when he succeeds, in front of ``says``
     says: sentence with placeholders: ``{value}``, with its unit and the total; ``{variable}``, that of the row; and
         parameters of the row such as ``{q}``
     good: sentence on good values
@@ -135,6 +136,7 @@ class Label:
         is shown in per cent
     baseline: name of the baseline of its rows where that is not the confidential data's own value
     shared: whether several methods have an output of this name, so that the method is named too
+    term: what the field calls it, where the name is in plain words
     """
 
     name: str = ""
@@ -145,6 +147,8 @@ class Label:
     counts: Literal["", "people", "share"] = ""
     baseline: str = ""
     shared: bool = False
+    scene: str = ""
+    term: str = ""
 
 
 @dataclass(frozen=True, slots=True)

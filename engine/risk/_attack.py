@@ -76,13 +76,25 @@ def residual_output(name: str, meaning: str, *, short: str, detectable: str, ris
     )
 
 
+OUTSIDERS = "Outsiders are people outside the data, of whom no release was made."
+
+
 def attack_outputs(
-    attack: str, guesses: str, right: str, questions: tuple[Question, ...], levers: tuple[str, ...], exact: bool = True
+    attack: str,
+    guesses: str,
+    right: str,
+    questions: tuple[Question, ...],
+    levers: tuple[str, ...],
+    exact: bool = True,
+    *,
+    scene: str = "",
 ) -> tuple[Output, ...]:
     """Return the declarations of all outputs of an ``attack``.
 
-    ``guesses`` names its guesses ("predicates"), ``right`` says when one is right; ``exact`` adds a p-value.
+    ``guesses`` names its guesses ("predicates"), ``right`` says when one is right; ``exact`` adds a p-value. ``scene``
+    says what the intruder knows and does, and when he succeeds.
     """
+    scene = f"{scene} {OUTSIDERS}".strip()
     title = attack.capitalize()
     about = "about people in the data"
     p_value = Output(
@@ -93,9 +105,10 @@ def attack_outputs(
         short="p",
         estimated=True,
         label=Label(
-            f"{title}: chance of such a finding",
-            f"If the release revealed nothing, the {attack} attack would do as well {about} with probability {{value}}.",
+            f"{title}: chance of the difference",
+            f"If the release revealed nothing, the {attack} attack would differ as much between people in the data and outsiders with probability {{value}}.",
             counts="share",
+            term="p-value of the excess risk, by permutation",
         ),
     )
     return (
@@ -109,12 +122,13 @@ def attack_outputs(
             estimated=True,
             risk=RiskOutput(questions=questions),
             label=Label(
-                f"{title}: success of the attack",
+                f"{title}: for people in the data",
                 f"The {attack} attack is right in {{value}} of its {guesses} {about}.",
-                "Good is no more than on controls, people outside the data.",
+                "Good is no more than for outsiders, people outside the data.",
                 f"The {attack} attack is right too often {about}.",
                 levers,
                 baseline="without the release",
+                scene=scene,
             ),
         ),
         Output(
@@ -139,8 +153,10 @@ def attack_outputs(
             short="control",
             estimated=True,
             label=Label(
-                f"{title}: success on other people",
-                f"The {attack} attack is right in {{value}} of its {guesses} about controls, people outside the data.",
+                f"{title}: for outsiders",
+                f"The {attack} attack is right in {{value}} of its {guesses} about outsiders, people outside the data.",
+                scene=scene,
+                term="success on the controls",
             ),
         ),
         residual_output(
@@ -150,13 +166,15 @@ def attack_outputs(
             detectable="detectable_excess",
             risk=RiskOutput(questions=questions),
             label=Label(
-                f"{title}: excess over other people",
-                f"The {attack} attack comes {{value}} of the way from its success on people outside the data to being always right about people in it.",
-                "Good is 0 % or below: people in the data are as safe as people outside it.",
-                "The release discloses more about its own people than about others.",
+                f"{title}: more than for outsiders",
+                f"On a scale from success on outsiders (0 %) to always right (100 %), the {attack} attack on people in the data reaches {{value}}.",
+                "Good is 0 % or below: people in the data are as safe as outsiders.",
+                "The release discloses more about people in the data than about outsiders.",
                 levers,
                 counts="share",
-                baseline="as safe as people outside the data",
+                baseline="as safe as outsiders",
+                scene=scene,
+                term="excess risk, the residual risk of an attack that is compared with controls",
             ),
         ),
         Output(
@@ -167,8 +185,8 @@ def attack_outputs(
             short="detectable",
             estimated=True,
             label=Label(
-                f"{title}: smallest excess found",
-                f"With a power of 80 %, the {attack} attack finds an excess risk of {{value}} or more.",
+                f"{title}: detectable difference",
+                "So few people are attacked that a difference from outsiders below {value} may go unnoticed (power 80 %).",
                 counts="share",
             ),
         ),
@@ -191,12 +209,14 @@ def attack_outputs(
             risk=RiskOutput(gate_reference="chance", questions=questions),
             label=Label(
                 f"{title}: added by the release",
-                f"The release brings the {attack} attack {{value}} of the way from its success on people outside the data to certainty about people in it.",
-                "Good is 0 % or below: the release tells no more about people in the data than about people outside it.",
-                "The release discloses more about its own people than about others.",
+                f"The release makes the {attack} attack better than guessing without it, by {{value}} more for people in the data than for outsiders.",
+                "Good is 0 % or below: the release tells no more about people in the data than about outsiders.",
+                "The release discloses more about people in the data than about outsiders.",
                 levers,
                 counts="share",
-                baseline="no more for members than for others",
+                baseline="the release tells no more about people in the data than about outsiders",
+                scene=scene,
+                term="added risk, the excess risk less that of guessing without the release",
             ),
         ),
         Output(
@@ -207,8 +227,8 @@ def attack_outputs(
             short="detectable added",
             estimated=True,
             label=Label(
-                f"{title}: smallest addition found",
-                f"With a power of 80 %, the {attack} attack finds an added risk of {{value}} or more.",
+                f"{title}: detectable addition",
+                "So few people are attacked that an addition below {value} may go unnoticed (power 80 %).",
                 counts="share",
             ),
         ),

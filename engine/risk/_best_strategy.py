@@ -26,6 +26,7 @@ from ._attack import (
     DETECTABLE_ADDED,
     LARGEST_ADDED,
     LARGEST_EXCESS,
+    OUTSIDERS,
     AddedSuccess,
     AttackResult,
     SuccessRate,
@@ -38,8 +39,14 @@ MAX_STRATEGIES = 16
 """Largest number of strategies that are tried."""
 
 
-def largest_excess_outputs(attack: str, questions: tuple[Question, ...], levers: tuple[str, ...]) -> tuple[Output, ...]:
-    """Return the declarations of the largest excess and added risk, beside the ``attack_outputs`` of an ``attack``."""
+def largest_excess_outputs(
+    attack: str, questions: tuple[Question, ...], levers: tuple[str, ...], scene: str = ""
+) -> tuple[Output, ...]:
+    """Return the declarations of the largest excess and added risk, beside the ``attack_outputs`` of an ``attack``.
+
+    ``scene`` as there.
+    """
+    scene = f"{scene} He uses only the variables that help him, as tried on other people. {OUTSIDERS}".strip()
     return (
         residual_output(
             LARGEST_EXCESS,
@@ -48,13 +55,15 @@ def largest_excess_outputs(attack: str, questions: tuple[Question, ...], levers:
             detectable="detectable_excess",
             risk=RiskOutput(questions=questions, never_falls_with_knowledge=True),
             label=Label(
-                f"{attack.capitalize()}: excess, best intruder",
-                f"By its best variables the {attack} attack comes {{value}} of the way from success on people outside the data to certainty about those inside.",
-                "Good is 0 % or below: people in the data are as safe as people outside it.",
-                "The best choice of variables discloses more about the release's own people than about others.",
+                f"Best {attack}: more than for outsiders",
+                f"On a scale from outsiders (0 %) to always right (100 %), the {attack} attack by its best variables reaches {{value}} on people inside.",
+                "Good is 0 % or below: people in the data are as safe as outsiders.",
+                "The best choice of variables discloses more about people in the data than about outsiders.",
                 levers,
                 counts="share",
-                baseline="as safe as people outside the data",
+                baseline="as safe as outsiders",
+                scene=scene,
+                term="largest excess risk, over the intruder's choice of variables",
             ),
         ),
         residual_output(
@@ -64,13 +73,15 @@ def largest_excess_outputs(attack: str, questions: tuple[Question, ...], levers:
             detectable=DETECTABLE_ADDED,
             risk=RiskOutput(gate_reference="chance", questions=questions),
             label=Label(
-                f"{attack.capitalize()}: added, best intruder",
-                f"By the best variables, the release brings the {attack} attack {{value}} of the way from success on outsiders to certainty about people inside.",
-                "Good is 0 % or below: the release tells no more about people in the data than about people outside it.",
-                "The best choice of variables discloses more about the release's own people than about others.",
+                f"Best {attack}: added by the release",
+                "By the best variables, the release adds to guessing without it {value} more for people in the data than for outsiders.",
+                "Good is 0 % or below: the release tells no more about people in the data than about outsiders.",
+                "The best choice of variables discloses more about people in the data than about outsiders.",
                 levers,
                 counts="share",
-                baseline="no more for members than for others",
+                baseline="the release tells no more about people in the data than about outsiders",
+                scene=scene,
+                term="largest added risk, over the intruder's choice of variables",
             ),
         ),
     )

@@ -169,7 +169,7 @@ def _draft_offer(case: Case) -> Offer | None:
             short="largest AR",
             risk=RiskOutput(questions=("inference",), never_falls_with_knowledge=True),
             label=Label(
-                "Sensitive values disclosed, best intruder",
+                "Sensitive values disclosed, best variables",
                 "Adding up the probabilities of all records, an intruder who compares only the variables that help learns sensitive values of {value}.",
                 "Fewer are better; 0 means that no sensitive value is learned.",
                 "The best choice of known variables discloses sensitive values of more people than the limit allows.",

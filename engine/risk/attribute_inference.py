@@ -582,9 +582,13 @@ class AttributeInferenceSpec(Spec):
                 raise BadInput(f"{place}.radius.{name}", "a date has no share; give the radius in days, such as 5")
 
 
+SCENE = (
+    "An intruder knows some variables of a person, looks up the released records nearest in these, and guesses another "
+    "variable from theirs. He succeeds where the guess is right."
+)
 OUTPUTS = (
-    *attack_outputs("attribute inference", "guesses", "are right", ("inference",), INFERENCE),
-    *largest_excess_outputs("attribute inference", ("inference",), INFERENCE),
+    *attack_outputs("attribute inference", "guesses", "are right", ("inference",), INFERENCE, scene=SCENE),
+    *largest_excess_outputs("attribute inference", ("inference",), INFERENCE, SCENE),
     Output(
         "from_controls",
         "share of the records that the release was made of whose value the same attack guesses rightly from the control records "

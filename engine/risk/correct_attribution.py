@@ -101,7 +101,7 @@ LABELS = {
         MARGINS,
     ),
     "largest_dcap": Label(
-        "Values guessed right, best intruder (DCAP)",
+        "Values guessed right, best variables (DCAP)",
         "By the known variables that help most, a released record picked at random has the right {variable} for {value}.",
         NO_MORE_THAN_MARGINS,
         "The best choice of keys discloses the sensitive value of too many people.",
@@ -110,7 +110,7 @@ LABELS = {
         MARGINS,
     ),
     "largest_disco": Label(
-        "Values disclosed by agreement, best intruder",
+        "Values disclosed by agreement, best variables",
         "By the known variables that help most, all matching released records agree on {variable}, and are right, for {value}.",
         NO_MORE_THAN_MARGINS,
         "The best choice of keys discloses the sensitive value of too many people.",
@@ -119,7 +119,7 @@ LABELS = {
         MARGINS,
     ),
     "largest_disco_beyond": Label(
-        "Disclosed beyond the obvious, best intruder",
+        "Disclosed beyond the obvious, best variables",
         "By the best choice of keys, the {variable} of {value} is disclosed, where margins and single keys do not disclose it.",
         NO_MORE_THAN_MARGINS,
         "The best choice of keys discloses values that were not obvious for too many people.",

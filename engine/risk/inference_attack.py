@@ -394,7 +394,7 @@ class InferenceAttackSpec(Spec):
             short="least misclassification",
             risk=RiskOutput(questions=("inference",), evidence=ATTACK, never_falls_with_knowledge=True),
             label=Label(
-                "Wrong inferences, best intruder",
+                "Wrong inferences, best variables",
                 "An intruder who ignores what misleads infers {variable} wrongly for {value}.",
                 "Higher is better: inferences are as wrong as without the release.",
                 "The best choice of variables infers too many people's values rightly.",
@@ -410,7 +410,7 @@ class InferenceAttackSpec(Spec):
             short="least error",
             risk=RiskOutput(questions=("inference",), evidence=ATTACK, never_falls_with_knowledge=True),
             label=Label(
-                "Mean error of inferred numbers, best intruder",
+                "Error of inferred numbers, best variables",
                 "An intruder who ignores what misleads errs by {value} in {variable} on average.",
                 "Higher is better: inferred numbers are far from the truth.",
                 "The best choice of variables infers numbers too near the true ones.",

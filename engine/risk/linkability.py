@@ -310,9 +310,14 @@ def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
     )
 
 
+SCENE = (
+    "An intruder has two lists of the same people with different variables, and does not know which entries belong "
+    "together. He looks up the released record nearest to each entry. He succeeds with a person whose two entries lead to "
+    "the same record."
+)
 OUTPUTS = (
-    *attack_outputs("linkage", "guesses", "are linked rightly", ("linkability",), IDENTITY),
-    *largest_excess_outputs("linkage", ("linkability",), IDENTITY),
+    *attack_outputs("linkage", "guesses", "are linked rightly", ("linkability",), IDENTITY, scene=SCENE),
+    *largest_excess_outputs("linkage", ("linkability",), IDENTITY, SCENE),
 )
 
 
@@ -381,7 +386,7 @@ def linkability(confidential: Microdata, released: Microdata, spec: LinkabilityS
             for data, rows, second in ((confidential, own, of_half[0]), (controls, others, of_half[1]))
         ]
         by_chance = SuccessRate(len(own) * _chance_link(k, len(released)), len(own))
-        words = f"{count_noun(len(own), 'record')} and {len(others):,} controls are attacked"
+        words = f"{count_noun(len(own), 'record')} and {count_noun(len(others), 'outsider')} are attacked"
         chance = rng.spawn(1)[0]
         p_value = exact_p_value(chances[0][0], chances[1][0], chance, units=units)
         gain = AddedSuccess.from_differences(chances[0][0] - without[0], chances[1][0] - without[1], side, units)

@@ -743,6 +743,7 @@ OUTPUTS = (
         ("membership",),
         MEMBERSHIP,
         exact=False,
+        scene="An intruder has a person's values, and takes the person for one of the data where more released records than usual are near. He succeeds with a person in the data; an outsider so taken is a false alarm.",
     ),
     *FAMILY_OUTPUTS,
 )

@@ -264,7 +264,7 @@ class RecordLinkageSpec(Spec):
             estimated=True,
             risk=RiskOutput(questions=("linkability",), gate_reference="chance", never_falls_with_knowledge=True),
             label=Label(
-                "Linked to their own record, best intruder",
+                "Linked to their own record, best variables",
                 "An intruder who compares what tells most links {value} to their own released record.",
                 "Good is no more than picking a record at random.",
                 "The best choice of keys finds the own record of too many people.",

@@ -542,11 +542,19 @@ def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
     )
 
 
+SCENE = (
+    "An intruder describes exactly one released record by some of its values. He succeeds where the description fits "
+    "exactly one person too."
+)
+
+
 @measure_method(
     "Singling out",
     spec=SinglingOutSpec,
     source="Giomi, Boenisch, Wehmeyer & Tasnádi (2022), arXiv 2211.10459, §3 and §4.2; Cohen & Nissim (2020), PNAS 117(15)",
-    outputs=attack_outputs("singling-out", "predicates", "hold of exactly one", ("singling out",), IDENTITY),
+    outputs=attack_outputs(
+        "singling-out", "predicates", "hold of exactly one", ("singling out",), IDENTITY, scene=SCENE
+    ),
     confidential=True,
     controls=True,
     combine=combine_attacks,

@@ -372,7 +372,7 @@ OUTPUTS = (
         range=NON_NEGATIVE,
         short="found on average",
         label=Label(
-            "Expected re-identifications by knowledge",
+            "People found on average by knowledge",
             "An intruder who knows {variables} re-identifies {value} on average.",
             "Fewer are better; at 0 no match leads to the right person.",
             "This knowledge re-identifies more people than the limit allows.",
@@ -389,7 +389,7 @@ OUTPUTS = (
         range=SHARE,
         short="found for certain",
         label=Label(
-            "Re-identified with certainty by knowledge",
+            "Only match is the right one by knowledge",
             "An intruder who knows {variables} finds exactly one match, the right one, for {value}.",
             "Lower is better; at 0 no single match is the right person.",
             "This knowledge makes an intruder certain of too many people.",

@@ -89,7 +89,7 @@ WINDOW_MEANINGS = {
 }
 WINDOW_LABELS = {
     "largest_expected_match_risk": Label(
-        "Expected re-identifications, best window",
+        "People found on average, best window",
         "An unsure intruder who searches the best range around what is believed picks the right record for {value} on average.",
         "Fewer are better; at 0 no window leads to the right person.",
         "The best window finds more people than the limit allows.",
@@ -97,7 +97,7 @@ WINDOW_LABELS = {
         counts="people",
     ),
     "largest_true_match_rate": Label(
-        "Re-identified with certainty, best window",
+        "Only match is the right one, best window",
         "An unsure intruder who searches the best range around what is believed finds exactly one match, the right one, for {value}.",
         "Lower is better; at 0 no single match is the right person.",
         "The best window makes the intruder certain of more people than the limit allows.",

@@ -64,19 +64,21 @@ def test_the_figures_of_a_sentence_are_those_of_its_row() -> None:
     rate = row("risk.identification.true_match_rate", 88 / 20190)
     assert (
         sentence_of(rate, 20190)
-        == "An intruder finds exactly one match, the right one, for 88 of 20,190 people (0.44 %)."
+        == "For 88 of 20,190 people (0.44 %), exactly one released record matches what the intruder knows, and it is theirs."
     )
-    assert sentence_of(rate) == "An intruder finds exactly one match, the right one, for 0.44 % of the people."
+    assert sentence_of(rate) == (
+        "For 0.44 % of the people, exactly one released record matches what the intruder knows, and it is theirs."
+    )
     expected = row("risk.identification.expected_match_risk", 12.5)
     assert sentence_of(expected, 1000) == (
-        "An intruder who picks one of the matching records at random picks the right one for 12.5 of 1,000 people (1.25 %) on average."
+        "An intruder who picks one of the matching released records at random picks the right one for 12.5 of 1,000 people (1.25 %) on average."
     )
     assert sentence_of(row("utility.summary.quantile", 41.0, "age", q=0.9)) == (
         "The 0.9 quantile of age is 41: that share of the records has it or less."
     )
     assert sentence_of(row("risk.linkability.excess_risk", 0.017, people="vulnerable")) == (
-        "The linkage attack comes 1.7 % of the way from its success on people outside the data to being always right about "
-        "people in it (vulnerable people)."
+        "On a scale from success on outsiders (0 %) to always right (100 %), the linkage attack on people in the data reaches "
+        "1.7 % (vulnerable people)."
     )
 
 
@@ -97,14 +99,14 @@ def test_a_value_that_was_not_computed_says_why() -> None:
 
 def test_a_full_name_has_variable_kind_people_and_knowledge() -> None:
     assert label_of(row("risk.identification.true_match_rate", known=["age", "sex"])) == (
-        "Re-identified with certainty (knows age, sex)"
+        "Only match is the right one (knows age, sex)"
     )
     assert label_of(
         row("risk.attribute_inference.excess_risk", 0.1, "income", people="vulnerable", guesses="confident")
-    ) == ("Attribute inference: excess over other people (income; vulnerable people; confident guesses)")
+    ) == ("Attribute inference: more than for outsiders (income; vulnerable people; confident guesses)")
     assert label_of(row("utility.summary.quantile", 41.0, "age", q=0.9)) == "Quantile (age; q 0.9)"
     assert label_of(row("studies.intruder_uncertainty.true_match_rate", 0.1, level=0.2)) == (
-        "Re-identified with certainty, intruder unsure (uncertainty 0.2)"
+        "Only match is the right one, intruder unsure (uncertainty 0.2)"
     )
 
 
@@ -135,10 +137,10 @@ def test_a_number_of_a_method_that_is_gone_is_named_by_its_words() -> None:
 
 def test_short_names_say_settings_only_where_rows_differ_in_them() -> None:
     rate = "risk.identification.true_match_rate"
-    assert labels_of([row(rate, known=["age", "sex"])]) == ["Re-identified with certainty"]
+    assert labels_of([row(rate, known=["age", "sex"])]) == ["Only match is the right one"]
     assert labels_of([row(rate, known=["age", "sex"]), row(rate, known=["age"])]) == [
-        "Re-identified with certainty (knows age, sex)",
-        "Re-identified with certainty (knows age)",
+        "Only match is the right one (knows age, sex)",
+        "Only match is the right one (knows age)",
     ]
     assert labels_of([row("utility.propensity.pmse"), row("utility.propensity.pmse", model="cart")]) == [
         "Difference that a model finds (pMSE) (model logit)",
@@ -149,8 +151,8 @@ def test_short_names_say_settings_only_where_rows_differ_in_them() -> None:
 def test_of_a_setting_by_variable_only_what_differs_is_said() -> None:
     key = "risk.identification.expected_match_risk"
     assert labels_of([row(key, radius={"age": 1, "income": "5%"}), row(key, radius={"age": 1, "income": "9%"})]) == [
-        "Expected re-identifications (income within 5%)",
-        "Expected re-identifications (income within 9%)",
+        "People found on average (income within 5%)",
+        "People found on average (income within 9%)",
     ]
 
 

@@ -94,10 +94,12 @@ class Room(Enum):
 
 WIDENED: Sequence[tuple[int, Mapping[str, int]]] = (
     (WIDE_WIDTH, {"name": 9, "confidential": 19, "release": 18, "limit": 14}),
-    (PEOPLE_WIDTH, {"name": 9, "confidential": 1, "release": 7, "limit": 1}),
+    (PEOPLE_WIDTH, {"name": 9, "confidential": 5, "release": 7, "limit": 1}),
     (90, {"name": 10}),
 )
 """Cells that columns of numbers gain in a list of at least these widths."""
+SHORT_HEAD, LONG_HEAD = "data", "confidential"
+"""Heads of the values of the confidential data, where there is little room and where there is more."""
 FORMED = ("confidential", "release", "interval", "limit")
 """Columns whose cells have the longest form that fits: ``379 of 3,411 (11.11 %)``, ``379 of 3,411``, ``11.11 %``."""
 MANY = 5_000
@@ -600,6 +602,12 @@ def _fit_number_columns(
     room = Room.WIDE if width >= WIDE_WIDTH else Room.PEOPLE if width >= PEOPLE_WIDTH else Room.NARROW
     marked = [replace(c, width=c.width + wider.get(c.name, 0)) for c in marked]
     marked = [replace(c, cell=partial(_fitting_cell, c.name, c.width, room)) if c.name in FORMED else c for c in marked]
+    marked = [
+        replace(c, title=c.title.replace(SHORT_HEAD, LONG_HEAD))
+        if c.name == "confidential" and c.width >= len(LONG_HEAD)
+        else c
+        for c in marked
+    ]
     kept = fit_columns(marked, width)
     if not explained_beside():
         kept = (*kept, *(c for c in marked if c.name not in {one.name for one in kept}))

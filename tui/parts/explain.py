@@ -33,14 +33,13 @@ from sfumato.workspace.reporting.explanation import (
     explanation_facts,
     explanation_title,
     nonempty_facts,
+    settings_facts,
 )
 from sfumato.workspace.reporting.words import (
     NO_SETTINGS,
     SettingsByMethod,
-    all_parameters,
     interval_text,
     method_key_of_measure,
-    method_use_text,
     observed_text,
     outcome_text,
     params_text,
@@ -189,12 +188,11 @@ def number_facts(
     of = "the confidential data themselves" if row.dataset == "confidential" else f"{row.dataset} data, {draws}"
     settings = [
         ("measured on", of),
-        *all_parameters(row.params),
-        ("defaults", method_use_text({}, {k: v for k, v in meaning.defaults.items() if k not in row.params})),
+        *settings_facts(row.params, meaning.defaults, titles),
     ]
     return [
         *explanation_facts(found),
-        *definition_facts(meaning, title_variable(row.target, titles), row.level, settings),
+        *definition_facts(meaning, title_variable(row.target, titles), row.level, settings, found.folded),
     ]
 
 
@@ -203,7 +201,7 @@ def read_number(
 ) -> ExplainedNumber:
     """Read a row with its verdicts, companions and audited targets, and what is folded into its line."""
     from sfumato.workspace.reporting.explanation import ExplainedNumber
-    from sfumato.workspace.reporting.numbers import member_facts
+    from sfumato.workspace.reporting.numbers import is_same_attack, member_facts
     from sfumato.workspace.store.runs import count_confidential_records, find_run
     from sfumato.workspace.views.audits import audited_records_of_row
     from sfumato.workspace.views.results import read_series_rows, verdicts_of_row
@@ -211,7 +209,11 @@ def read_number(
     records = count_confidential_records(workspace, find_run(workspace, run_id))
     beside, verdicts = read_series_rows(workspace, run_id, row), verdicts_of_row(workspace, run_id, row)
     folded = () if line is None else member_facts(line, records, apart)
-    return ExplainedNumber(row, beside, verdicts, records, audited_records_of_row(workspace, run_id, row), folded)
+    members = () if line is None else (line, *line.members)
+    parts = {one.release.measure: one.release for one in members if one.release and is_same_attack(one.release, row)}
+    return ExplainedNumber(
+        row, beside, verdicts, records, audited_records_of_row(workspace, run_id, row), folded, parts
+    )
 
 
 def explain_row(

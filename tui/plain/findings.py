@@ -156,8 +156,8 @@ def explain_number(session: PlainSession) -> None:
         describe_measure,
         explanation_facts,
         explanation_title,
+        settings_facts,
     )
-    from sfumato.workspace.reporting.words import all_parameters
     from sfumato.workspace.views.audits import audited_records_of_row
 
     run, workspace = _ask_finished_run(session), session.workspace
@@ -182,7 +182,7 @@ def explain_number(session: PlainSession) -> None:
     beside, on = read_series_rows(workspace, run.id, row), verdicts_of_row(workspace, run.id, row)
     found = ExplainedNumber(row, beside, on, records, audited_records_of_row(workspace, run.id, row))
     session.conversation.say(f"{explanation_title(row.key)}.")
-    settings = list(all_parameters(row.params))
+    settings = settings_facts(row.params, {})
     for name, text in (
         *explanation_facts(found),
         *definition_facts(describe_measure(row.key), row.target, row.level, settings),

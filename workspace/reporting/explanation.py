@@ -1,7 +1,8 @@
 """Explanation of a number of a run, and the description of its measure.
 
 The facts come in the order in which people ask: what the number says, which values are good, what it compares with, how
-sure it is, whether its limit is met and what to change; then definition, method, settings and key.
+sure it is, whether its limit is met and what to change; then definition, what is folded with it, method, settings and
+key.
 """
 
 from __future__ import annotations
@@ -19,20 +20,41 @@ from sfumato.engine.wording import format_percent
 from .audits import AuditedRecord, audited_strip_facts
 from .numbers import section_title
 from .words import (
+    CONFIDENTIAL_VALUE,
     DIRECTION_TEXTS,
+    all_parameters,
     judged_interval_text,
     limit_quantity,
     limit_text,
+    method_use_text,
     number,
     observed_text,
     outcome_text,
     row_interval_text,
+    row_value_text,
 )
 
 CONFIDENTIAL_REFERENCE = {"risk": "the same data released unprotected", "studies": "the same data released unprotected"}
 """What the confidential data's own value stands for, by family; otherwise for the confidential data themselves."""
+UNPROTECTED_VALUE = "the value of the unprotected data"
+WIDEST_TELLING = 0.5
+"""Width of an interval of a share above which it says next to nothing."""
+SETTING_NAMES: Mapping[str, str] = {
+    "known": "intruder knows",
+    "synthesised": "and, synthesised",
+    "other": "on the other list",
+    "radius": "match within",
+    "sensitive": "guessed",
+    "records": "people attacked",
+    "neighbours": "nearest records",
+    "kept_only": "knows only what is kept",
+    "coverage": "share in his file",
+    "vulnerable": "easiest to find",
+}
+"""Names of settings for people; other settings have their own."""
 FactLines = list[tuple[str, str]]
 NO_FACTS: FactLines = []
+NO_TITLES: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -45,6 +67,7 @@ class ExplainedNumber:
     n_records: number of confidential records of the run
     audited_records: targets, where an audit made the row
     folded: facts about the numbers that are folded into its line, as pairs of a name and a text
+    parts: rows of the same attack, its own among them, by measure
     """
 
     row: Row
@@ -53,27 +76,68 @@ class ExplainedNumber:
     n_records: int | None = None
     audited_records: Sequence[AuditedRecord] = ()
     folded: Sequence[tuple[str, str]] = ()
+    parts: Mapping[str, Row] = field(default_factory=dict)
 
 
 def explanation_facts(found: ExplainedNumber) -> FactLines:
-    """Return the facts that explain a number, as pairs of a name and a text; empty ones are left out."""
+    """Return the facts that explain a number, as pairs of a name and a text; empty ones are left out.
+
+    What is folded with it (``ExplainedNumber.folded``) is not among them: it follows the definition.
+    """
     row = found.row
     _, output = method_and_output(row.key)
     facts = [
-        ("in words", sentence_of(row, found.n_records)),
+        ("in words", _words_text(found, output)),
         ("good is", output.label.good.removeprefix("Good is ")),
         *_reference_facts(found, output),
         ("how sure", _certainty_text(found, output)),
         # the reason of a number stands with how sure it is
         *(
-            ("verdict", verdict_text(replace(one, reason="") if one.reason == row.reason else one, found.n_records))
+            (
+                "verdict",
+                verdict_text(replace(one, reason="") if one.reason == row.reason else one, found.n_records).replace(
+                    CONFIDENTIAL_VALUE,
+                    UNPROTECTED_VALUE if row.family in CONFIDENTIAL_REFERENCE else CONFIDENTIAL_VALUE,
+                ),
+            )
             for one in found.verdicts
         ),
         *_failure_facts(found.verdicts, output),
         *audited_strip_facts(found.audited_records),
         ("what to change", _levers_text(found.verdicts, output)),
     ]
-    return [*((name, text) for name, text in facts if text), *found.folded]
+    return nonempty_facts(facts)
+
+
+def _words_text(found: ExplainedNumber, output: Output) -> str:
+    """Return a number in words: of an attack what is done and when it succeeds, its parts, and whether chance explains it."""
+    row = found.row
+    said = [output.label.scene, sentence_of(row, found.n_records)]
+    if row.value is not None and output.label.scene and row.baseline == 0 and output.goal == "low":
+        said += [_successes_text(found.parts), _difference_text(row.lower, row.upper)]
+    return " ".join(part for part in said if part)
+
+
+def _successes_text(parts: Mapping[str, Row]) -> str:
+    """Return how often an attack succeeds with people in the data and with outsiders; empty where one is not known."""
+    own, others = (parts[name].value if name in parts else None for name in ("attack_success", "control_success"))
+    if own is None or others is None:
+        return ""
+    said = f"{format_percent(own)} of its guesses are right about people in the data, {format_percent(others)} about outsiders"
+    return f"{said}." if "guesses" not in parts else f"{said} ({row_value_text(parts['guesses'])} in each dataset)."
+
+
+def _difference_text(lower: float | None, upper: float | None) -> str:
+    """Return what the interval of a difference between people in the data and outsiders says."""
+    if lower is None or upper is None:
+        return ""
+    if lower > 0:
+        return "This is more than chance explains."
+    if upper < 0:
+        return "No more is found about people in the data than about outsiders."
+    if upper - lower > WIDEST_TELLING:
+        return f"Too few attacks to tell: nothing up to {format_percent(upper)} is excluded."
+    return f"The difference is within chance; up to {format_percent(upper)} is not excluded."
 
 
 def verdict_text(verdict: Verdict, records: int | None = None) -> str:
@@ -82,7 +146,7 @@ def verdict_text(verdict: Verdict, records: int | None = None) -> str:
 
 
 def verdict_line(verdict: Verdict, name: str, records: int | None = None) -> str:
-    """Return a verdict with the name of its number: ``not met: Re-identified with certainty, 88 of 20,190 ...``."""
+    """Return a verdict with the name of its number: ``not met: Only match is the right one, 88 of 20,190 ...``."""
     return f"{verdict.outcome}: {name}, {_verdict_judgement(verdict, records)}"
 
 
@@ -133,22 +197,27 @@ def _certainty_text(found: ExplainedNumber, output: Output) -> str:
     """Return the interval of a number, its values in single datasets, and whether it is exact."""
     row = found.row
     parts = []
-    if ends := row_interval_text(row):
+    if ends := row_interval_text(row, found.n_records):
         over = ", over the released datasets" if row.draw is None else ""
         parts.append(f"95 % interval {ends}{over}")
     elif row.value is not None:
         parts.append("an estimate without an interval" if output.estimated else "exact for this release and these data")
     draws = [one for one in found.series_rows if one.draw is not None and one.dataset != "confidential"]
     if len(draws) > 1 and row.draw is None:
-        values = ", ".join(one.status if one.value is None else _short_value(one.value, output) for one in draws)
+        values = ", ".join(
+            one.status if one.value is None else _short_value(one, output, found.n_records) for one in draws
+        )
         parts.append(f"single datasets: {values}")
     parts += [row.reason] if row.value is not None and row.reason else []
     return "; ".join(parts)
 
 
-def _short_value(value: float, output: Output) -> str:
-    """Return a value as text, in per cent where its measure is a share."""
-    return format_percent(value) if output.in_percent else number(value)
+def _short_value(row: Row, output: Output, records: int | None) -> str:
+    """Return a value in the unit of the interval beside it: people where they are counted, else per cent of a share."""
+    assert row.value is not None
+    if records and row.unit == "share" and " of " in row_value_text(row, records):
+        return number(row.value * records)
+    return format_percent(row.value) if output.in_percent else number(row.value)
 
 
 def _levers_text(verdicts: Sequence[Verdict], output: Output) -> str:
@@ -172,6 +241,7 @@ class MeasureDescription:
     goal: which direction is better
     source: publication of the method
     defaults: defaults of its settings
+    term: what the field calls it, where its name is in plain words
     key, name: key and name of the measure
     """
 
@@ -182,6 +252,7 @@ class MeasureDescription:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     key: str = ""
     name: str = ""
+    term: str = ""
 
 
 def describe_measure(key: str) -> MeasureDescription:
@@ -196,17 +267,26 @@ def describe_measure(key: str) -> MeasureDescription:
         )
     defaults = {info.name: to_plain_value(info.default) for info in method.spec.params() if not info.is_required}
     return MeasureDescription(
-        method.title, output.meaning, output.goal, method.source, defaults, key, measure_name(key)
+        method.title, output.meaning, output.goal, method.source, defaults, key, measure_name(key), output.label.term
     )
 
 
 def definition_facts(
-    meaning: MeasureDescription, variable: str, level: float | None, settings: FactLines = NO_FACTS
+    meaning: MeasureDescription,
+    variable: str,
+    level: float | None,
+    settings: FactLines = NO_FACTS,
+    folded: Sequence[tuple[str, str]] = (),
 ) -> FactLines:
-    """Return the definition, method, settings, source and key of a number; empty ones are left out."""
+    """Return the definition, method, settings, source and key of a number; empty ones are left out.
+
+    ``folded`` are facts about the numbers that are folded with it, and follow the definition.
+    """
     return nonempty_facts(
         [
             ("definition", meaning.meaning),
+            ("in the field", meaning.term),
+            *folded,
             ("direction", DIRECTION_TEXTS.get(meaning.goal, "")),
             ("method", meaning.title),
             ("variable", variable),
@@ -216,6 +296,28 @@ def definition_facts(
             ("key", meaning.key),
         ]
     )
+
+
+def settings_facts(
+    params: Mapping[str, Any], defaults: Mapping[str, Any], titles: Mapping[str, str] = NO_TITLES
+) -> FactLines:
+    """Return the settings of a number in words, variables with their ``titles``, and last those that are left at ``defaults``."""
+    chosen = [
+        (
+            SETTING_NAMES.get(name, name),
+            "; ".join(f"{one}: {titles[one]}" if one in titles else str(one) for one in value)
+            if _has_titles(value, titles)
+            else text,
+        )
+        for (name, text), value in zip(all_parameters(params), params.values(), strict=True)
+    ]
+    left = {SETTING_NAMES.get(name, name): value for name, value in defaults.items() if name not in params}
+    return [*chosen, ("left as it is", method_use_text({}, left))]
+
+
+def _has_titles(value: object, titles: Mapping[str, str]) -> bool:
+    """Return whether a setting lists variables of which one has a title."""
+    return isinstance(value, (list, tuple)) and any(isinstance(one, str) and one in titles for one in value)
 
 
 def nonempty_facts(named: FactLines) -> FactLines:

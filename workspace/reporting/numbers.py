@@ -141,9 +141,9 @@ def section_title(key: str) -> str:
 
 
 def split_title(key: str) -> tuple[str, str]:
-    """Return the title that a measure shares with others, and the rest of its name: ``Linkage``, ``success of the attack``.
+    """Return the title that a measure shares with others, and the rest of its name: ``Linkage``, ``for outsiders``.
 
-    A study says last of what intruder its measures are: ``Best window``, ``Expected re-identifications``.
+    A study says last of what intruder its measures are: ``Best window``, ``People found on average``.
     """
     name = measure_name(key)
     if key.startswith("studies.") and ", " in name:
@@ -169,6 +169,11 @@ def good_word(line: NumberLine) -> str:
     output = method_and_output(line.row.key)[1]
     is_statistic = line.row.family == "utility" and line.confidential is not None and line.release is not None
     return GOAL_WORDS.get(output.goal, AS_IN_THE_DATA if is_statistic else "")
+
+
+def is_same_attack(row: Row, other: Row) -> bool:
+    """Return whether two rows are parts of one attack: of the same method, variable and settings."""
+    return (row.method_key, row.target, row.params) == (other.method_key, other.target, other.params)
 
 
 def leading_measure(family: str, measure: str) -> str:
@@ -306,9 +311,12 @@ def cell_forms(line: NumberLine, name: str, cell: str, records: int | None = Non
     """Return the forms of a cell, first the longest: ``88 of 20,190 (0.44 %)``, ``88 of 20,190``, ``88``, ``0.44 %``.
 
     The last one is for the narrowest tables. An interval has fewer digits there, and is then rounded outward.
+    A limit on a share of people counts them as the value beside it does: ``at most 1 % (161.7)``, ``≤ 161.7``, ``≤ 1 %``.
     The last one of a limit on a ratio is in the unit of the measure: ``≤ 459`` for ``at most 20 % of the confidential value``.
     """
     if name == "limit":
+        if counted := _counted_limit(line, records):
+            return f"{cell} ({counted})", brief_limit_text(f"{_bound_words(line)} {counted}"), brief_limit_text(cell)
         return cell, brief_limit_text(cell), brief_limit_text(unit_limit(line))
     if name == "interval":
         return cell, *(row_interval_text(line.row, records, digits) for digits in (3, 2))
@@ -317,6 +325,20 @@ def cell_forms(line: NumberLine, name: str, cell: str, records: int | None = Non
     count = cell.partition(" of ")[0]
     bare = count.partition(" ")[0] if line.row.unit == "records" and count[:1].isdigit() else brief
     return cell, cell.partition(" (")[0], count, bare
+
+
+def _counted_limit(line: NumberLine, records: int | None) -> str:
+    """Return the limit on a share of all people as their number; empty where the value does not count people."""
+    verdict, released = line.verdict, line.release
+    if not records or verdict is None or released is None or verdict.bound not in ("max", "min"):
+        return ""
+    counts = released.unit == "share" and " of " in row_value_text(released, records)
+    return number(verdict.limit * records) if counts else ""
+
+
+def _bound_words(line: NumberLine) -> str:
+    """Return ``at most`` or ``at least``, as the limit of a line's verdict is."""
+    return "at least" if line.verdict is not None and line.verdict.bound == "min" else "at most"
 
 
 def line_limit(line: NumberLine) -> str:

@@ -118,10 +118,10 @@ def test_every_source_has_a_table_of_ours_beside_the_published(
         and r["draw"] is None
         and r["level"] is None
     )
-    line = next(one for one in tables["A paper, Table 4"].splitlines() if "Re-identified with certainty" in one)
+    line = next(one for one in tables["A paper, Table 4"].splitlines() if "Only match is the right one" in one)
     assert f"{rate['value']:.4g}  " in line
     assert f"{rate['value'] / 0.02:.4g}  " in line
-    zero = next(one for one in tables["A paper, Table 4"].splitlines() if "People with a single match" in one)
+    zero = next(one for one in tables["A paper, Table 4"].splitlines() if "People with one matching row" in one)
     assert "0      -" in zero
     assert "0.04" in tables["A paper, Table 9"]
     assert "0.1" in tables["A paper, Table 6"]

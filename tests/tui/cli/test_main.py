@@ -104,7 +104,7 @@ def test_runs_and_results_show_what_was_done(study: Path, sfumato: Command, caps
     assert sfumato("results", "1", "--draws") == 0
     out = capsys.readouterr().out
     assert "Every dataset" in out
-    assert "Expected re-identifications" in out
+    assert "People found on average" in out
     assert "expected_match_risk" not in out
     assert sfumato("results", "1", "--draws", "--keys") == 0
     assert "risk.identification.expected_match_risk" in capsys.readouterr().out

@@ -47,7 +47,7 @@ def test_a_wide_list_says_people_with_their_share_a_gauge_and_the_limit():
     assert "379 of 3,411 (11.11 %)" in block[0]
     assert "├" in block[0]
     assert block[0].rstrip().endswith("at most 5 %")
-    assert "Re-identified with certainty" in limit[0]
+    assert "Only match is the right one" in limit[0]
     assert "102.3 of 3,411 (3 %)" in limit[0]
 
 

@@ -49,11 +49,11 @@ async def test_an_attack_is_one_line_and_enter_lists_its_parts(sit, attacked):
         listed = seat.text.partition("├── Explanation")[0]
         lines = [line for line in listed.splitlines() if "Singling-out" in line]
         assert len(lines) == 1
-        assert "Singling-out: excess" in lines[0]
+        assert "Singling-out: more than" in lines[0]
         assert "▸" in lines[0]
         await seat.press("enter")
         await seat.until(lambda: "Singling-out: number of guesses" in seat.text)
-        for part in ("success of the attack", "success on other people", "without the release", "added by the release"):
+        for part in ("for people in the data", "for outsiders", "without the release", "added by the release"):
             assert f"Singling-out: {part}" in seat.text
         assert "kind univariate" in seat.text
         assert "confidential" in seat.text

@@ -31,7 +31,7 @@ def head(seat):
 async def test_averages_are_shown_first(sit, directory, size):
     async with sit(directory, size=size, tab="results") as seat:
         assert "averages over the datasets" in head(seat)
-        assert "Re-identified" in seat.text
+        assert "Only match" in seat.text
         assert "measure and variable" in seat.text
         grid = seat.app.screen.query_one("#results Grid")
         with Workspace.open(directory, read_only=True) as reader:
@@ -55,8 +55,8 @@ async def test_d_adds_the_rows_of_single_datasets_and_takes_them_away(sit, direc
 @pytest.mark.parametrize(
     ("words", "found", "absent"),
     [
-        ("summary", "Standard deviation", "Expected re-identifications"),
-        ("RISK synthetic !studies", "Expected re-identificatio", "Standard deviation"),
+        ("summary", "Standard deviation", "People found on average"),
+        ("RISK synthetic !studies", "People found on average", "Standard deviation"),
         ("0.25", "q 0.25", "Standard deviation"),
     ],
 )
@@ -110,7 +110,7 @@ async def test_failures_stand_first_with_the_confidential_value_in_the_same_line
         rows = numbers(seat)
         assert rows[0].strip("│ ") == "Which limits are not met?"
         assert rows[1].strip("│ ").startswith("✗")
-        assert "Expected re-identifications " in rows[1]
+        assert "People found on average " in rows[1]
         assert "68.75" in rows[1], "what the unprotected data would have"
         assert "6.539 of 90" in rows[1]
         assert "≤ 6.9e-08" in rows[1]
@@ -142,7 +142,7 @@ async def test_below_150_columns_the_explanation_has_the_whole_width_below_the_l
         assert detail.region.y > grid.region.bottom - 1
         assert detail.region.width == grid.region.width == 118
         assert "├── Explanation ─" in seat.text
-        assert "Wrong single matches" in seat.text, "names are whole"
+        assert "Wrong among single matches" in seat.text, "names are whole"
         await seat.pilot.resize_terminal(150, 40)
         await seat.until(lambda: detail.region.x > grid.region.right - 1)
         assert "├── Explanation ─" not in seat.text
@@ -252,12 +252,12 @@ def test_every_fact_of_a_row_is_told():
     assert found["direction"] == "lower is better"
     assert found["level"] == "S = 0.1"
     assert found["in words"].startswith(
-        "An intruder finds exactly one match, the right one, for 18.13 of 1,000 people (1.81 %)"
+        "For 18.13 of 1,000 people (1.81 %), exactly one released record matches what the intruder knows"
     )
     assert found["how sure"] == "95 % interval 0.9 .. 2.7 %, over the released datasets"
     assert found["compared with"] == "300 of 1,000 people (30 %): the baseline of the method"
-    assert found["known"] == "region"
-    assert found["radius"] == "income 5%"
+    assert found["intruder knows"] == "region"
+    assert found["match within"] == "income 5%"
     assert found["key"] == "risk.identification.true_match_rate"
 
 
@@ -267,12 +267,13 @@ def test_facts_come_in_the_order_in_which_people_ask():
     told = number_facts(ExplainedNumber(line(baseline=0.4), [own], [low], 1000), describe_measure(line().key))
     assert [name for name, _ in told] == [
         "in words", "good is", "compared with", "how sure", "verdict", "this means", "what to change",
-        "definition", "direction", "method", "source", "measured on", "known", "radius", "defaults", "key",
+        "definition", "in the field", "direction", "method", "source", "measured on", "intruder knows", "match within",
+            "left as it is", "key",
     ]  # fmt: skip
     found = dict(told)
     assert found["verdict"] == "✗ not met: 18.13 of 1,000 (1.81 %), at most 1 %, 0.81 points outside the limit"
     assert found["compared with"] == "400 of 1,000 people (40 %): the same data released unprotected"
-    assert found["this means"] == "The intruder is certain of the right record for more people than the limit allows."
+    assert found["this means"] == "The only match is the right one for more people than the limit allows."
 
 
 def test_a_verdict_that_is_met_needs_no_levers():
@@ -297,7 +298,7 @@ def test_a_method_of_another_version_is_named_as_unknown():
 
 @pytest.mark.parametrize(
     ("width", "name"),
-    [(40, "Re-identified with certainty"), (20, "Re-identified with…"), (12, "Re-identifi…")],
+    [(40, "Only match is the right one"), (20, "Only match is the r…"), (12, "Only match…")],
 )
 def test_a_name_loses_its_end_where_there_is_no_room(width, name):
     assert shortened_name(width, ResultLine(line(), "", {})) == name
@@ -315,9 +316,9 @@ def test_names_of_one_recipe_stay_different_however_short(width):
 
 def test_a_word_of_a_human_name_finds_its_rows(directory):
     with Workspace.open(directory, read_only=True) as reader:
-        found = read_selected_rows(reader, ResultSelection(1, filter_text="Re-identified"), 0, 100)
+        found = read_selected_rows(reader, ResultSelection(1, filter_text="Only"), 0, 100)
         assert {row.key.rpartition(".")[2] for row in found} == {"true_match_rate", "largest_true_match_rate"}
-        without = read_selected_rows(reader, ResultSelection(1, filter_text="!re-identified"), 0, 10_000)
+        without = read_selected_rows(reader, ResultSelection(1, filter_text="!only"), 0, 10_000)
         assert "true_match_rate" not in {row.key.rpartition(".")[2] for row in without}
         assert len(found) + len(without) == len(read_selected_ids(reader, ResultSelection(1)))
 
@@ -374,5 +375,5 @@ def test_settings_that_a_row_does_not_say_are_told_with_their_defaults():
     pmse = line(family="utility", method="propensity", measure="pmse", params={"model": "cart"})
     found = dict(number_facts(ExplainedNumber(pmse), describe_measure(pmse.key)))
     assert found["model"] == "cart"
-    assert found["defaults"].startswith("minbucket 20, cp ")
+    assert found["left as it is"].startswith("minbucket 20, cp ")
     assert "model" not in found["defaults"]

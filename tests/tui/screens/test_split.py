@@ -174,7 +174,7 @@ async def test_a_run_beside_the_list_says_what_the_list_has_no_room_for(sit, dir
         assert "rate" in text
         await seat.press("G")
         text = await rest(seat, "run       1")
-        assert "Expected re-identifications" in " ".join(text.split())
+        assert "People found on average" in " ".join(text.split())
         below = " ".join(text.split())
         assert below.index("✗ Expected") < below.index("✓ Re-identified"), "failures first"
         assert "confidential" in text, "and numbers"

@@ -35,8 +35,8 @@ def question(seat):
 async def test_a_sweep_is_drawn_with_both_data(sit, directory, size):
     async with sit(directory, size=size, tab="sweep") as seat:
         assert "What if the intruder is less sure of visits?   study 1 of 2" in question(seat)
-        assert "Expected re-identifications: " in seat.text.splitlines()[4]
-        assert "Expected re-identifications (1 of 8) · log scale" in head(seat), "curves far apart"
+        assert "People found on average: " in seat.text.splitlines()[4]
+        assert "People found on average (1 of 8) · log scale" in head(seat), "curves far apart"
         assert "confidential data" in seat.text
         assert "release" in seat.text
         assert "how unsure the intruder is of visits" in seat.text
@@ -51,9 +51,9 @@ async def test_m_and_brackets_go_through_measures_and_studies(sit, directory):
             await seat.press("m")
             seen.append(head(seat))
         assert [line.strip("│ ").partition(" (")[0] for line in seen] == [
-            "Expected re-identifications", "Re-identified with certainty", "Wrong single matches", "People with a single match",
-            "Expected re-identifications, best window", "Re-identified with certainty, best window", "Sensitive values disclosed",
-            "Sensitive values disclosed, best window", "Expected re-identifications",
+            "People found on average", "Only match is the right one", "Wrong among single matches", "People with one matching row",
+            "People found on average, best window", "Only match is the right one, best window", "Sensitive values disclosed",
+            "Sensitive values disclosed, best window", "People found on average",
         ]  # fmt: skip
         await seat.press("act:previous_picture")
         assert "best window (8 of 8)" in head(seat)
@@ -91,7 +91,7 @@ async def test_t_shows_the_numbers(sit, directory):
         assert "95 % interval" in seat.text
         assert "0.2" in seat.text
         await seat.press("m")
-        assert "Re-identified with certainty" in head(seat)
+        assert "Only match is the right one" in head(seat)
         await seat.press("t")
         assert isinstance(seat.app.focused, Plot)
 

@@ -25,7 +25,7 @@ async def test_the_board_follows_every_key(sit, directory, size):
     async with sit(directory, "T", tab="verdicts", size=size) as seat:
         assert isinstance(seat.app.screen, LimitTrial)
         assert "WHAT IF: nothing is saved" in seat.text
-        assert "threshold 1/3: Re-identified with certainty" in seat.text
+        assert "threshold 1/3: Only match is the right one" in seat.text
         assert "1 of 3 thresholds is not met, 1 not computed" in seat.text
         await retype(seat, "0.000")
         assert "2 of 3 thresholds are not met, 1 not computed" in seat.text
@@ -48,7 +48,7 @@ async def test_up_and_down_choose_the_threshold_and_its_change_is_kept_in_the_tr
     async with sit(directory, "T", tab="verdicts") as seat:
         await retype(seat, "0")
         await seat.press("down")
-        assert "threshold 2/3: Expected re-identifications" in seat.text
+        assert "threshold 2/3: People found on average" in seat.text
         await retype(seat, "9")
         assert "1 of 3 thresholds is not met, 1 not computed" in seat.text.split("In this trial")[1]
         await seat.press("up", "up")

@@ -55,15 +55,15 @@ def test_a_verdict_is_one_line_with_its_name_value_gauge_and_limit():
     )
     heads, lacking, met = found.plain.splitlines()[2:]
     assert heads.split() == ["verdict", "number", "value", "limit"]
-    assert re.split("  +", lacking.strip()) == ["? not computed", "Re-identified with certainty", "-", "at most 2 %"]
+    assert re.split("  +", lacking.strip()) == ["? not computed", "Only match is the right one", "-", "at most 2 %"]
     assert re.split("  +", met) == [
-        "✓ met", "Re-identified with certainty", "88 of 20,190 (0.44 %)", "├──■─────┃───────┤", "at most 2 %",
+        "✓ met", "Only match is the right one", "88 of 20,190 (0.44 %)", "├──■─────┃───────┤", "at most 2 %",
     ]  # fmt: skip
 
 
 def test_where_there_is_little_room_people_and_gauges_leave_first():
     line = board_text([verdict("met", 88 / 20190)], 76, 20190).plain.splitlines()[-1]
-    assert re.split("  +", line) == ["✓ met", "Re-identified with certainty", "0.44 %", "at most 2 %"]
+    assert re.split("  +", line) == ["✓ met", "Only match is the right one", "0.44 %", "at most 2 %"]
 
 
 @pytest.mark.parametrize("width", [76, 96, 116, 156])
@@ -76,7 +76,7 @@ def test_names_on_a_board_differ_however_short(width):
 
 def test_the_chosen_verdict_says_its_whole_name_and_why():
     lacking = verdict("not computed", None, reason="no unique match", params={"known": ["age"]})
-    assert verdict_name_line(lacking, 100).plain == "› Re-identified with certainty (knows age) · no unique match"
+    assert verdict_name_line(lacking, 100).plain == "› Only match is the right one (knows age) · no unique match"
 
 
 def test_signs_are_ascii_where_asked(monkeypatch):
@@ -92,9 +92,9 @@ async def test_the_board_of_a_finished_run(sit, directory, size):
     async with sit(directory, size=size, tab="verdicts") as seat:
         assert "1 of 3 limits met" in seat.text
         assert "✗ unmet" in seat.text
-        assert "Expected re-identifications" in seat.text
+        assert "People found on average" in seat.text
         assert "Largest gap between distributions (visits)" in seat.text, "names are whole"
-        assert "Re-identified with certainty" not in seat.text, "the limit that is met is folded"
+        assert "Only match is the right one" not in seat.text, "the limit that is met is folded"
         assert ("at most 50 %" if size[0] > 120 else "≤ 50 %") in seat.text
         await seat.press("j")
         await seat.until(

@@ -26,8 +26,8 @@ def test_verdicts_on_two_uses_of_a_measure_are_told_apart_and_failures_come_firs
     met = verdict("met", 0.01, radius={"income": "5%"})
     failed = verdict("not met", 0.3, radius={"income": "20%"})
     text = " ".join(detail_text(met, failed).split())
-    assert "✗ Re-identified with certainty (income within 20%): 27 of 90 (30 %), at most 10 %" in text
-    assert "✓ Re-identified with certainty (income within 5%): 0.9 of 90 (1 %), at most 10 %" in text
+    assert "✗ Only match is the right one (income within 20%): 27 of 90 (30 %), at most 10 %" in text
+    assert "✓ Only match is the right one (income within 5%): 0.9 of 90 (1 %), at most 10 %" in text
     assert text.index("✗") < text.index("✓")
 
 

@@ -1,0 +1,82 @@
+"""An attack in words: what is done, when it succeeds, with whom, and whether chance explains it."""
+
+from __future__ import annotations
+
+import pytest
+
+from sfumato.engine.methods.rows import Row
+from sfumato.workspace.reporting.explanation import (
+    ExplainedNumber,
+    definition_facts,
+    describe_measure,
+    explanation_facts,
+    settings_facts,
+)
+
+
+def part(measure: str, value: float, ends: tuple[float, float] | None = None, unit: str = "share") -> Row:
+    lower, upper = ends or (None, None)
+    baseline = 0.0 if measure.endswith("_risk") else None
+    return Row(
+        "risk", "linkability", measure, "", "synthetic", None, None, value, lower, upper, baseline=baseline, unit=unit
+    )
+
+
+def words(row: Row, *others: Row) -> str:
+    parts = {one.measure: one for one in (row, *others)}
+    return dict(explanation_facts(ExplainedNumber(row, n_records=1000, parts=parts)))["in words"]
+
+
+def test_an_attack_says_what_is_done_when_it_succeeds_and_with_whom() -> None:
+    told = words(
+        part("excess_risk", 0.02, (0.01, 0.03), ""),
+        part("attack_success", 0.05),
+        part("control_success", 0.03),
+        part("guesses", 500, unit="guesses"),
+    )
+    for said in (
+        "An intruder has two lists of the same people",
+        "He succeeds with a person whose two entries lead to the same record.",
+        "Outsiders are people outside the data, of whom no release was made.",
+        "reaches 2 %.",
+        "5 % of its guesses are right about people in the data, 3 % about outsiders (500 guesses in each dataset).",
+        "This is more than chance explains.",
+    ):
+        assert said in told
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ((-0.01, 0.02), "The difference is within chance; up to 2 % is not excluded."),
+        ((-0.6, 0.77), "Too few attacks to tell: nothing up to 77 % is excluded."),
+        ((-0.03, -0.01), "No more is found about people in the data than about outsiders."),
+        (None, "reaches -0.0012 %."),
+    ],
+)
+def test_an_interval_of_a_difference_is_told_in_words(ends: tuple[float, float] | None, said: str) -> None:
+    assert words(part("excess_risk", -0.000012, ends, "")).endswith(said)
+
+
+def test_people_are_counted_in_every_part_of_an_explanation() -> None:
+    rows = [
+        Row("risk", "identification", "true_match_rate", "", "synthetic", draw, None, 0.01, 0.005, 0.02, unit="share")
+        for draw in (None, 1, 2)
+    ]
+    facts = dict(explanation_facts(ExplainedNumber(rows[0], rows, n_records=1000)))
+    assert facts["how sure"] == "95 % interval 5 .. 20, over the released datasets; single datasets: 10, 10"
+
+
+def test_the_definition_stands_before_what_is_folded_and_settings_are_in_words() -> None:
+    meaning = describe_measure("risk.identification.true_match_rate")
+    settings = settings_facts(
+        {"known": ["age", "sex"], "radius": {"pay": "5%"}}, {"coverage": 1}, {"age": "years of age"}
+    )
+    facts = definition_facts(meaning, "", None, settings, [("all of them", "by unit: 3")])
+    names = [name for name, _ in facts]
+    assert names.index("definition") < names.index("in the field") < names.index("all of them") < names.index("source")
+    found = dict(facts)
+    assert found["in the field"] == "true match rate (TMR), re-identification with certainty"
+    assert found["intruder knows"] == "age: years of age; sex"
+    assert found["match within"] == "pay 5%"
+    assert found["left as it is"] == "share in his file 1"
