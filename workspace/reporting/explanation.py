@@ -312,7 +312,7 @@ def settings_facts(
         for (name, text), value in zip(all_parameters(params), params.values(), strict=True)
     ]
     left = {SETTING_NAMES.get(name, name): value for name, value in defaults.items() if name not in params}
-    return [*chosen, ("left as it is", method_use_text({}, left))]
+    return [*chosen, ("left at default", method_use_text({}, left))]
 
 
 def _has_titles(value: object, titles: Mapping[str, str]) -> bool:

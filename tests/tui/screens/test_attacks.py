@@ -55,7 +55,7 @@ async def test_an_attack_is_one_line_and_enter_lists_its_parts(sit, attacked):
         await seat.until(lambda: "Singling-out: number of guesses" in seat.text)
         for part in ("for people in the data", "for outsiders", "without the release", "added by the release"):
             assert f"Singling-out: {part}" in seat.text
-        assert "kind univariate" in seat.text
+        assert "by one variable" in seat.text
         assert "confidential" in seat.text
 
 

@@ -268,7 +268,7 @@ def test_facts_come_in_the_order_in_which_people_ask():
     assert [name for name, _ in told] == [
         "in words", "good is", "compared with", "how sure", "verdict", "this means", "what to change",
         "definition", "in the field", "direction", "method", "source", "measured on", "intruder knows", "match within",
-            "left as it is", "key",
+            "left at default", "key",
     ]  # fmt: skip
     found = dict(told)
     assert found["verdict"] == "✗ not met: 18.13 of 1,000 (1.81 %), at most 1 %, 0.81 points outside the limit"
@@ -375,5 +375,5 @@ def test_settings_that_a_row_does_not_say_are_told_with_their_defaults():
     pmse = line(family="utility", method="propensity", measure="pmse", params={"model": "cart"})
     found = dict(number_facts(ExplainedNumber(pmse), describe_measure(pmse.key)))
     assert found["model"] == "cart"
-    assert found["left as it is"].startswith("minbucket 20, cp ")
+    assert found["left at default"].startswith("minbucket 20, cp ")
     assert "model" not in found["defaults"]

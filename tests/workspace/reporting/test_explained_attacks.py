@@ -79,4 +79,4 @@ def test_the_definition_stands_before_what_is_folded_and_settings_are_in_words()
     assert found["in the field"] == "true match rate (TMR), re-identification with certainty"
     assert found["intruder knows"] == "age: years of age; sex"
     assert found["match within"] == "pay 5%"
-    assert found["left as it is"] == "share in his file 1"
+    assert found["left at default"] == "share in his file 1"
