@@ -55,7 +55,7 @@ def largest_excess_outputs(
             detectable="detectable_excess",
             risk=RiskOutput(questions=questions, never_falls_with_knowledge=True),
             label=Label(
-                f"Best {attack}: more than for outsiders",
+                f"Best {attack}: more than outsiders",
                 f"On a scale from outsiders (0 %) to always right (100 %), the {attack} attack by its best variables reaches {{value}} on people inside.",
                 "Good is 0 % or below: people in the data are as safe as outsiders.",
                 "The best choice of variables discloses more about people in the data than about outsiders.",
@@ -73,7 +73,7 @@ def largest_excess_outputs(
             detectable=DETECTABLE_ADDED,
             risk=RiskOutput(gate_reference="chance", questions=questions),
             label=Label(
-                f"Best {attack}: added by the release",
+                f"Best {attack}: added by release",
                 "By the best variables, the release adds to guessing without it {value} more for people in the data than for outsiders.",
                 "Good is 0 % or below: the release tells no more about people in the data than about outsiders.",
                 "The best choice of variables discloses more about people in the data than about outsiders.",
