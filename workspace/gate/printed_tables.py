@@ -140,6 +140,9 @@ def _read_joint_tables(case: ExaminedRelease) -> JointTables:
     rules = find_unsafe_cells(system, protection.rules)
     # What a recipe declares safe is no finding of the rules for its run, and is one for the gate.
     declared_safe = same and bool((rules.unsafe & ~stored.audit.primary).any())
+    # What an earlier release hid by stricter rules stays unsafe by these.
+    hidden_before = _cells_hidden_before(case, system, names)
+    declared_safe |= same and not stored.audit.primary[hidden_before].all()
     if same and not in_datasets and not declared_safe:
         audit, contributors = stored.audit, stored.are_contributors_examined
     else:
@@ -147,7 +150,7 @@ def _read_joint_tables(case: ExaminedRelease) -> JointTables:
             system,
             published | before,
             protection.rules,
-            hidden_by_hand=_cells_by_hand(system, stored).tolist(),
+            hidden_by_hand=np.union1d(_cells_by_hand(system, stored), hidden_before).tolist(),
             contributors=contributors,
             unsafe=replace(rules, levels=np.maximum(rules.levels, _levels_of_run(system, stored))),
         )
@@ -238,6 +241,24 @@ def _cells_by_hand(system: TableSystem, stored: StoredTables) -> np.ndarray[tupl
         known = one.cells != EMPTY
         chosen = joint[one.name][known][hidden[one.cells[known]]]
         found.update(chosen[chosen != EMPTY].tolist())
+    return np.array(sorted(found), dtype=np.int64)
+
+
+def _cells_hidden_before(
+    case: ExaminedRelease, system: TableSystem, names: Collection[str]
+) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    """Return the cells of a system that earlier releases hid because they were unsafe by their own rules, ascending."""
+    found = set[int]()
+    for name in names:
+        stored = read_run_protected_tables(case.workspace, int(name.rpartition(" ")[2]))
+        if stored is None:
+            continue
+        hidden = stored.audit.primary & ~stored.audit.published
+        joint = {one.name: one.cells for one in system.tables if one.release == name}
+        for one in stored.printed:
+            known = one.cells != EMPTY
+            chosen = joint[one.name][known][hidden[one.cells[known]]]
+            found.update(chosen[chosen != EMPTY].tolist())
     return np.array(sorted(found), dtype=np.int64)
 
 

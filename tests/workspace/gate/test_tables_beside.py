@@ -116,3 +116,14 @@ def test_a_table_of_some_records_is_not_compared_with_groups(tmp_path: Path) -> 
     found = finding(tmp_path / "w", run(tmp_path / "w", UNEVEN, some), "kept_tables")
     assert found.status == "not checked", found.message
     assert '"people" was not compared' in found.message
+
+
+def test_what_an_earlier_release_hid_by_stricter_rules_is_unsafe_by_these(tmp_path: Path) -> None:
+    """A threshold of 25 hid 20 men of c; tables by a threshold of 5 print them."""
+    first = run(tmp_path / "w", with_women(30, 30), {**TABLE, "tables": {"threshold": 25}})
+    with Workspace.open(tmp_path / "w") as opened:
+        write_run_release(opened, first, tmp_path / "out", reason="checked by two people of the methods unit")
+    loose = {**TABLE, "table": [{"name": "men", "by": ["region"], "where": "sex = 'm'"}]}
+    found = finding(tmp_path / "w", run(tmp_path / "w", with_women(30, 30), loose), "kept_tables")
+    assert found.status == "block", found.message
+    assert "region=c, sex=m" in found.message
