@@ -756,7 +756,9 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
 
         def show_chosen_place(place: str | None) -> None:
             """Go to the place for which the release was left."""
-            if place is not None:
+            if place == "projects":
+                self.call_later(self.sfumato.action_close_place)
+            elif place is not None:
                 self.call_later(self.action_show_tab, self._last[place])
 
         await self.sfumato.open(release, show_chosen_place)

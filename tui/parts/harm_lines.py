@@ -307,6 +307,14 @@ def _finding_cells(finding: Finding, witnesses: Sequence[Finding], is_waived: bo
     )
 
 
+def finding_row_cells(
+    finding: Finding, witnesses: Sequence[Finding], *, is_waived: bool, people: int | None
+) -> dict[str, str]:
+    """Return the cells of a finding in the same words as in the list, in short: state, what, found and limit."""
+    cells = _finding_cells(finding, witnesses, is_waived, people)
+    return {"state": cells.state, "what": cells.name, FOUND: cells.brief_value, "limit": cells.brief_limit}
+
+
 def _brief_state(state: str) -> str:
     """Return a state with its sign and one word: ``! judge`` for ``! to be judged``."""
     sign, _, words = state.partition(" ")

@@ -6,7 +6,7 @@ released, when and by whom.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -25,24 +25,26 @@ from textual.widgets import Input, Label, Static
 from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import count_noun, count_of_noun, record_noun
 from sfumato.tui.keys.acts import bind_act
-from sfumato.tui.session.gate_answers import SHORT_ANSWERS, ExaminedRun
+from sfumato.tui.keys.own_keys import current_key
+from sfumato.tui.session.gate_answers import ExaminedRun
 from sfumato.tui.widgets.panel import SECOND, DialogBox, FrameEdge, FrameRule, FrameSides, TabEdge
 from sfumato.workspace.release.forms import DatasetForm, form_for_file, writable_forms
 from sfumato.workspace.reporting.findings import (
-    COLUMNS,
-    compact_finding_cells,
-    finding_cells,
     finding_counts_text,
+    finding_sections,
     finding_text,
-    folded_counts_text,
     is_open,
+    state_text,
 )
+from sfumato.workspace.reporting.harm import harm_counts_text, not_applying_text, passes_text
 from sfumato.workspace.reporting.tables import DisplayColumn
 from sfumato.workspace.reporting.words import sign_for
 from sfumato.workspace.visible_text import replace_unprintable
 
+from ..parts.answer_panel import TITLE_NEEDS, answer_title
 from ..parts.dialogs import ConfirmDialog
-from ..parts.gate_lines import EXAMINING, answer_lines, most_answer_lines, title_with_witnesses
+from ..parts.gate_lines import EXAMINING, INKS, answer_lines
+from ..parts.harm_lines import finding_row_cells
 from ..parts.page import CallInProcess, Dialog
 from ..parts.split import TwoPanes
 from ..parts.tables import TableScreen
@@ -54,6 +56,7 @@ from ..session.release_texts import (
     contents_and_place_facts,
     steps_before_release,
 )
+from ..terminal.text import fit_text
 from ..widgets.entries import EntryField, FilterField, PathSuggester
 from ..widgets.facts import fact_lines
 from ..widgets.grid import LiveGrid
@@ -69,29 +72,36 @@ if TYPE_CHECKING:
 
     Opened = tuple[ReleasePlan, Sequence[PastRelease], DatasetForm]
 
-FINDING_COLUMN = DisplayColumn("title", "finding", 30, grow_order=1)
-GATE_COLUMNS = {
-    "status": DisplayColumn("status", "state", 16),
-    "title": FINDING_COLUMN,
-    "compared_value": DisplayColumn("compared_value", "compared", 8, "right"),
-    "limit": DisplayColumn("limit", "limit", 15, "right"),
-    "people": DisplayColumn("people", "people", 8, "right", drop_order=2),
-}
-"""Columns as in the app: the title of a check in words, and the compared number with its limit, both in their unit."""
+FINDING_COLUMN = DisplayColumn("what", "what", 30, grow_order=1)
+FINDING_COLUMNS = (
+    DisplayColumn("state", "state", 11),
+    FINDING_COLUMN,
+    DisplayColumn("found", "found", 14, "right"),
+    DisplayColumn("limit", "limit", 17, drop_order=1),
+)
+"""Columns as in Findings: the state in a word, the title of a check, what was found, and its limit."""
 APPROVED_AS_REQUESTED = "The release is approved as requested; to waive more, request it again"
 GateRow: TypeAlias = "Finding | FoldedRow"
 JUSTIFY_HINT = "Justify the release as a whole here, or each finding in step 1. The audit log keeps the reasons."
 UNEXAMINED = "The gate could not look at the tables: nothing can be released"
 NO_THRESHOLDS = "The recipe sets no thresholds: nothing has been judged."
-COUNT_WIDTH = 50
-"""Cells of the frame's upper edge that the counts cannot use: the name of the place and its steps."""
 CONFIRM_KEYS = "enter asks to release, tab goes to the next field, esc leaves"
 STILL_EXAMINING = "reason; the gate is still looking"
 FOLDERS = "Written to {}: its folder public/ leaves the building, its folder internal/ stays."
 STEPS = {"findings": "1 Findings", "leaves": "2 What leaves", "confirm": "3 Confirm"}
 """Steps of a release in their order, with their titles."""
 FRAME_LINES = 9
-"""Lines of the screen that are neither the answer nor findings: title, places, edges, head of the list, keys, a blank line."""
+"""Lines of the screen that are neither above the list nor findings: title, places, edges, head of the list, keys, a blank
+line.
+"""
+SUMMARY_LINES = 2
+"""Lines of the answer below the steps; its title stands in the frame."""
+LOW = 20
+"""Lines of a terminal below which the steps are left out on the first page: the second and third have them."""
+STEP_SIGNS = {"block": "block", "warn": "warn", "not checked": "not checked", "open": "queued", "done": "done"}
+"""The sign of each step before a release, as ``sign_for`` knows it."""
+LOW_EXPLANATION = 12
+"""Lines of an explanation below which its sections have no blank lines between them."""
 EXPLANATION_MIN_WIDTH = 116
 """Width of a terminal from which a finding is explained beside the list: 76 for status, finding, value and limit, 38
 for the explanation.
@@ -106,25 +116,18 @@ class FoldedRow:
     check: str = "passes"
 
 
-def _findings_table(waived: Container[str], witnesses: Callable[[str], Sequence[Finding]]) -> GridTable[GateRow]:
-    """Return the table of the findings, with ``waived`` ones marked and the number of their witnesses."""
-    names = [column.name for column in COLUMNS]
+def _findings_table(looked: ExaminedRun | None) -> GridTable[GateRow]:
+    """Return the table of the findings, with waived ones marked and the number of their witnesses."""
 
     def values(one: GateRow) -> Mapping[str, object]:
         """Return the cells of a finding or of the folded row."""
-        if isinstance(one, FoldedRow):
-            return {**dict.fromkeys(names, ""), "status": sign_for("into"), "title": one.text}
-        cells = zip(names, finding_cells(one, waived=one.check in waived), strict=True)
-        title = title_with_witnesses(one, witnesses(one.check))
-        judged = compact_finding_cells(one)
-        # A check that was not made has nothing to compare with its limit.
-        return {**dict(cells), **judged, "limit": judged["limit"] if judged["compared_value"] else "", "title": title}
+        if isinstance(one, FoldedRow) or looked is None:
+            text = one.text if isinstance(one, FoldedRow) else ""
+            return {"state": sign_for("into"), "what": text, "found": "", "limit": ""}
+        waived, people = one.check in looked.waived_checks, int(looked.release_answer.records)
+        return finding_row_cells(one, looked.witness_findings(one.check), is_waived=waived, people=people)
 
-    # The key of a check stands in its explanation: its title needs the room.
-    columns = [
-        GATE_COLUMNS.get(column.name, replace(column, grow_order=0)) for column in COLUMNS if column.name != "check"
-    ]
-    return GridTable(table_columns(columns), lambda one: one.check, values)
+    return GridTable(table_columns(FINDING_COLUMNS), lambda one: one.check, values)
 
 
 def justification_problem(reason: str, what: str) -> str:
@@ -252,7 +255,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
     ReleaseScreen AgreedContents { height: 1fr; margin: 1 0 0 0; padding: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(bind_act(name, f"leave_for('{name}')") for name in ("data", "plan", "runs", "findings")),
+        *(bind_act(name, f"leave_for('{name}')") for name in ("data", "plan", "runs", "findings", "projects")),
         bind_act("release", "next_step", "Next step, then the first again"),
         bind_act("next", "step(1)", "Next step", show=True),
         bind_act("previous", "step(-1)", "Previous step"),
@@ -371,16 +374,9 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             )
 
     def _show_frame_text(self) -> None:
-        """Show the answer and counts in the frame: ``Release: may not leave · 2 block, 3 to be judged · 1 waived``."""
-        said = ""
-        if (looked := self._looked) is not None:
-            answer = SHORT_ANSWERS[looked.release_answer.may_leave]
-            counts = finding_counts_text([one for one in looked.lead_findings if one.status in ("block", "warn")])
-            waived = f"{len(looked.waived_leads)} waived" if looked.waived_leads else ""
-            shorter = (" · ".join(filter(None, parts)) for parts in ([answer, counts, waived], [answer, waived]))
-            room = self.size.width - COUNT_WIDTH
-            said = f": {next((text for text in shorter if cell_len(text) <= room), answer)}"
-        self.query_one(TabEdge).show_tabs(f"Release{said}", STEPS, self._step)
+        """Show the same answer as Findings in the frame, and the steps."""
+        title = Content.styled("Release", "bold") if self._looked is None else answer_title(self._looked.release_answer)
+        self.query_one(TabEdge).show_tabs(title, STEPS, self._step, whole=True)
 
     @property
     def current_finding(self) -> Finding | None:
@@ -397,16 +393,22 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         """Show the explanation of the current finding: what was found, why it matters, and how to fix it."""
         here, scroll = self.current_finding, self.query_one(Explanation)
         width = max(20, scroll.scrollable_content_region.width)
-        texts: list[str] = []
+        lines: list[Content] = []
         if here is not None and (looked := self._looked) is not None:
             reason = looked.waiver_reasons.get(here.check, "")
-            texts = [
-                *finding_text(here, looked.witness_findings(here.check)),
-                *([f'Waived: "{replace_unprintable(reason)}"'] if reason else []),
-            ]
+            sections = [("Waived", [f'"{replace_unprintable(reason)}"'])] if reason else []
+            head = f"{state_text(here)}: {replace_unprintable(here.title)}"
+            lines = [Content.styled(line, INKS[here.status] or "bold") for line in wrap(head, width)]
+            for heading, paragraphs in [*sections, *finding_sections(here, looked.witness_findings(here.check))]:
+                lines += [Content(""), Content.styled(heading, "$primary bold")]
+                lines += [Content(line) for text in paragraphs for line in wrap(text, width)]
+            if scroll.size.height < LOW_EXPLANATION:
+                # The list above says which finding it is, and blank lines would push what to do out of view.
+                lines = [line for line in lines if line.plain]
         elif isinstance(self.current_row, FoldedRow):
-            texts = ["These checks pass, or do not apply to this kind of release. Press enter to show or hide them."]
-        scroll.show_text(Content("\n").join(Content(line) for text in texts for line in wrap(text, width)))
+            text = "These checks pass, or do not apply to this kind of release. Press enter to show or hide them."
+            lines = [Content(line) for line in wrap(text, width)]
+        scroll.show_text(Content("\n").join(lines))
 
     async def open_row(self, row: GateRow) -> None:
         """Justify a finding that blocks; explain another; show or hide those that pass."""
@@ -591,7 +593,12 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         """Show the rule below the answer where the explanation stands beside the list, which begins there."""
         rule = self.query_one("#findings-rule", FrameRule)
         rule.display = self.size.width >= EXPLANATION_MIN_WIDTH
-        rule.set_text("Findings")
+        looked = self._looked
+        rule.set_text(
+            "Findings"
+            if looked is None or self._plan is None
+            else harm_counts_text(looked.lead_findings, self._plan.verdicts, looked.waived_checks)
+        )
 
     def _show_steps(self) -> None:
         """Show all steps in their present state."""
@@ -600,7 +607,9 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         self._show_head()
         width = max(40, self.size.width - 6)
         self.query_one("#step-leaves Scroll", Scroll).show_text(
-            Content("\n").join(release_overview(self._plan, self._looked, self._past, self._form, width, self._done))
+            Content("\n").join(
+                release_overview(self._plan, self._looked, self._past, self._form, width, self._done, self._key_of)
+            )
         )
         self._show_frame_text()
         self._show_what_is_agreed()
@@ -609,20 +618,19 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         if (looked := self._looked) is None:
             answer.update(Content.styled(self._state, "bold"))
             self.grid.set_empty_text("")
-            self.show_rows(_findings_table((), lambda _: ()), [])
+            self.show_rows(_findings_table(None), [])
             return
-        answer.update(
-            Content("\n").join(
-                answer_lines(looked.release_answer, max(40, self.size.width - 4), most_answer_lines(self.size.height))
-            )
-        )
+        above = self._lines_above(looked, max(40, self.size.width - 4))
+        answer.update(Content("\n").join(above))
+        self._arrange_rule()
         leads = looked.lead_findings
         open_findings, closed = [one for one in leads if is_open(one)], [one for one in leads if not is_open(one)]
         rows: list[GateRow] = [*open_findings]
         if closed:
-            rows += [FoldedRow(folded_counts_text(closed)), *(closed if self._is_unfolded else [])]
-        self.show_rows(_findings_table(looked.waived_checks, looked.witness_findings), rows)
-        self._show_contents_below(len(rows))
+            folded = " · ".join(filter(None, (passes_text(closed, ()), not_applying_text(closed))))
+            rows += [FoldedRow(folded), *(closed if self._is_unfolded else [])]
+        self.show_rows(_findings_table(looked), rows)
+        self._show_contents_below(len(rows), len(above))
         self.query_one("#release-headline", Static).update(self._question_headline(looked))
 
     @on(Input.Changed, f"#{DIRECTORY}")
@@ -641,35 +649,42 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         ]
         self.query_one(AgreedContents).show_text(Content("\n").join(lines))
 
-    def _show_contents_below(self, rows: int = 0) -> None:
-        """Show what leaves below the findings, where they leave at least as much room below them as it needs."""
+    def _lines_above(self, looked: ExaminedRun, width: int) -> list[Content]:
+        """Return what stands above the list: the steps before the release may leave, and the answer in two lines."""
+        is_titled = self.size.width < TITLE_NEEDS
+        answer = answer_lines(looked.release_answer, width, SUMMARY_LINES, titled=is_titled)[:SUMMARY_LINES]
+        steps = [Content.styled("Before it may leave", "bold"), *self._todo_lines(width)]
+        return answer if self.size.height < LOW else [*steps, *answer]
+
+    def _show_contents_below(self, rows: int = 0, above: int = 0) -> None:
+        """Show what leaves below the findings, where they leave at least as much room below them as it needs.
+
+        rows: lines of the list
+        above: lines above it
+        """
         below, plan, grid = self.query_one("#release-below", Static), self._plan, self.query_one(FindingGrid)
         if plan is None:
             return
         answer = None if self._looked is None else self._looked.release_answer
-        todo = [Content.styled("Before it may leave", "bold"), *self._todo_lines(self._list_width)]
-        whole = [
-            *todo,
-            Content(""),
+        lines = [
             Content.styled("What leaves", "bold"),
             *fact_lines(contents_and_place_facts(plan, self._form, answer), self._list_width),
         ]
-        room = self.size.height - FRAME_LINES - most_answer_lines(self.size.height) - rows
-        lines = whole if room > len(whole) else todo
+        room = self.size.height - FRAME_LINES - above - rows
         below.display = self.size.width >= EXPLANATION_MIN_WIDTH and room > len(lines)
         # What leaves follows the last finding, and not the lower edge.
         grid.styles.height = rows + 2 if below.display else "1fr"
         below.update(Content("\n").join(lines))
 
     def _todo_lines(self, width: int) -> list[Content]:
-        """Return what has to be done before the release may leave, a numbered step in each paragraph."""
+        """Return what has to be done before the release may leave: each step with its sign, its key and what to do."""
         if self._looked is None:
             return [Content(EXAMINING)]
-        return [
-            Content(line)
-            for number, text in enumerate(steps_before_release(self._looked), start=1)
-            for line in wrap(replace_unprintable(f"{number}. {text}"), width, subsequent_indent="   ")
-        ]
+        return step_lines(self._looked, width, self._key_of)
+
+    def _key_of(self, act: str) -> str:
+        """Return the key of an act as it is now."""
+        return current_key(self.app, act)
 
     @property
     def _list_width(self) -> int:
@@ -897,8 +912,12 @@ def release_overview(
     form: DatasetForm,
     width: int,
     written_to: Path | None = None,
+    key_of: Callable[[str], str] = str,
 ) -> list[Content]:
-    """Return earlier releases, contents, the gate's findings and the verdicts, in lines of at most ``width`` cells."""
+    """Return earlier releases, contents, the gate's findings and the verdicts, in lines of at most ``width`` cells.
+
+    ``key_of`` returns the key of an act.
+    """
     lines = (
         []
         if written_to is None
@@ -918,20 +937,41 @@ def release_overview(
     else:
         texts = (replace_unprintable(text) for text in answer.lines[1:])
         lines += [Content(line) for text in texts for line in wrap(text, width, subsequent_indent="  ")]
-    lines += [Content(""), Content.styled("Before it may leave", "bold"), *_gate_text(looked, width), Content("")]
+    lines += [
+        Content(""),
+        Content.styled("Before it may leave", "bold"),
+        *_gate_text(looked, width, key_of),
+        Content(""),
+    ]
     lines += [board_text(plan.verdicts, width) if plan.verdicts else Content(NO_THRESHOLDS)]
     return lines
 
 
-def _gate_text(looked: ExaminedRun | None, width: int) -> list[Content]:
+def step_lines(looked: ExaminedRun, width: int, key_of: Callable[[str], str]) -> list[Content]:
+    """Return the steps before a release may leave in lines of ``width`` cells: sign, key and what to do.
+
+    A step that is open has the ink of its state, so that it is seen first; ``key_of`` returns the key of an act.
+    """
+    steps = steps_before_release(looked)
+    keys = [key_of(one.act) if one.act else "" for one in steps]
+    room = max(map(cell_len, keys), default=0)
+    lines = []
+    for one, key in zip(steps, keys, strict=True):
+        ink = INKS.get(one.status, "$text-muted" if one.status == "done" else "bold")
+        start = room + 4
+        for place, line in enumerate(wrap(replace_unprintable(one.text), max(20, width - start))):
+            head: list[tuple[str, str]] = [(" " * start, "")]
+            if not place:
+                head = [(f"{sign_for(STEP_SIGNS[one.status])} ", ink), (f"{fit_text(key, room)}  ", "$accent bold")]
+            lines.append(Content.assemble(*head, (line, "$text-muted" if one.status == "done" else "")))
+    return lines
+
+
+def _gate_text(looked: ExaminedRun | None, width: int, key_of: Callable[[str], str]) -> list[Content]:
     """Return the open findings, a line each, what has to be done about them, and the approval."""
     if looked is None:
         return [Content(EXAMINING)]
-    lines = [
-        Content(line)
-        for number, text in enumerate(steps_before_release(looked), start=1)
-        for line in wrap(replace_unprintable(f"{number}. {text}"), width, subsequent_indent="  ")
-    ]
+    lines = step_lines(looked, width, key_of)
     lines += [
         Content(""),
         Content.styled(f"Findings: {finding_counts_text(looked.lead_findings)} (step 1 explains)", "bold"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sfumato.engine.wording import agreeing_word, count_noun, count_records
@@ -26,6 +27,20 @@ SHORT_TREATMENTS = {
     "left out, identifiers": "left out",
 }
 """Treatments of variables where a column of names stands before them."""
+
+
+@dataclass(frozen=True)
+class ReleaseStep:
+    """Step before a release may leave.
+
+    status: ``block``, ``warn`` or ``not checked`` as of a finding; ``open`` for what is still to be done, ``done``
+    act: act whose key does it; empty for none
+    text: what to do
+    """
+
+    status: str
+    act: str
+    text: str
 
 
 def released_text(done: WrittenRelease) -> str:
@@ -78,9 +93,10 @@ def confirmation_facts(
     ]
 
 
-def steps_before_release(looked: ExaminedRun) -> list[str]:
-    """Return what a person has to do before a release may leave, a step in each text."""
-    left = len(looked.blocking_leads) - len(looked.waived_leads)
+def steps_before_release(looked: ExaminedRun) -> list[ReleaseStep]:
+    """Return what a person has to do before a release may leave, in its order."""
+    waived = len(looked.waived_leads)
+    left = len(looked.blocking_leads) - waived
     leads = looked.lead_findings
     judged = sum(one.applies and one.status == "warn" for one in leads)
     unchecked = sum(one.applies and one.status == "not checked" for one in leads)
@@ -88,15 +104,28 @@ def steps_before_release(looked: ExaminedRun) -> list[str]:
     has_datasets = any(one.check == "risk_measured" and one.applies for one in looked.examination.findings)
     sign = "; then sign the risk assessment in internal/" if has_datasets else ""
     steps = [
-        f"{count_noun(left, 'finding')} {agreeing_word(left, 'blocks', 'block')}: change the plan, or justify {agreeing_word(left, 'it', 'each')}"
-        if left
-        else "",
-        f"{count_noun(judged, 'finding')} {agreeing_word(judged, 'is', 'are')} for you to judge" if judged else "",
-        f"{count_noun(unchecked, 'check')} could not be made: decide whether that may stay so" if unchecked else "",
-        looked.why_unapproved,
-        f"name an output folder and confirm (step 3){sign}",
+        ReleaseStep(
+            "block",
+            "add",
+            f"{count_noun(left, 'finding')} {agreeing_word(left, 'blocks', 'block')}: change the plan, or justify {agreeing_word(left, 'it', 'each')}"
+            if left
+            else "",
+        ),
+        ReleaseStep("done", "add", f"{count_noun(waived, 'finding')} waived, with a reason" if waived else ""),
+        ReleaseStep(
+            "warn",
+            "open",
+            f"{count_noun(judged, 'finding')} {agreeing_word(judged, 'is', 'are')} for you to judge" if judged else "",
+        ),
+        ReleaseStep(
+            "not checked",
+            "open",
+            f"{count_noun(unchecked, 'check')} could not be made: decide whether that may stay so" if unchecked else "",
+        ),
+        ReleaseStep("open", "", looked.why_unapproved),
+        ReleaseStep("open", "release_run", f"name an output folder and confirm (step 3){sign}"),
     ]
-    return [text for text in steps if text]
+    return [one for one in steps if one.text]
 
 
 def contents_and_place_facts(

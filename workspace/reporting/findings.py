@@ -308,6 +308,32 @@ def _finding_paragraphs(
         yield "It can be waived, with a reason." if finding.waivable else "It cannot be waived."
 
 
+def finding_sections(
+    finding: ReportableFinding, witnesses: Sequence[ReportableFinding] = ()
+) -> list[tuple[str, list[str]]]:
+    """Return a finding in sections, each a heading with its paragraphs: what to do, what was found, and why it counts.
+
+    ``witnesses`` are the findings about the same leak. Keys of checks and numbers of records are left out; a section
+    without a paragraph too.
+    """
+    todo = [f"{_as_sentence(finding.advice)}"] if finding.advice else []
+    if finding.status == "block":
+        todo.append("It can be waived, with a reason." if finding.waivable else "It cannot be waived.")
+    what, is_measured = (
+        [_as_sentence(finding.message)],
+        finding.limit is not None and finding.compared_value is not None,
+    )
+    if is_measured:
+        what.append(f"Compared: {_compared_sentence(finding)}; limit: {finding_limit_text(finding)}.")
+    what += [f"{_as_sentence(one.title)} {_as_sentence(one.message)}" for one in witnesses]
+    has_reason = finding.reason and (is_measured or (finding.status == "not checked" and finding.applies))
+    why = [_as_sentence(finding.reason), *([f"Source: {finding.source}."] if finding.source else [])]
+    sections = [("How to fix it", todo), ("What was found", what), ("Why it counts", why if has_reason else [])]
+    return [
+        (heading, [replace_unprintable(text) for text in paragraphs]) for heading, paragraphs in sections if paragraphs
+    ]
+
+
 def _compared_sentence(finding: ReportableFinding) -> str:
     """Return the compared number, and the value and baseline that it comes from."""
     scale = finding.unit.partition(" (")[2].rstrip(")")

@@ -7,8 +7,10 @@ from textual.widgets import Input
 
 import sfumato.workspace.release.approval as approving
 from sfumato.tui.app.project import ProjectScreen
+from sfumato.tui.app.projects import ProjectsScreen
 from sfumato.tui.parts.dialogs import ConfirmDialog
-from sfumato.tui.release.release import AgreedContents, FindingDialog, ReleaseScreen
+from sfumato.tui.release.release import AgreedContents, Explanation, FindingDialog, ReleaseScreen
+from sfumato.tui.session.release_texts import steps_before_release
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import examine_release
 from sfumato.workspace.policy.policy import read_policy_of_workspace
@@ -24,6 +26,14 @@ def tables(directory, built):
     """The workspace's tables too: a release reads them."""
     shutil.copytree(built / "tables", directory / "tables")
     return directory
+
+
+def waived_step(seat):
+    """Return the step of the release that says what is waived; empty without one."""
+    looked = seat.app.screen._looked
+    found = next((one.text for one in steps_before_release(looked) if one.status == "done"), "")
+    assert not found or found in seat.text
+    return found
 
 
 def past(directory):
@@ -50,7 +60,7 @@ async def test_what_goes_out_is_shown_at_every_size(sit, tables, size):
         text = " ".join(str(seat.app.screen.query_one("#step-leaves Scroll")._text.content).split())
         order = ("What leaves, and to whom", "3 datasets of 90 records", "replaced income", "unchanged region, visits",
                  "goes to the public, in the folder public/", "stays internal/: risk assessment to sign",
-                 "From whom it can be found", "Before it may leave", "1. ", "sign the risk assessment in internal/")  # fmt: skip
+                 "From whom it can be found", "Before it may leave", " w ", "sign the risk assessment in internal/")  # fmt: skip
         assert [words for words in order if words not in text] == []
         assert sorted(map(text.index, order)) == list(map(text.index, order))
         assert max(map(len, seat.text.splitlines())) <= size[0]
@@ -183,7 +193,7 @@ async def test_the_findings_are_shown_and_one_is_explained(sit, tables, size):
     async with sit(tables, "w", tab="verdicts", size=size) as seat:
         assert "thresholds of the recipe" in seat.text
         assert "How to fix it" in seat.text or size == (80, 24)
-        assert "Release: may not leave" in seat.text.splitlines()[2]
+        assert "May this leave to the public?  ✗ NO" in seat.text.splitlines()[2], "the same verdict as in Findings"
         assert max(map(len, seat.text.splitlines())) <= size[0]
         await seat.press("G", "k", "enter")
         assert isinstance(seat.app.screen, FindingDialog)
@@ -215,9 +225,9 @@ async def test_keys_alone_waive_what_blocks_and_the_release_has_the_waivers(sit,
             assert f"Justification for {key}" in seat.text
             await seat.press(*f"knowntoeverybody{row}", "enter")
             assert type(seat.app.focused).__name__ == "FindingGrid"
-        assert "Release: to be judged" in seat.text.splitlines()[2]
-        assert f"{len(keys)} waived" in seat.text.splitlines()[2]
-        assert sum(line.strip().startswith("waived ") for line in seat.text.splitlines()) == len(keys)
+        assert "TO BE JUDGED" in seat.text.splitlines()[2]
+        assert waived_step(seat) == f"{len(keys)} finding{'s' * (len(keys) > 1)} waived, with a reason"
+        assert sum(line.strip("│ ").startswith("waived ") for line in seat.text.splitlines()) == len(keys)
         assert max(map(len, seat.text.splitlines())) <= size[0]
         assert f"Release run 1 with {len(keys)} blocks waived by" in await seat.press("right_square_bracket", "enter")
         assert "Justification (optional)" in seat.text
@@ -237,16 +247,16 @@ async def test_a_waiver_is_taken_back_and_needs_a_reason(sit, tables):
         assert "needs a reason" in seat.app.notices[-1]
         await seat.press("a", "\u3164", "1", "enter")
         assert "needs a reason in words" in seat.app.notices[-1]
-        assert "waived" not in seat.text.splitlines()[2]
+        assert waived_step(seat) == ""
         await seat.press("a", *"knowntoeverybody", "escape")
-        assert "waived" not in seat.text.splitlines()[2]
+        assert waived_step(seat) == ""
         await seat.press("a", *"knowntoeverybody", "enter")
-        assert "· 1 waived" in seat.text.splitlines()[2]
+        assert waived_step(seat) == "1 finding waived, with a reason"
         await seat.press("escape", "w")
-        assert "· 1 waived" in seat.text.splitlines()[2], "it is known when the place is opened again"
+        assert waived_step(seat) == "1 finding waived, with a reason", "it is known when the place is opened again"
         await seat.press("a", "ctrl+u", "enter")
         assert "is waived no longer" in seat.app.notices[-1]
-        assert "waived" not in seat.text.splitlines()[2]
+        assert waived_step(seat) == ""
         assert "required: " in await seat.press("right_square_bracket", "right_square_bracket")
 
 
@@ -324,7 +334,7 @@ async def test_keys_alone_ask_a_second_person_and_take_the_answer(sit, second, a
         assert seat.app.focused.id == "release-reason"
         await seat.press(*"teachingstudents", "enter", "y")
         assert "sfumato approve" in seat.app.notices[-1]
-        assert "· 1 waived" in seat.text.splitlines()[2]
+        assert waived_step(seat) == "1 finding waived, with a reason"
         await seat.press("act:answer")
         assert "waits for another account" in seat.app.notices[-1]
         said = answer(tmp_path / "asked", "approved", "looked at it")
@@ -368,10 +378,34 @@ async def test_what_leaves_stands_below_the_findings_where_there_is_room(sit, ta
         await seat.until(lambda: screen._looked is not None)
         below = screen.query_one("#release-below")
         assert below.display is (size[0] >= 116)
-        assert ("Before it may leave" in seat.text) is below.display
-        assert ("3 datasets of 90 records" in seat.text) is (size == (160, 50)), "where both have room"
+        assert "Before it may leave" in seat.text.splitlines()[3], "on top"
+        assert ("3 datasets of 90 records" in seat.text) is below.display
         listed = sum(is_open(one) for one in screen._looked.lead_findings) + 1
         assert screen.query_one("FindingGrid").size.height > listed or not below.display
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 50)])
+async def test_each_step_before_a_release_stands_on_top_with_its_sign_and_its_key(sit, tables, size):
+    async with sit(tables, "5", tab="verdicts", size=size) as seat:
+        await seat.until(lambda: seat.app.screen._looked is not None)
+        steps = [line.strip("│ ") for line in seat.text.splitlines()[4:8]]
+        assert steps[0].startswith("✗ a ")
+        assert any(line.startswith("○ w ") and "name an output folder" in line for line in steps)
+
+
+async def test_a_finding_is_explained_in_sections_what_to_do_first_without_keys_and_lists_of_records(sit, tables):
+    async with sit(tables, "5", tab="verdicts", size=(120, 40)) as seat:
+        await seat.until(lambda: "What was found" in seat.text)
+        text = str(seat.app.screen.query_one(Explanation)._text.content)
+        heads = [text.index(head) for head in ("How to fix it", "What was found", "Why it counts")]
+        assert heads == sorted(heads)
+        assert seat.app.screen.current_finding.check not in text
+        assert "records: 1, " not in text
+
+
+async def test_the_key_of_projects_goes_to_the_projects(sit, tables):
+    async with sit(tables, "5", "p", tab="verdicts") as seat:
+        await seat.until(lambda: isinstance(seat.app.screen, ProjectsScreen))
 
 
 async def test_a_release_of_tables_alone_says_so_in_every_step(sit, tabled):
