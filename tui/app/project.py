@@ -757,7 +757,8 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         def show_chosen_place(place: str | None) -> None:
             """Go to the place for which the release was left."""
             if place == "projects":
-                self.call_later(self.sfumato.action_close_place)
+                # The app closes this screen: a screen that waited for its own removal would wait for ever.
+                self.app.call_later(self.app.run_action, "close_place")
             elif place is not None:
                 self.call_later(self.action_show_tab, self._last[place])
 
