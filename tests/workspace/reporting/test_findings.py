@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.tui.release.release import GATE_COLUMNS
+from sfumato.tui.release.release import FINDING_COLUMNS
 from sfumato.workspace.gate.checks import CheckResult, GateCheck
 from sfumato.workspace.gate.gate import CHECKS, Finding, make_finding
 from sfumato.workspace.policy.policy import Policy
@@ -23,7 +23,8 @@ from sfumato.workspace.reporting.findings import (
 from sfumato.workspace.reporting.tables import format_table
 
 BY_KEY = {check.key: check for check in CHECKS}
-WIDTHS = {name: GATE_COLUMNS[name].width for name in ("compared_value", "limit")}
+SHOWN = {column.name: column.width for column in FINDING_COLUMNS}
+WIDTHS = {"compared_value": SHOWN["found"], "limit": SHOWN["limit"]}
 
 
 def cells(check: GateCheck, compared_value: float | None) -> dict[str, str]:
