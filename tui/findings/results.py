@@ -94,7 +94,7 @@ class Room(Enum):
 
 WIDENED: Sequence[tuple[int, Mapping[str, int]]] = (
     (WIDE_WIDTH, {"name": 9, "confidential": 19, "release": 18, "limit": 14}),
-    (PEOPLE_WIDTH, {"name": 9, "confidential": 5, "release": 7, "limit": 1}),
+    (PEOPLE_WIDTH, {"name": 9, "confidential": 1, "release": 7, "limit": 1}),
     (90, {"name": 10}),
 )
 """Cells that columns of numbers gain in a list of at least these widths."""

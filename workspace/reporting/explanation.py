@@ -215,8 +215,8 @@ def _certainty_text(found: ExplainedNumber, output: Output) -> str:
 def _short_value(row: Row, output: Output, records: int | None) -> str:
     """Return a value in the unit of the interval beside it: people where they are counted, else per cent of a share."""
     assert row.value is not None
-    if records and row.unit == "share" and " of " in row_value_text(row, records):
-        return number(row.value * records)
+    if records and row.unit == "share" and " of " in (text := row_value_text(row, records)):
+        return text.partition(" of ")[0]
     return format_percent(row.value) if output.in_percent else number(row.value)
 
 

@@ -19,6 +19,7 @@ from .words import (
     SettingsByMethod,
     brief_limit_text,
     brief_value_text,
+    counted_total,
     limit_text,
     method_use_text,
     number,
@@ -332,8 +333,8 @@ def _counted_limit(line: NumberLine, records: int | None) -> str:
     verdict, released = line.verdict, line.release
     if not records or verdict is None or released is None or verdict.bound not in ("max", "min"):
         return ""
-    counts = released.unit == "share" and " of " in row_value_text(released, records)
-    return number(verdict.limit * records) if counts else ""
+    whole = counted_total(released, records)
+    return number(verdict.limit * whole) if whole else ""
 
 
 def _bound_words(line: NumberLine) -> str:

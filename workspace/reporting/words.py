@@ -242,6 +242,12 @@ def short_value_text(row: Row) -> str:
     return format_percent(row.value)
 
 
+def counted_total(row: Row, records: int | None = None) -> int:
+    """Return of how many people or units the value of a row counts some; 0 where it is a plain share."""
+    found = row_value_text(row, records).partition(" of ")[2].partition(" ")[0].replace(",", "")
+    return int(found) if row.unit == "share" and row.value is not None and found.isdigit() else 0
+
+
 def row_interval_text(row: Row, records: int | None = None, digits: int = 0) -> str:
     """Return the interval of a row in the unit of its value: ``0.36 .. 0.52 %``; empty where it has none.
 
@@ -252,8 +258,8 @@ def row_interval_text(row: Row, records: int | None = None, digits: int = 0) -> 
 
     if row.lower is None or row.upper is None or row.lower == row.upper:
         return ""
-    if records and row.unit == "share" and " of " in row_value_text(row, records):
-        lower, upper, in_percent = records * row.lower, records * row.upper, False
+    if whole := counted_total(row, records):
+        lower, upper, in_percent = whole * row.lower, whole * row.upper, False
     else:
         lower, upper = row.lower, row.upper
         in_percent = method_and_output(row.key)[1].in_percent or row.unit == "share"
