@@ -218,7 +218,7 @@ def _step_after_run(standing: ProjectStage, line: RunSummary, tab: str) -> str:
         return (
             "next: {open} explains what you have to judge"
             if tab == "verdicts"
-            else (f"next: {{findings}} Findings says what you have to judge before run {run_id} may leave")
+            else "next: {findings} Findings says what you have to judge"
         )
     if tab == "verdicts":
         return "the gate has not answered yet; {report} writes the report"

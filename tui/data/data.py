@@ -193,6 +193,7 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         """Show the variables, the summary and the profile."""
         lines = self._view.lines if self._view else ()
         longest = max((len(line.variable.name) for line in lines), default=0)
+        titled = any(line.variable.title for line in lines)
         # A number of units or an identifier has no distribution worth a look.
         telling = (line.variable.name for line in lines if line.is_planned and line.variable.role not in NOT_TELLING)
         first = None if self._began else next(telling, None)
@@ -203,7 +204,7 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
                 key=lambda line: line.variable.name,
                 values=lambda line: self._sheet_row(line).cells,
                 search_texts=lambda line: self._sheet_row(line).words,
-                column_fitter=lambda _, width: sheet_columns(width, longest),
+                column_fitter=lambda _, width: sheet_columns(width, longest, titled=titled),
             ),
             lines,
             first,
@@ -256,7 +257,9 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
             plot.set_series([series], x_label=here.variable.title or here.variable.name, y_label="records", **labels)
         reading, more = profile_texts(here, found) if here is not None else ("", "")
         self.query_one("#data-reading", Line).set_text(reading)
-        self.query_one("#data-more", Line).set_text(more)
+        # The picture beside the list says how often each level is.
+        is_drawn = self._is_profile_beside and found is not None and found.profile is not None and found.profile.levels
+        self.query_one("#data-more", Line).set_text("" if is_drawn else more)
         self._show_facts()
         self.read_soon()
 
@@ -287,6 +290,11 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
             self._plans = answer
             self._show_facts()
 
+    @property
+    def _is_profile_beside(self) -> bool:
+        """Return whether the picture of the values stands beside the list."""
+        return self.app.size.width >= PROFILE_MIN_WIDTH
+
     def _show_facts(self) -> None:
         """Show the facts about the variable under the cursor in the lines that the list leaves."""
         shown, here = self.query_one("#data-facts", Static), self.current_row
@@ -299,7 +307,9 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         if fits and here is not None:
             plan = self._plans[1].get(here.variable.name, [])
             width = max(20, space.width - 2)
-            text = variable_content(here, self.found_column(here), plan, self._plans[2], width, room)
+            text = variable_content(
+                here, self.found_column(here), plan, self._plans[2], width, room, has_bars=not self._is_profile_beside
+            )
             if not is_same_text(shown.content, text):
                 shown.update(text, layout=not shown.display)
         shown.display = fits

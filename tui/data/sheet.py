@@ -36,7 +36,7 @@ COLUMNS: Columns[VariableLine] = (
     TableColumn("levels", "levels, or 5 to 95 %", 21, drop_order=4),
     TableColumn("codes", "missing codes", 13, drop_order=1),
     TableColumn("bounds", "bounds", 12, drop_order=3),
-    TableColumn("title", "label", 24, drop_order=2, grow_order=1),
+    TableColumn("title", "label", 24, drop_order=6, grow_order=1),
 )
 LEAST_LEVELS_WIDTH, MOST_NAME_WIDTH = 16, 24
 """Least width of levels, and greatest width of names at the expense of levels, in cells."""
@@ -44,9 +44,12 @@ FoundByReading = Mapping[tuple[object, ...], ProfiledColumn]
 """Profiles of columns, by ``VariableLine.reading_key``."""
 
 
-def sheet_columns(width: int, longest: int) -> tuple[TableColumn[VariableLine], ...]:
-    """Return the columns in ``width`` cells; a name of ``longest`` letters takes what levels can spare."""
-    columns = fit_columns(COLUMNS, width)
+def sheet_columns(width: int, longest: int, *, titled: bool = True) -> tuple[TableColumn[VariableLine], ...]:
+    """Return the columns in ``width`` cells; a name of ``longest`` letters takes what levels can spare.
+
+    titled: whether a variable has a title, which has a column then
+    """
+    columns = fit_columns([column for column in COLUMNS if titled or column.name != "title"], width)
     by_name = {column.name: column.width for column in columns}
     lack = min(longest, MOST_NAME_WIDTH) - by_name["name"]
     taken = max(0, min(lack, by_name.get("levels", 0) - LEAST_LEVELS_WIDTH))

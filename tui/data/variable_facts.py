@@ -40,18 +40,21 @@ def variable_content(
     release: Sequence[tuple[str, str]],
     width: int,
     most: int,
+    *,
+    has_bars: bool = True,
 ) -> Content:
     """Return the facts about a variable in at most ``most`` lines of ``width`` cells; then bars of its levels, and what
     is released of all variables, if they fit.
 
     plan: facts of the plan about the variable
     release: variables of the plan by what is released of them
+    has_bars: whether there are bars, which no picture beside them repeats
     """
     variable, profile = line.variable, found.profile if found else None
     title = f"{variable.name}: {variable.title}" if variable.title else variable.name
     lines = [Content.styled(cut_text(replace_unprintable(title), width), "bold")]
     lines += fact_lines(_facts(line, found, plan), width)
-    bars = [] if profile is None else _level_bars(line, profile, width)
+    bars = [] if profile is None or not has_bars else _level_bars(line, profile, width)
     whole = [Content.styled("What the plan releases", "bold"), *fact_lines(release, width)] if release else []
     for part in (bars, whole):
         if part and len(lines) + len(part) + 1 <= most:

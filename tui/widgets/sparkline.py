@@ -9,6 +9,8 @@ from itertools import pairwise
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 ASCII = " .:-=+*%#"
+HIGHEST = 6
+"""Eighths of a line that the highest bar takes, so that pictures in adjacent lines do not touch."""
 COURSE = "▁▂▃▄▅▆▇█"
 COURSE_ASCII = "_.-~^"
 
@@ -21,9 +23,10 @@ def sparkline(counts: Sequence[int], cells: int) -> str:
     edges = [len(counts) * i // bars for i in range(bars + 1)]
     sums = [sum(counts[low:high]) for low, high in pairwise(edges)]
     most = max(sums)
-    signs = ASCII if os.environ.get("SFUMATO_GLYPHS") == "ascii" else BLOCKS
+    is_ascii = os.environ.get("SFUMATO_GLYPHS") == "ascii"
+    signs, high = (ASCII, len(ASCII) - 1) if is_ascii else (BLOCKS, HIGHEST)
     # Rounded up, so that a count above 0 is never blank.
-    return "".join(signs[-(-value * 8 // most)] if most else " " for value in sums)
+    return "".join(signs[-(-value * high // most)] if most else " " for value in sums)
 
 
 def trend_line(values: Sequence[float], cells: int) -> str:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sfumato.engine.errors import BadInput
 from sfumato.tui.parts.fields import FormField, inline_text, parse_value, read_fields, value_text
 from sfumato.tui.widgets.entries import LastWordSuggester, PathSuggester
-from sfumato.tui.widgets.sparkline import BLOCKS, sparkline
+from sfumato.tui.widgets.sparkline import BLOCKS, HIGHEST, sparkline
 
 TEXT = st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), max_size=8)
 SCALAR = st.one_of(st.integers(-(10**6), 10**6), st.floats(allow_nan=False, allow_infinity=False), st.booleans(), TEXT)
@@ -101,7 +101,8 @@ def test_a_sparkline_fits_and_shows_every_bar_that_is_not_empty(counts: list[int
     if len(counts) <= cells:
         assert [sign == " " for sign in line] == [count == 0 for count in counts]
     if any(counts) and cells:
-        assert BLOCKS[-1] in line
+        assert BLOCKS[HIGHEST] in line
+        assert not set(BLOCKS[HIGHEST + 1 :]) & set(line), "pictures in adjacent lines do not touch"
 
 
 def test_public_rules_are_typed_as_they_are_shown():

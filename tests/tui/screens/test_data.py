@@ -302,12 +302,17 @@ async def test_a_survey_weight_says_how_many_people_and_what_its_inequality_cost
 
 
 def test_names_take_the_room_that_levels_can_spare():
-    plain, named = sheet_columns(106, 8), sheet_columns(106, 20)
+    plain, named = sheet_columns(106, 8, titled=False), sheet_columns(106, 20, titled=False)
     widths = [{column.name: column.width for column in columns} for columns in (plain, named)]
     assert sum(widths[0].values()) == sum(widths[1].values())
     assert widths[1]["name"] == 20
-    assert {column.name: column.width for column in sheet_columns(106, 400)}["levels"] == 16
-    assert sheet_columns(79, 40) == sheet_columns(79, 8), "without levels nothing is taken"
+    assert {column.name: column.width for column in sheet_columns(106, 400, titled=False)}["levels"] == 16
+    assert sheet_columns(79, 40, titled=False) == sheet_columns(79, 8, titled=False), "without levels nothing is taken"
+
+
+def test_titles_have_a_column_before_levels_and_bounds_do():
+    assert "title" in [one.name for one in sheet_columns(104, 8)]
+    assert "title" not in [one.name for one in sheet_columns(104, 8, titled=False)]
 
 
 @pytest.mark.slow
@@ -441,3 +446,18 @@ def test_levels_of_one_or_two_records_have_no_bar():
     assert "north" in said
     assert "60 %" in said
     assert "hidden" not in said
+    beside = variable_content(line, ProfiledColumn("town", profile, 0.0), [], [], 70, 30, has_bars=False).plain
+    assert "60 %" not in beside, "the picture beside it has the bars"
+
+
+@pytest.mark.slow
+async def test_values_are_drawn_once_and_the_chosen_row_keeps_the_ink_of_its_picture(sit, built_data):
+    async with sit(built_data, size=(120, 40), tab="data") as seat:
+        grid, facts = seat.app.screen.pane.grid, seat.app.screen.query_one("#data-facts")
+        await seat.until(lambda: "released unchanged" in facts.content.plain)
+        assert "█" not in facts.content.plain
+        assert "most often" not in seat.text
+        picture = grid.get_component_rich_style("grid--picture")
+        pictured = [one for one in grid.render_line(grid.cursor + 1) if set("▁▂▃▄▅▆") & set(one.text)]
+        assert pictured
+        assert all(one.style == picture for one in pictured)
