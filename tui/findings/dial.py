@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 HEAD, LOW_HEAD = "What the intruder knows", "If he knows"
 GAP = "  "
-COUNTING = "Counting whom he can find …"
+COUNTING = "Counting whom the intruder can find …"
 LOW, LEAST = 30, 18
 """Lines of a terminal below which the dial has three lines, and below which it has none."""
 MOST_CHIP_LINES = 3

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sfumato.workspace.service.run_levers import FindingAim, LeverEffect, RunLever, RunLevers
     from sfumato.workspace.store.workspace import Workspace
 
-TRYING, WAITING = "trying…", "to be tried"
+TRYING, WAITING = "testing this change …", "to be tried"
 TRIALS = "trials"
 """Group of the threads that try levers: a later one ends those before it."""
 CHANGED_SINCE = "The plan was edited since; the levers are found again"

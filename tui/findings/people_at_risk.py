@@ -145,7 +145,7 @@ class PeopleAtRisk(Scroll):
     def _paint_people(self) -> None:
         """Write the heading and a line for each person."""
         title = "$foreground bold" if self.has_focus else "$foreground"
-        heading = Content.assemble(("People most at risk", title), ("  by, how sure", "$text-muted"))
+        heading = Content.assemble(("People most at risk", title), ("  found by · certainty", "$text-muted"))
         lines = [heading.truncate(self._width)]
         room = max(1, self._width - WHO - SURE - 2)
         for at, one in enumerate(self._people):

@@ -55,7 +55,7 @@ LEAST_RULED = 12
 """Height of a terminal in lines from which a rule stands above the list."""
 MARGIN = 3
 """Cells of the list that its lines cannot use: a blank on either side and the scrollbar."""
-NONE = "This run has no limits of its own."
+NONE = "The plan of this run sets no limits; those above are of the policy and the gate."
 FOCUSED_STEPS: Mapping[type[Widget], str] = {
     DialPane: "next: {mark} ticks or unticks what he knows; {zoom_in} {zoom_out} how surely; {open} shows the studies",
     PeopleAtRisk: "next: {open} shows this person in Records",

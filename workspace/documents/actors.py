@@ -172,7 +172,7 @@ def _named_recipient(dossier: ReleaseDossier) -> RiskActor:
     """Return the actor who knows the quasi-identifiers of random people."""
     rows = [row for row in risk_averages(dossier.rows) if not is_about_vulnerable(row)]
     found = tuple(_finding_for_question(dossier, question, rows) for question in ("linkability", "inference"))
-    return RiskActor("Named recipient", "as much of people met by chance; is bound by an agreement", found)
+    return RiskActor("Named recipient", "the same columns, of people met by chance; is bound by an agreement", found)
 
 
 def _public_actor(dossier: ReleaseDossier) -> RiskActor:

@@ -46,7 +46,13 @@ def strongest_match_text(dossier: ReleaseDossier) -> str:
     found = quantity_of(
         strongest.key, strongest.value or 0.0, dossier.original.records, strongest.params, unit=strongest.unit
     )
-    return f"Whoever knows {known} of a person, and uses what works best, finds {found}."
+    limits = {
+        limit_text(one.bound, one.limit, one.value)
+        for one in dossier.plan.verdicts
+        if one.value == strongest.key and one.level is None
+    }
+    limit = f"; the limit is {limits.pop()}" if len(limits) == 1 else ""
+    return f"The best attack, by who knows {known} of a person, finds {found}{limit}."
 
 
 def _counts_people(row: Row) -> bool:
@@ -89,7 +95,7 @@ def next_step_text(dossier: ReleaseDossier) -> str:
         )
     if answer == "to be judged":
         return "What to do: judge the findings below, complete the open answers, and sign if none of them speaks against it."
-    return "What to do: judge the actors below, complete the open answers, and sign."
+    return "What to do: confirm that the actors below fit your release, complete the open answers, and sign."
 
 
 class _WaiverReason(NamedTuple):
@@ -162,9 +168,12 @@ def records_text(dossier: ReleaseDossier) -> str:
 
 
 def accountable_person_text(dossier: ReleaseDossier) -> str:
-    """Return who answers for the release, by name where one was given, else a line to fill in, and which account wrote it."""
+    """Return who answers for the release, by name where one was given, else a line to fill in, and under which account it was assessed."""
     owner = dossier.judgements.get("owner") or "______________________________ (name and role, to be filled in)"
-    return f"Who answers for this release: {replace_unprintable(owner)}. The account {dossier.user} wrote it."
+    return (
+        f"Who answers for this release: {replace_unprintable(owner)}. This assessment was made under the account {dossier.user}, "
+        "which names no person."
+    )
 
 
 def not_examined_texts(dossier: ReleaseDossier) -> list[str]:
@@ -174,7 +183,10 @@ def not_examined_texts(dossier: ReleaseDossier) -> list[str]:
     for one in sorted(unchecked, key=lambda one: intruder_of_check(one.check) == "none"):
         titles_by_reason.setdefault(one.message, []).append(one.title)
     # The annex has the titles of the checks; the page has room for the reasons.
-    texts = [f"Not examined: {reason[:1].lower()}{reason[1:].rstrip('.')}." for reason in titles_by_reason]
+    texts = [
+        f"Not examined, {count_noun(len(titles), 'check')}: {reason[:1].lower()}{reason[1:].rstrip('.')}."
+        for reason, titles in titles_by_reason.items()
+    ]
     left = sum(len(titles) for titles in list(titles_by_reason.values())[MOST_REASONS:])
     more = [f"{count_noun(left, 'further check')} could not be made; the annex has the reasons."] if left else []
     return [*texts[:MOST_REASONS], *more]
@@ -184,7 +196,7 @@ def dropped_people_text(dossier: ReleaseDossier) -> str:
     """Return how many people of the file the release does not describe, why, and which group that concerns most."""
     coverage = dossier.coverage
     if coverage.is_whole:
-        return "Left out: no record of the file."
+        return "Records left out: none of the file."
     noun = record_noun(coverage.file_records)
     count = (
         f"{coverage.dropped:,} of {coverage.file_records:,} {noun} of the file "
@@ -201,7 +213,7 @@ def dropped_people_text(dossier: ReleaseDossier) -> str:
         )
     group = coverage.affected_group
     most = f" {affected_group_text(group, agreeing_word(group.lacking, 'is', 'are') + ' left out')}." if group else ""
-    return f"Left out: {'; '.join(reasons)}.{most}"
+    return f"Records left out: {'; '.join(reasons)}.{most}"
 
 
 def changes_text(dossier: ReleaseDossier) -> str:

@@ -20,6 +20,7 @@ from . import sentences
 from .checks import KEPT_KEYS
 from .contents import has_release, plan_release, variables_by_treatment
 from .gate import Examination, Finding, examine_release
+from .kept_columns import names_as_released
 from .questions import key_of_question
 from .sentences import fill_sentence
 
@@ -33,6 +34,8 @@ FOUND = "can be found"
 """Beginning of the clauses about people who can be found."""
 MOST_NAMED_FINDINGS = 3
 """Findings that a sentence names; it counts the others."""
+MOST_NAMED_VARIABLES = 8
+"""Variables that a sentence names; it counts the others."""
 
 
 LABELS = ("Why", "Found", "How", "Learnt", "Change first", "May leave", "Not examined")
@@ -84,6 +87,7 @@ class ReleaseAnswer:
     people: the largest number of people that a finding of the deciding state is about; None where none counts people
     records: confidential records of the run, or their units where several describe one, with what they are
     error: why the gate could not examine the release; empty where it could
+    is_overruled: whether the gate blocks, and a person waived all that does: ``to be judged`` then, and no milder
     """
 
     may_leave: MayLeave
@@ -99,6 +103,7 @@ class ReleaseAnswer:
     found: str = ""
     how: str = ""
     decision: str = ""
+    is_overruled: bool = False
 
     @property
     def change_has_effect(self) -> bool:
@@ -115,9 +120,9 @@ class ReleaseAnswer:
     @property
     def title(self) -> str:
         """Return the question with its answer: ``May this leave to the public? NO``."""
-        return fill_sentence(
-            sentences.MAY_THIS_LEAVE, audience=AUDIENCE_WORDS[self.audience], answer=self.may_leave.upper()
-        )
+        # What the gate blocks stays a no that a person overrules: to name it a judgement alone would be milder.
+        answer = sentences.OVERRULED_ANSWER if self.is_overruled else self.may_leave.upper()
+        return fill_sentence(sentences.MAY_THIS_LEAVE, audience=AUDIENCE_WORDS[self.audience], answer=answer)
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -201,8 +206,7 @@ def answer_from_examination(examination: Examination, recipe: Recipe, policy: Po
         sentence, people = _worst_finding_text(blocking, count, described)
         found, how = _found_texts(blocking, count)
         others = len(blocking) - 1
-        judged = len(open_findings) - sum(one in blocking for one in open_findings) + len(unchecked)
-        too = fill_sentence(sentences.OTHERS_TO_JUDGE, others=judged) if judged else ""
+        judged = len(open_findings) - sum(one in blocking for one in open_findings)
         more = fill_sentence(sentences.OTHERS_BLOCK, others=others) if others else ""
         return ReleaseAnswer(
             "no",
@@ -216,12 +220,14 @@ def answer_from_examination(examination: Examination, recipe: Recipe, policy: Po
             change=_change_text(blocking),
             found=found,
             how=how,
-            decision=fill_sentence(sentences.MAY_NOT_LEAVE, number=len(blocking), others=too),
+            decision=fill_sentence(
+                sentences.MAY_NOT_LEAVE, counts=_counts_by_status(len(blocking), judged, len(unchecked))
+            ),
         )
     waived = _waived_text(examination)
     if open_findings or unchecked:
         sentence, people = _worst_finding_text(open_findings, count, described) if open_findings else ("", None)
-        needs = _open_findings_text(open_findings, unchecked)
+        needs = _open_findings_text(examination, open_findings, unchecked)
         # Waived blocks may have found people, so that nobody can be said to be safe.
         nobody = ""
         found, how = _found_texts(open_findings, count) if people else ("", "")
@@ -230,7 +236,7 @@ def answer_from_examination(examination: Examination, recipe: Recipe, policy: Po
             found = fill_sentence(sentences.NOBODY_OF_ALL_BY_MADE_CHECKS, records=count, noun=count.noun)
             how = _attacks_tried_text(examination)
             nobody = f"{nobody} {how}".rstrip()
-        text = " ".join(filter(None, (sentence, nobody, waived or sentences.NOTHING_BLOCKS, needs)))
+        text = " ".join(filter(None, (sentence, nobody, "" if waived else sentences.NOTHING_BLOCKS, needs)))
         claim = _claim_text(open_findings, people, count) or (
             fill_sentence(sentences.FINDINGS_TO_JUDGE, number=len(open_findings))
             if open_findings
@@ -249,6 +255,7 @@ def answer_from_examination(examination: Examination, recipe: Recipe, policy: Po
             found=found,
             how=how,
             decision=f"{_judged_text(open_findings, unchecked)} {waived}".rstrip(),
+            is_overruled=bool(waived),
         )
     # Nothing is waived here, since what is waived stays to be judged. Not "no more than chance": limits let a few be
     # found, and a measure may count them on the same page.
@@ -308,12 +315,17 @@ def _people_text(people: int, records: RecordCount) -> str:
 
 def _judged_text(open_findings: Sequence[Finding], unchecked: Sequence[Finding]) -> str:
     """Describe what a person has to judge before the release may leave."""
-    reasons = []
-    if open_findings:
-        reasons.append(fill_sentence(sentences.JUDGED_FINDINGS, number=len(open_findings)))
-    if unchecked:
-        reasons.append(fill_sentence(sentences.JUDGED_GAPS, number=len(unchecked)))
-    return fill_sentence(sentences.NOT_BEFORE_JUDGED, reasons=reasons)
+    counts = _counts_by_status(0, len(open_findings), len(unchecked))
+    return fill_sentence(sentences.NOT_BEFORE_JUDGED, counts=counts)
+
+
+def _counts_by_status(blocking: int, judged: int, unchecked: int) -> list[str]:
+    """Return the numbers of findings in the words of the list of findings: ``1 blocks``, ``2 to be judged``."""
+    return [
+        *([fill_sentence(sentences.BLOCKING, number=blocking)] if blocking else []),
+        *([fill_sentence(sentences.TO_JUDGE, number=judged)] if judged else []),
+        *([fill_sentence(sentences.UNCHECKED, number=unchecked)] if unchecked else []),
+    ]
 
 
 def _capitalised(text: str) -> str:
@@ -343,29 +355,56 @@ def _row_text(recipe: Recipe) -> str:
     # How another program made the values is not known.
     if recipe.origin != "synthetic" or not replaced or not recipe.makes_release:
         return ""
-    drawn = _first_titles(replaced)
+    drawn = _first_titles(replaced, MOST_NAMED_VARIABLES)
     if not kept:
         return fill_sentence(sentences.ALL_IS_DRAWN, drawn=drawn)
-    return fill_sentence(sentences.LEARNED_OF_NOBODY, kept=_first_titles(kept), drawn=drawn)
+    return fill_sentence(
+        sentences.LEARNED_OF_NOBODY,
+        kept=_first_titles(names_as_released(recipe, kept), MOST_NAMED_VARIABLES),
+        drawn=drawn,
+    )
 
 
 def _waived_text(examination: Examination) -> str:
     """Describe who waived how many blocking findings; empty where nothing was waived."""
+    waived = len(_waived_blocks(examination))
+    return fill_sentence(sentences.WAIVED, waived=waived, users=_waiving_users(examination)) if waived else ""
+
+
+def _waived_blocks(examination: Examination) -> list[Finding]:
+    """Return the blocking findings that were waived; witnesses of a leak are no further blocks."""
     left = {one.check for one in examination.unwaived_findings}
-    # Witnesses of a leak are no further blocks.
-    waived = sum(one.status == "block" and one.check not in left for one in examination.lead_findings)
-    if not waived:
-        return ""
-    users = dict.fromkeys(one.user for one in examination.waivers)
-    return fill_sentence(sentences.WAIVED, waived=waived, users=users)
+    return [one for one in examination.lead_findings if one.status == "block" and one.check not in left]
 
 
-def _open_findings_text(open_findings: Sequence[Finding], unchecked: Sequence[Finding]) -> str:
-    """Describe how many findings a person has to judge, and what they are about."""
-    titles = [one.title for one in open_findings]
+def _waiving_users(examination: Examination) -> list[str]:
+    """Return the accounts that waived something, once each."""
+    return list(dict.fromkeys(one.user for one in examination.waivers))
+
+
+def _open_findings_text(
+    examination: Examination, open_findings: Sequence[Finding], unchecked: Sequence[Finding]
+) -> str:
+    """Describe how many findings a person has to judge, and what they are about: waived blocks first, each once."""
+    waived = _waived_blocks(examination)
+    titles = [one.title for one in open_findings if one not in waived]
     parts = []
+    if waived:
+        parts.append(
+            fill_sentence(
+                sentences.WAIVED_TO_JUDGE,
+                waived=len(waived),
+                users=_waiving_users(examination),
+                titles=_first_titles([one.title for one in waived]),
+            )
+        )
     if titles:
-        parts.append(fill_sentence(sentences.TO_BE_JUDGED, number=len(titles), titles=_first_titles(titles)))
+        named, number = _first_titles(titles), len(titles)
+        parts.append(
+            fill_sentence(sentences.OTHERS_TO_BE_JUDGED, number=number, titles=named)
+            if waived
+            else fill_sentence(sentences.TO_BE_JUDGED, number=number, titles=named)
+        )
     if unchecked:
         parts.append(fill_sentence(sentences.CHECKS_NOT_MADE, number=len(unchecked)))
     return " ".join(parts)
@@ -408,9 +447,9 @@ def _worst_finding(findings: Sequence[Finding]) -> Finding:
     return max(findings, key=lambda one: (one.people or 0, bool(one.headline)))
 
 
-def _first_titles(titles: Sequence[str]) -> list[str]:
-    """Return the first titles, and a text that counts the others."""
-    named = list(titles[:MOST_NAMED_FINDINGS])
+def _first_titles(titles: Sequence[str], most: int = MOST_NAMED_FINDINGS) -> list[str]:
+    """Return the first ``most`` titles, and a text that counts the others."""
+    named = list(titles[:most])
     more = len(titles) - len(named)
     return [*named, fill_sentence(sentences.MORE_NAMES, number=more)] if more else named
 

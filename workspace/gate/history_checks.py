@@ -35,7 +35,7 @@ from .checks import (
     record_numbers,
 )
 from .joined_releases import join_releases
-from .kept_columns import kept_columns_of_release, row_learned_text
+from .kept_columns import first_names, kept_columns_of_release, row_learned_text
 from .ledger import (
     SAME_COST,
     ReleaseLedger,
@@ -540,7 +540,7 @@ def _check_joined_releases(case: ExaminedRelease) -> CheckResult:
         people=n,
         noun=case.record_noun,
         share=len(over) / n,
-        columns=joined.names[:MOST_NAMED] or (sentences.NO_COLUMN,),
+        columns=first_names(joined.names) or (sentences.NO_COLUMN,),
         groups=sentences.JOINED_GROUPS if joined.has_groups else "",
         others=limit - 1,
         draws=sentences.JOINED_DRAWS if drawn else "",
@@ -555,7 +555,7 @@ def _check_joined_releases(case: ExaminedRelease) -> CheckResult:
         at_most="pass" if only_reported else "block",
         at_least="pass" if only_reported else "block" if joined.uncounted_runs else "warn" if drawn else "pass",
         people=max(len(over), unprotected),
-        headline=fill_sentence(sentences.FOUND_BY_JOINED, columns=joined.names[:MOST_NAMED] or (sentences.NO_COLUMN,)),
+        headline=fill_sentence(sentences.FOUND_BY_JOINED, columns=first_names(joined.names) or (sentences.NO_COLUMN,)),
         learned=row_learned_text(case),
     )
 

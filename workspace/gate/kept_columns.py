@@ -28,9 +28,9 @@ from .checks import KEPT_KEYS, ExaminedRelease
 from .contents import variables_by_treatment
 from .sentences import fill_sentence
 
-MOST_NAMED = 5
+MOST_NAMED = 8
 """Columns that a sentence names; of more it names these and counts the rest."""
-MOST_DRAWN = 3
+MOST_DRAWN = 8
 """Drawn columns that a sentence names beside the true ones."""
 MOST_FOR_LEVERS = 1_000_000
 """Records up to which the effect of each change is computed."""
@@ -182,21 +182,44 @@ class KeptColumns:
         people, single, changes = len(self.sizes.sizes), self.single_changes[0], self.combined_changes
         if single.n_unprotected == 0 or len(changes) < 2:
             if not single.n_unprotected:
-                return fill_sentence(sentences.NOBODY_LEFT, change=single.description)
+                return fill_sentence(sentences.NOBODY_LEFT, change=_changes_in_words([single]))
             return fill_sentence(
-                sentences.CHANGE_AND_LEFT, change=single.description, left=single.n_unprotected, people=people
+                sentences.CHANGE_AND_LEFT, change=_changes_in_words([single]), left=single.n_unprotected, people=people
             )
-        first, left, others = changes[0].description, changes[-1].n_unprotected, len(changes) - 1
+        described, left = _changes_in_words(changes), changes[-1].n_unprotected
         if not left:
-            return fill_sentence(sentences.NOBODY_LEFT_OF_SEVERAL, change=first, others=others)
-        return fill_sentence(sentences.CHANGE_OF_SEVERAL, change=first, others=others, left=left, people=people)
+            return fill_sentence(sentences.NOBODY_LEFT, change=described)
+        return fill_sentence(sentences.CHANGE_AND_LEFT, change=described, left=left, people=people)
+
+
+def _changes_in_words(changes: Sequence[KeptColumnChange]) -> str:
+    """Return changes in words, in their order; columns that cannot stay are named together, so that the remedy stands once."""
+    replaced = [one.variable for one in changes if one.rule is None]
+    texts = [
+        fill_sentence(sentences.REPLACE_OR_LEAVE_OUT, names=first_names_text(replaced))
+        if one.rule is None
+        else one.description
+        for one in changes
+    ]
+    return join_names(list(dict.fromkeys(texts)))
+
+
+def first_names(names: Sequence[str], most: int = MOST_NAMED) -> list[str]:
+    """Return the first names, and a text that counts the others."""
+    named = list(names[:most])
+    more = len(names) - len(named)
+    return [*named, fill_sentence(sentences.MORE_NAMES, number=more)] if more else named
 
 
 def first_names_text(names: Sequence[str], most: int = MOST_NAMED) -> str:
     """Return the first names in words and how many more there are: ``age, sex and 3 more``."""
-    named = list(names[:most])
-    more = len(names) - len(named)
-    return join_names([*named, fill_sentence(sentences.MORE_NAMES, number=more)] if more else named)
+    return join_names(first_names(names, most))
+
+
+def names_as_released(recipe: Recipe, names: Sequence[str]) -> list[str]:
+    """Return names of columns, with the public rule of those that a release shows coarser: ``age (lower ends of steps of 20)``."""
+    rules = recipe.form.recode
+    return [f"{name} ({rules[name]})" if name in rules else name for name in names]
 
 
 def row_learned_text(case: ExaminedRelease) -> str:
@@ -204,7 +227,9 @@ def row_learned_text(case: ExaminedRelease) -> str:
     schema = case.recipe.schema
     true = [name for name in case.plan.kept if schema[name].role is Role.SENSITIVE]
     if true:
-        return fill_sentence(sentences.TRUE_VALUES_LEARNED, names=true[:MOST_NAMED])
+        return fill_sentence(
+            sentences.TRUE_VALUES_LEARNED, names=first_names_text(names_as_released(case.recipe, true))
+        )
     # How another program made the values is not known.
     if case.is_synthetic and case.plan.replaced and case.recipe.makes_release:
         drawn, kept = (
@@ -213,7 +238,9 @@ def row_learned_text(case: ExaminedRelease) -> str:
         )
         if not kept:
             return fill_sentence(sentences.ONLY_DRAWN_VALUES_LEARNED, drawn=drawn)
-        return fill_sentence(sentences.DRAWN_VALUES_LEARNED, kept=first_names_text(kept), drawn=drawn)
+        return fill_sentence(
+            sentences.DRAWN_VALUES_LEARNED, kept=first_names_text(names_as_released(case.recipe, kept)), drawn=drawn
+        )
     return ""
 
 

@@ -158,7 +158,12 @@ def _check_kept_keys(case: ExaminedRelease) -> CheckResult:
         people=max(len(over), kept.n_unprotected) or kept.n_found_by_all,
         headline=_headline_of_kept_columns(case, kept, how),
         # A policy of the average alone counts other people than those of small groups.
-        counted=fill_sentence(sentences.IN_SMALL_GROUP, limit=limit, noun=noun)
+        counted=fill_sentence(
+            sentences.IN_SMALL_GROUP,
+            limit=limit,
+            noun=noun,
+            alone=fill_sentence(sentences.ALONE_IN_GROUP, alone=kept.sizes.n_unique) if kept.sizes.n_unique else "",
+        )
         if len(over) >= kept.n_unprotected
         else "",
         learned=row_learned_text(case),
@@ -886,13 +891,13 @@ def _check_guessed_beyond_prior(case: ExaminedRelease) -> CheckResult:
 PEOPLE_CHECKS = (
     GateCheck(
         "worst_records", "the record that is most at risk", "probability", LIKELY, SURE,
-        "above one half an intruder is more often right than wrong; nine in ten over all datasets blocks, unless people with the same kept values are found in "
-        "each other's rows as often",
+        "above 0.5 an intruder is more often right than wrong; above 0.9 over all datasets it blocks, unless the rows of other people with the same unchanged "
+        "values match as often",
         "look at the record (Records, or sfumato records RUN), then change what drives its risk", _check_worst_records,
         "the largest risk of a record: El Emam (2013); Reiter & Mitra (2009)",
     ),
     GateCheck(
-        "newly_certain", "truths that the release makes nearly certain", "share of the people asked about", 0.0, 0.01,
+        "newly_certain", "values that can be inferred almost for sure", "share of the people asked about", 0.0, 0.01,
         "whoever knows all other records is sure of these; few people know so much, so that single records warn, and more than one in a hundred "
         "block; a choice of ours; no rule of the field has a number",
         "look at them (Records, or sfumato records RUN), then take models that smooth more, or fewer datasets", _check_newly_certain,
@@ -900,7 +905,7 @@ PEOPLE_CHECKS = (
         learned="Their true values become nearly certain.",
     ),
     GateCheck(
-        "guessed_beyond_prior", "records guessed right beyond what was believed before", "excess (0 by chance, 1 for certain)", 0.05, 0.2,
+        "guessed_beyond_prior", "records guessed better than without the release", "excess (0 by chance, 1 for certain)", 0.05, 0.2,
         "a release shall teach of people, not of this person: this is the share of the records guessed wrong before that are guessed right now; a "
         "choice of ours; no rule of the field has a number",
         "take models that smooth more, or fewer datasets; the screen of the strongest intruder shows what each dataset adds", _check_guessed_beyond_prior,
@@ -910,11 +915,11 @@ PEOPLE_CHECKS = (
     GateCheck(
         KEPT_KEYS, "people who can be found by columns that are released unchanged", "share of the people", 0, 0,
         "whoever knows these columns of a person finds the row; the limits follow from the audience of the release",
-        "make the columns coarser ([release] recode), synthesise them ([[synthesis]]), or leave them out; or release them to fewer users ([release] audience)",
+        "make the columns coarser ([release] recode), replace them by artificial values (synthesise, [[synthesis]]), or leave them out; or release them to fewer users ([release] audience)",
         _check_kept_keys, "limits of the audience: sfumato policy",
     ),
     GateCheck(
-        "membership_evidence", "people who are found for being in the data", "people beyond what hold-out records show", 0, FEWEST - 1,
+        "membership_evidence", "people whom the release shows to be in the data", "people beyond what hold-out records show", 0, FEWEST - 1,
         "a release that depends on no single person finds members no more often than hold-out people, by whatever way of looking; all ways are one test",
         "larger leaves (minbucket of [[synthesis]]), smoothing = true for numbers, a model instead of donors, or a smaller m under [release]",
         _check_membership_evidence,
@@ -923,7 +928,7 @@ PEOPLE_CHECKS = (
     ),
     GateCheck(
         "own_values", "records whose own row says what is drawn", "people beyond those of the same kept values", 0, FEWEST - 1,
-        "a drawn value that the record's own row has more often than rows of the same kept values is remembered, not inferred from what is kept",
+        "an artificial value that the record's own row has more often than rows of the same kept values is remembered, not inferred from what is kept",
         "larger leaves (minbucket of [[synthesis]]), smoothing = true for numbers, or a model instead of donors", _check_own_values,
         "permutation test: Fisher (1935), Besag & Clifford (1991)", counts_units=True,
         learned="Their own row then shows their true values of the drawn variables.",

@@ -580,7 +580,7 @@ RECORD_CHECKS = (
         learned="Their own smallest or largest value is read.",
     ),
     GateCheck(
-        "agreed_values", "values that the datasets reveal together", "excess (0 as for similar people, 1 for all)", 0.05, 0.2,
+        "agreed_values", "values that several datasets together reveal", "excess (0 as for similar people, 1 for all)", 0.05, 0.2,
         "beyond what a person like it would lose, it is what the model remembers of the record; " + OWN_CHOICE, f"fewer datasets, {MORE_ROOM}",
         _check_agreed_values, "attack against a control: Giomi et al. (2023)",
         learned="Their true values are read where the datasets agree.",

@@ -379,7 +379,7 @@ QUESTION_CHECKS = (
         for question, (title, reason, source) in _TITLES_AND_REASONS.items()
     ),
     GateCheck(
-        "questions_open", "questions of the risk assessment that nothing answers", "questions", 0, None,
+        "questions_open", "number of risk questions without an answer", "questions", 0, None,
         "a risk that was not measured is not known to be low; it may be large",
         "measure what the finding names, against an intruder who knows every quasi-identifier; attacks that need people who were not in the data "
         "want [data] holdout in the recipe, of more records where they find large leaks only", _check_open_questions,
@@ -399,7 +399,7 @@ RUN_CHECKS = (
         "change the plan until they are met", _check_unmet_thresholds, intruder="none",
     ),
     GateCheck(
-        "thresholds_set", "thresholds that the recipe sets", "thresholds", 1, None, "without one its author has not said what is enough",
+        "thresholds_set", "number of thresholds set", "thresholds", 1, None, "without one its author has not said what is enough",
         "set thresholds: [[threshold]] in the recipe", _check_thresholds_set, is_minimum=True, intruder="none",
     ),
     GateCheck(
@@ -449,7 +449,7 @@ RUN_CHECKS = (
         "more steps or another sampler; the Diagnostics tab shows them", _check_model_diagnostics, intruder="none",
     ),
     GateCheck(
-        "memorised", "a release closer to the records than a fitted model can be", "s_pmse", FITTED, None,
+        "memorised", "whether records were copied", "s_pmse", FITTED, None,
         "a model that is fitted and drawn from differs from its data as much as another draw does; what differs less repeats them",
         "larger leaves (minbucket of [[synthesis]]), or a model instead of donors", _check_memorised, "Snoke et al. (2018)", is_minimum=True,
     ),

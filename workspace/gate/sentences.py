@@ -104,44 +104,48 @@ MAY_THIS_LEAVE = "May this leave {audience}? {answer}"
 NOT_EXAMINED = "The gate could not examine the release: {error}."
 OTHERS_BLOCK = " {others:count other finding} {others:word blocks|block} too."
 NOTHING_BLOCKS = "Nothing blocks."
-NOBODY_FOUND = "0 of {records:,} {noun} can be found beyond the limits."
-NOBODY_OF_ALL = "0 of {records:,} {noun} beyond the limits."
+NOBODY_FOUND = "0 of {records:,} {noun} are above the allowed risk."
+NOBODY_OF_ALL = "0 of {records:,} {noun} are above the allowed risk."
 WAIVED = "{waived:count block} {waived:word was|were} waived by {users:list}."
+WAIVED_TO_JUDGE = "{waived:count block} {waived:word was|were} waived by {users:list}, and {waived:word needs|need} a person's judgement: {titles:list}."
+OTHERS_TO_BE_JUDGED = "{number:count other finding} {number:word needs|need} a person's judgement: {titles:list}."
+OVERRULED_ANSWER = "NO, unless a person overrules it"
 TO_BE_JUDGED = "{number:count finding} {number:word needs|need} a person's judgement: {titles:list}."
 CHECKS_NOT_MADE = "{number:count check} could not be made."
 NOT_COVERED = "{clauses:list}."
-NOBODY_FOUND_BY_MADE_CHECKS = "0 of {records:,} {noun} can be found beyond the limits, by the checks that were made."
-NOBODY_OF_ALL_BY_MADE_CHECKS = "0 of {records:,} {noun} beyond the limits, by the checks made."
-ATTACKS_TRIED = "Tried without success: {attacks:list}."
-LEARNED_OF_NOBODY = "A row shows the true {kept:list} of a person; a model drew {drawn:list}."
-ALL_IS_DRAWN = "Only values that a model drew: {drawn:list}."
-MAY_NOT_LEAVE = "No, as long as {number:count finding} {number:word blocks|block}{others}."
-OTHERS_TO_JUDGE = "; {others:count other} {others:word is|are} to be judged"
-NOT_BEFORE_JUDGED = "Not yet: a person must judge {reasons:list}."
-JUDGED_FINDINGS = "{number:count finding}"
-JUDGED_GAPS = "{number:count check} not made"
+NOBODY_FOUND_BY_MADE_CHECKS = "0 of {records:,} {noun} are above the allowed risk, by the checks that were made."
+NOBODY_OF_ALL_BY_MADE_CHECKS = "0 of {records:,} {noun} are above the allowed risk, by the checks that were made."
+ATTACKS_TRIED = "Tried, and within the limits: {attacks:list}."
+LEARNED_OF_NOBODY = (
+    "A row shows the true {kept:list} of a person; of {drawn:list} only artificial values, drawn from a model."
+)
+ALL_IS_DRAWN = "Only artificial values, drawn from a model: {drawn:list}."
+MAY_NOT_LEAVE = "No: {counts:commas}."
+NOT_BEFORE_JUDGED = "Not before a person has decided: {counts:commas}."
+BLOCKING = "{number:count check} {number:word blocks|block}"
+TO_JUDGE = "{number} to be judged"
+UNCHECKED = "{number} not checked"
 MAY_LEAVE = "Yes: every check that applies was made, and none objects."
 CHANGE_AND_LEFT = "{change}; then {left:,} of {people:,} can still be found"
-CHANGE_OF_SEVERAL = "{change}; with {others:count further change} {left:,} of {people:,} can still be found"
 NOBODY_LEFT = "{change}; then no person can be found any more"
-NOBODY_LEFT_OF_SEVERAL = "{change}; with {others:count further change} no person can be found any more"
-COARSEN_KEPT = "coarsen or synthesise {names}, released unchanged"
+REPLACE_OR_LEAVE_OUT = "replace by artificial values (synthesise) or leave out {names}"
+COARSEN_KEPT = "coarsen {names}, released unchanged, or replace by artificial values (synthesise)"
 COARSEN_FIRST = "coarsen {variable}: without it no intruder of the study finds more than {value:number} on average"
 NOTHING_TO_CHANGE = "Nothing, as far as was examined."
 CAN_BE_FOUND = "{people:,} of {records:,} {noun} can be found"
 PEOPLE_CONCERNED = "{people:,} of {records:,} {noun} are concerned"
 FINDINGS_BLOCK = "{number:count finding} {number:word blocks|block}"
 FINDINGS_TO_JUDGE = "{number:count finding} {number:word needs|need} a judgement"
-NOBODY_BEYOND_LIMITS = "no person is found beyond the limits"
+NOBODY_BEYOND_LIMITS = "no person is above the allowed risk"
 FINDING_WITH_TITLE = "{title}: {message}."
 PEOPLE_OF_ALL = "{people:,} of {records:,} {noun} ({share:percent})"
-UNITS_OF_ALL = "{people:,} of {records:,} {noun} ({described}, {share:percent})"
+UNITS_OF_ALL = "{people:,} of {records:,} {noun} ({share:percent}; all {records:,} have {described})"
 PEOPLE_AND_CLAUSE = "{people} {clause}{counted}."
 PEOPLE_COUNTED = "{people}{counted}."
 PEOPLE_AND_TITLE = "{people}: {title}."
 
 # Records.
-DRAWN_VALUES_ONLY = "asked of drawn values only; records of an anonymised table are protected by their classes"
+DRAWN_VALUES_ONLY = "asked of artificial values only; records of an anonymised table are protected by their classes"
 WEIGHT_ALONE = "nothing but the survey weight is drawn"
 EQUAL_RECORDS = (
     "{share:share} of the released rows equal a confidential record in all {variables} variables; of an independent sample it would be "
@@ -202,7 +206,7 @@ JOINED_RELEASES = (
 NO_COLUMN = "no column"
 JOINED_RUNS = " with the releases of the runs {runs:commas}"
 JOINED_GROUPS = ", and those of all rows with their key,"
-JOINED_DRAWS = "; drawn values of one record can be put together too, which no measure of single datasets sees"
+JOINED_DRAWS = "; artificial values of one record can be put together too, which no measure of single datasets sees"
 UNCOUNTED_RUNS = "; the releases of the runs {runs:commas} join too, and their columns cannot be counted here"
 FOUND_BY_JOINED = "can be found by {columns:list} once tables are joined by the surrogate key"
 
@@ -224,11 +228,12 @@ FOUND_BY_KEPT_COLUMNS = "can be found by {columns}, {how}"
 FOUND_BY_WHOLE_UNIT = "can be found by {columns} of all their {rows} together, {how}"
 FOUND_BY_INTRUDER = "can be found by {columns}"
 NAMED_BY_INTRUDER = "each with probability above {likely:g}"
-IN_SMALL_GROUP = "each is in a group of fewer than {limit:,} {noun} with the same values"
-UNCHANGED_AND_DRAWN = "{kept}, released unchanged, and by drawn values of {drawn}"
-TRUE_VALUES_LEARNED = "Whoever finds one of them reads the true {names:list}."
-DRAWN_VALUES_LEARNED = "Their true {kept}; of {drawn} only drawn values."
-ONLY_DRAWN_VALUES_LEARNED = "Only drawn values of their row: {drawn}."
+IN_SMALL_GROUP = "each is in a group of fewer than {limit:,} {noun} with the same values{alone}"
+ALONE_IN_GROUP = ", and {alone:,} of them alone"
+UNCHANGED_AND_DRAWN = "{kept}, released unchanged, and by artificial values of {drawn}"
+TRUE_VALUES_LEARNED = "Whoever finds one of them reads the true {names}."
+DRAWN_VALUES_LEARNED = "Their true {kept}; of {drawn} only artificial values."
+ONLY_DRAWN_VALUES_LEARNED = "Only artificial values, drawn from a model: {drawn}."
 SINGLE_CHANGES = ". Single changes: {changes}{together}"
 SINGLE_CHANGE = "{change}: {left:,} left"
 CHANGES_TOGETHER = ". Together: {changes}"
@@ -262,7 +267,7 @@ OWN_VALUES = (
     "row, and {expected:,.0f} would if rows of the same kept values were exchanged; {honest} ({size})"
 )
 OWN_VALUES_BY_CHANCE = (
-    "a record's own row says no more of its drawn values than rows of the same kept values do: {found}"
+    "a record's own row says no more of its artificial values than rows of the same kept values do: {found}"
 )
 NO_SENSITIVE_VARIABLE = "no variable is sensitive"
 UNANIMOUS_CLASSES = (
@@ -276,15 +281,15 @@ OTHERS_UNMEASURED = (
     "{message}; no measure asked about all records: the gate assumes that the others are disclosed with more than {likely:g}, since they are "
     "not known to be safer"
 )
-NO_RECORD_MEASURED = "no measure of the run says anything of single records"
+NO_RECORD_MEASURED = "no measure of this run looks at single records"
 RECORD_NOT_ASKED = "{method}: no record was asked about in all releases"
 WORST_RECORD = (
-    "{method}: record {record} is disclosed with probability {probability:.3g} over {datasets:count dataset}, and {likely_records:,} of "
-    "{asked:,} with more than {likely:g}{one_dataset}{matches}{compared}{releases}{alone}"
+    "{method}: {likely_records:,} of {asked:,} records are disclosed with probability above {likely:g}, most surely record {record}, with "
+    "{probability:.3g} over {datasets:count dataset}{releases}{one_dataset}{matches}{alone}{compared}"
 )
 WORST_UNIT = (
-    "{method}: the {unit} of record {record} is found by all its records with probability {probability:.3g} over {datasets:count dataset}, "
-    "and {likely_units:,} of {asked:,} {units} with more than {likely:g}{one_dataset}{matches}{compared}{alone}"
+    "{method}: {likely_units:,} of {asked:,} {units} are found by all their records with probability above {likely:g}, most surely the "
+    "{unit} of record {record}, with {probability:.3g} over {datasets:count dataset}{one_dataset}{matches}{alone}{compared}"
 )
 CHANCE_OF_ONE_DATASET = "; of one dataset it may be chance"
 WRONG_MATCHES = (
@@ -297,19 +302,19 @@ WRONG_UNIT_MATCHES = (
 )
 MAY_BE_CHANCE = ": it may be chance"
 COMPARED_LESS = (
-    "; people found by columns that are released unchanged have a finding of their own, and no other record is disclosed with more than "
-    "{others:number}: so {compared:number} is compared here and not {highest:number}"
+    ". Columns that are released unchanged are judged by a finding of their own. Of the records not alone in them none is disclosed with more than "
+    "{others:number}, so this finding is judged by {compared:number} and not by {highest:number}"
 )
 RELEASES_TOGETHER = " ({releases} releases together, this one and {runs} before)"
 ALONE_WITH_KEPT = (
-    "; {number:,} of them {number:word is|are} alone with the columns that stay, and found by these whatever is drawn"
+    ". {number:,} of them {number:word is|are} found by columns that are released unchanged, and alone in these"
 )
 UNITS_COMPARED_LESS = (
-    "; {units} found by columns that are released unchanged have a finding of their own, and no other is found with more than "
-    "{others:number}: so {compared:number} is compared here and not {highest:number}"
+    ". Columns that are released unchanged are judged by a finding of their own. Of the {units} not alone in them none is found with more "
+    "than {others:number}, so this finding is judged by {compared:number} and not by {highest:number}"
 )
 UNITS_ALONE_WITH_KEPT = (
-    "; {number:,} of them {number:word is|are} alone with the columns that stay, and found by these whatever is drawn"
+    ". {number:,} of them {number:word is|are} found by columns that are released unchanged, and alone in these"
 )
 INFERRED_RECORD = (
     "{method}: the value of record {record} is inferred with probability {probability:.3g}{beyond}, and of {likely_records:,} of {asked:,} "

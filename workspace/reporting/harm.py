@@ -87,6 +87,6 @@ def harm_counts_text(
         f"{unchecked} not checked" if unchecked else "",
         f"{len(verdicts) - len(unmet)} of {count_noun(len(verdicts), 'limit')} met"
         if verdicts
-        else "the plan has no limits",
+        else "no limits but the policy's",
     ]
     return " · ".join(filter(None, parts))

@@ -242,7 +242,11 @@ class IntruderDial:
         limits = self.numbers.limits
         smallest = limits.smallest_group
         group = "in small groups" if smallest is None else f"in groups of fewer than {smallest}"
-        titles: dict[FoundBy, str] = {"certain": "found for certain", "expected": "found on average", "few": group}
+        titles: dict[FoundBy, str] = {
+            "certain": "identified for certain",
+            "expected": "identified on average",
+            "few": group,
+        }
         found = []
         for name, title in titles.items():
             value, limit = self.value_of(name, self.known), getattr(limits, name)
@@ -310,7 +314,9 @@ class IntruderDial:
         if found is None:
             return "No single variable lowers this number: coarsen two of them."
         name, value = found
-        how = {"certain": "found for certain", "expected": "found on average", "few": "in such groups"}[main.name]
+        how = {"certain": "identified for certain", "expected": "identified on average", "few": "in such groups"}[
+            main.name
+        ]
         if not value:
             return f"For this intruder coarsen {name} first: then no {self.numbers.noun} are {how}."
         # "At most" stays true only of a number that is rounded up.

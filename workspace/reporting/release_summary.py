@@ -22,6 +22,8 @@ from .words import limit_text, observed_text, thresholds_text
 PREPARED, OWNER, APPROVED = "Prepared by", "Owner of the data", "Approved by"
 ROLES = (PREPARED, OWNER, "Data protection officer")
 """Roles of the people who sign where no names are given."""
+MOST_MET_NAMED = 2
+"""Thresholds that a sentence names where all are met; it counts the others."""
 RECODING_REMARK = (
     "Risks apply this rule to what an intruder knows; utility and data quality compare with the exact values."
 )
@@ -81,7 +83,7 @@ def variables_by_fate(recipe: Recipe) -> dict[str, list[str]]:
         ],
         "Coarser by a public rule": [f"{name} ({rule})" for name, rule in recipe.form.recode.items()],
         "With new numbers": list(recipe.renumbered_units),
-        "Left out": [name for name in out if name not in recipe.renumbered_units],
+        "Columns left out": [name for name in out if name not in recipe.renumbered_units],
     }
     return {words: names for words, names in parts.items() if names}
 
@@ -96,16 +98,21 @@ def release_overview(recipe: Recipe, datasets: int, records: int | None = None) 
 
 
 def thresholds_sentence(verdicts: Sequence[Verdict], records: int | None = None) -> str:
-    """Return whether the thresholds are met, and which are not; ``records`` is the number of confidential records."""
+    """Return whether the thresholds are met, which are not, and the first where all are; ``records`` is the number of confidential records."""
     if not verdicts:
         return "The recipe sets no threshold: nothing was compared with a limit."
     said = thresholds_text(verdicts)
-    unmet = [_unmet_text(one, records) for one in verdicts if one.outcome != "met"]
-    return f"{said[:1].upper()}{said[1:]}{': ' if unmet else ''}{'; '.join(unmet)}."
+    unmet = [_verdict_text(one, records) for one in verdicts if one.outcome != "met"]
+    # Which limits are met tells a reader how much that says; the annex has those beyond the first.
+    named = unmet or [_verdict_text(one, records) for one in verdicts[:MOST_MET_NAMED]]
+    more = len(verdicts) - len(named) if not unmet else 0
+    if more:
+        named.append(f"{more} more")
+    return f"{said[:1].upper()}{said[1:]}: {'; '.join(named)}."
 
 
-def _unmet_text(verdict: Verdict, records: int | None) -> str:
-    """Return a threshold that is not met: ``Only match is the right one: 30 of 1,000 (3 %), limit at most 1 %``."""
+def _verdict_text(verdict: Verdict, records: int | None) -> str:
+    """Return a threshold with what was found: ``Only match is the right one: 30 of 1,000 (3 %), limit at most 1 %``."""
     found = "not computed" if verdict.observed is None else observed_text(verdict, records)
     why = f" (undecided: {verdict.reason})" if verdict.outcome == "undecided" else ""
     return f"{label_of(verdict)}: {found}, limit {limit_text(verdict.bound, verdict.limit, verdict.value)}{why}"

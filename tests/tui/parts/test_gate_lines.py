@@ -62,7 +62,7 @@ def labelled_answer(may_leave="no"):
         change="Leave out sex.",
         found=LONG,
         how="By sex, released unchanged.",
-        decision="No, as long as 1 finding blocks.",
+        decision="No: 1 check blocks.",
     )
 
 

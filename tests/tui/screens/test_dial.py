@@ -222,7 +222,7 @@ async def test_enter_on_the_dial_opens_the_study_of_every_subset(sit, towns_once
         await seat.until(lambda: dial_of(seat).dial is not None)
         await seat.press("space", "enter")
         await seat.until(lambda: "Which variables let an intruder find people?" in seat.text)
-        assert "Coarsen age first: then at most 3 people are found on average." in seat.text
+        assert "Coarsen age first: then at most 3 people are identified on average." in seat.text
         assert "gain from it alone" in seat.text
         assert "loss without it" in seat.text
 

@@ -118,7 +118,7 @@ async def test_a_trial_ends_when_one_leaves_and_nothing_of_it_is_left(sit, built
         seat.app.owns_process = True
         lever_list(seat).try_next()
         await until(lambda: children_of_this_process() and (built_data / FOLDER).exists())
-        assert any("trying…" in text for text in prompts(seat))
+        assert any("testing this change …" in text for text in prompts(seat))
         if leave == "another place":
             await seat.pilot.press("2")
             await until(lambda: not children_of_this_process() and not (built_data / FOLDER).exists())

@@ -104,7 +104,7 @@ def test_whoever_answers_for_the_release_has_a_name_or_a_line_to_fill_in(done_ru
     dossier = dossier_for(done_run)
     assert accountable_person_text(dossier) == (
         "Who answers for this release: ______________________________ (name and role, to be filled in). "
-        f"The account {dossier.user} wrote it."
+        f"This assessment was made under the account {dossier.user}, which names no person."
     )
     named = replace(dossier, judgements={"owner": "Maria Rossi, data protection officer"})
     assert "answers for this release: Maria Rossi, data protection officer." in accountable_person_text(named)
@@ -118,6 +118,8 @@ def test_what_was_not_examined_is_named_by_the_intruder_with_what_to_add(done_ru
     assert any("add the measure Strongest intruder" in text for text in texts)
     every = [one.title for one in dossier.examination.findings if one.status == "not checked" and one.applies]
     assert every, "otherwise the test shows nothing"
+    counted = sum(int(number) for text in texts for number in re.findall(r"(?:examined, |^)(\d+) ", text))
+    assert counted == len(every), "the lines count every check once"
     done = replace(dossier, examination=replace(dossier.examination, findings=()))
     assert not_examined_texts(done) == []
 
@@ -191,7 +193,7 @@ def test_where_nobody_is_found_the_page_says_whom_the_best_intruder_finds(done_r
     clean = replace(dossier, examination=Examination(done_run, "0" * 64, ()))
     said = strongest_match_text(clean)
     assert re.fullmatch(
-        r"Whoever knows region and age of a person, and uses what works best, finds [\d.]+ of 80 people \([\d.]+ %\)\.",
+        r"The best attack, by who knows region and age of a person, finds [\d.]+ of 80 people \([\d.]+ %\)\.",
         said,
     )
     assert said == bullets_of(summary_of(clean))[0]
@@ -249,7 +251,7 @@ def test_people_who_were_left_out_are_counted_with_their_group(
     frame = survey()
     lacking, widowed = frame["region"] == "", frame["marital"] == "widowed"
     said = dropped_people_text(dossier_for(run_id))
-    assert said.startswith(f"Left out: {lacking.sum()} of 400 people of the file (")
+    assert said.startswith(f"Records left out: {lacking.sum()} of 400 people of the file (")
     assert " for a missing value of region. " in said
     group, others = (f"{(lacking & some).sum()} of {some.sum()}" for some in (widowed, ~widowed))
     assert re.search(

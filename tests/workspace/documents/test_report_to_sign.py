@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from sfumato.engine.methods.labels import label_of
 from sfumato.workspace.gate.gate import Examination, Finding, Waiver
 from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.release.decision import decision_from_dossier
@@ -19,6 +20,7 @@ from sfumato.workspace.reporting.release_summary import (
     summary_lines,
     thresholds_sentence,
 )
+from sfumato.workspace.reporting.words import observed_text
 from sfumato.workspace.store.workspace import Workspace
 
 Read = Callable[..., ReleaseDossier]
@@ -79,8 +81,8 @@ def test_a_release_has_its_reason_findings_waivers_and_lines_to_sign_on(
     decision = replace(decision_from_dossier(dossier), waivers=(("equal_records", "paul", "known \u202e and kept"),))
     waived = replace(dossier, examination=replace(examination, waivers=(Waiver("equal_records", "known", "paul"),)))
     found = Words(report_page(workspace, done_run, decision=decision, answer=waived.answer)).sections
-    assert found["Summary"].strip().startswith("May this leave into an enclave? TO BE JUDGED")
-    assert "1 block was waived by paul." in found["Summary"]
+    assert found["Summary"].strip().startswith("May this leave into an enclave? NO, unless a person overrules it")
+    assert "1 block was waived by paul, and needs" in found["Summary"]
     assert "Reason given: <b>the board</b> asked" in found["Summary"]
     for words in ("3 of 80 do", "paul", "known \ufffd and kept", "Maria", "Data protection officer", "signature"):
         assert words in found["Decision"]
@@ -94,7 +96,9 @@ def test_a_number_that_could_not_be_computed_is_no_threshold_met(
     run_id = enter(threshold=[{"value": "risk.identification.true_match_rate", "max": 0.5}])
     run_worker(workspace.directory, idle=0)
     verdict = dossier_for(run_id).plan.verdicts[0]
-    assert thresholds_sentence([replace(verdict, outcome="met")]) == "The threshold is met."
+    assert thresholds_sentence([replace(verdict, outcome="met")]) == (
+        f"The threshold is met: {label_of(verdict)}: {observed_text(verdict)}, limit at most 50 %."
+    ), "which limit is met, by which result"
     missing = replace(verdict, outcome="not computed", observed=None)
     assert ": not computed, limit" in thresholds_sentence([missing])
     assert thresholds_sentence([]) == "The recipe sets no threshold: nothing was compared with a limit."

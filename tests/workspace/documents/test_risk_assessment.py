@@ -251,8 +251,8 @@ def test_findings_of_the_gate_stand_under_adversarial_testing(done_run: int, dos
     [
         ((), "NO"),
         ((Waiver("one", "known", "maria"),), "NO"),
-        ((Waiver("one", "known", "maria"), Waiver("two", "known", "maria")), "TO BE JUDGED"),
-        ((Waiver("*", "it is needed", "maria"),), "TO BE JUDGED"),
+        ((Waiver("one", "known", "maria"), Waiver("two", "known", "maria")), "NO, unless a person overrules it"),
+        ((Waiver("*", "it is needed", "maria"),), "NO, unless a person overrules it"),
     ],
 )
 def test_the_first_lines_are_the_answer_with_the_waivers(
@@ -277,7 +277,7 @@ def test_the_first_lines_are_the_answer_with_the_waivers(
         ("block", False, "do not sign", "35 of 80 people (43.75 %) stand in the release."),
         ("block", True, "a person overrules it", "35 of 80 people (43.75 %) stand in the release."),
         ("warn", False, "judge the findings", "35 of 80 people (43.75 %) stand in the release."),
-        ("pass", False, "judge the actors", ""),
+        ("pass", False, "confirm that the actors", ""),
         ("not checked", False, "nothing was found against", ""),
     ],
 )

@@ -147,7 +147,7 @@ def test_the_answer_says_who_is_found_what_is_learnt_and_what_to_change() -> Non
         "How: By age.",
         "Learnt: What is then read of income is drawn from a model.",
         "Change first: Show age in steps of 5; then no person can be found any more.",
-        "May leave: No, as long as 1 finding blocks.",
+        "May leave: No: 1 check blocks.",
     )
     assert said.change_has_effect
     table = said.to_table()
@@ -165,10 +165,10 @@ def test_where_nobody_is_found_the_answer_says_so_and_never_that_all_is_safe() -
     unchecked = Finding("c", "not checked", "singling out", "no measure")
     said = answer_from_examination(Examination(1, "0", (unchecked,)), PLAIN, Policy(), 120)
     assert said.headline == "May this leave to the public? TO BE JUDGED: 1 check could not be made"
-    assert said.sentence.startswith("0 of 120 people can be found beyond the limits, by the checks that were made.")
-    assert said.found == "0 of 120 people beyond the limits, by the checks made."
-    assert said.decision == "Not yet: a person must judge 1 check not made."
-    assert said.learned == "A row shows the true age of a person; a model drew income."
+    assert said.sentence.startswith("0 of 120 people are above the allowed risk, by the checks that were made.")
+    assert said.found == "0 of 120 people are above the allowed risk, by the checks that were made."
+    assert said.decision == "Not before a person has decided: 1 not checked."
+    assert said.learned == "A row shows the true age of a person; of income only artificial values, drawn from a model."
     assert said.change == "Nothing, as far as was examined."
     blocked = Finding("b", "block", "title", "said", advice="change it")
     waived = answer_from_examination(
@@ -181,6 +181,12 @@ def test_where_nobody_is_found_the_answer_says_so_and_never_that_all_is_safe() -
     assert refused.labelled_lines[0] == ("Why", "Title: said."), (
         "nobody is counted, and no number of people stands there"
     )
+    assert waived.may_leave == "to be judged"
+    assert waived.title == "May this leave to the public? NO, unless a person overrules it"
+    assert "1 block was waived by ana, and needs a person's judgement: title." in waived.sentence
+    both = Examination(1, "0", (blocked, Finding("w", "warn", "other", "said")), (Waiver("b", "known", "ana"),))
+    needs = answer_from_examination(both, PLAIN, Policy(), 9).sentence
+    assert needs.endswith("title. 1 other finding needs a person's judgement: other."), "each is counted once"
     assert waived.found == "", "what was waived may still find people"
     assert waived.decision.endswith("1 block was waived by ana.")
 
@@ -201,9 +207,9 @@ def test_who_has_to_judge_is_told_what() -> None:
     open_finding = Finding("a", "warn", "title", "said")
     unmade = Finding("c", "not checked", "singling out", "no measure")
     both = answer_from_examination(Examination(1, "0", (open_finding, unmade, unmade)), PLAIN, Policy(), 120)
-    assert both.decision == "Not yet: a person must judge 1 finding and 2 checks not made."
+    assert both.decision == "Not before a person has decided: 1 to be judged, 2 not checked."
     blocked = Finding("b", "block", "title", "said")
     refused = answer_from_examination(Examination(1, "0", (blocked, open_finding, unmade)), PLAIN, Policy(), 120)
-    assert refused.decision == "No, as long as 1 finding blocks; 2 others are to be judged."
+    assert refused.decision == "No: 1 check blocks, 1 to be judged, 1 not checked."
     passed = answer_from_examination(Examination(1, "0", (Finding("a", "pass", "t", "s"),)), PLAIN, Policy(), 120)
     assert passed.decision == "Yes: every check that applies was made, and none objects."

@@ -60,8 +60,8 @@ def test_a_check_that_measured_nothing_is_not_checked() -> None:
 
 
 def test_a_check_that_does_not_apply_says_so_and_leaves_nothing_open() -> None:
-    finding = evaluate_check(raises(CheckNotApplicable("asked of drawn values only")))
-    assert (finding.status, finding.message) == ("not checked", "does not apply: asked of drawn values only")
+    finding = evaluate_check(raises(CheckNotApplicable("asked of artificial values only")))
+    assert (finding.status, finding.message) == ("not checked", "does not apply: asked of artificial values only")
     passed = evaluate_check(lambda _: CheckResult("s", 0.0))
     assert Examination(1, "hash", (finding, passed)).status == "pass"
     assert Examination(1, "hash", (replace(finding, applies=True), passed)).status == "not checked"
