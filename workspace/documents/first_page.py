@@ -85,7 +85,7 @@ def next_step_text(dossier: ReleaseDossier) -> str:
         return "What to do: do not sign. Fix each finding that blocks, and run again."
     if dossier.examination.blocking_findings:
         return (
-            "What to do: the gate keeps this release back, and a person overrules it. Refuse, unless the reason below outweighs what these "
+            "What to do: the gate says no, and a person overrules it. Refuse, unless the reason below outweighs what these "
             "people lose."
         )
     if answer == "to be judged" and not open_findings(dossier):
@@ -135,7 +135,7 @@ def missing_values_text(dossier: ReleaseDossier) -> str:
         else "no variable declares a code for no value, so that a code such as -8 or 999 is read as a value"
     )
     treatment = {
-        MissingPolicy.KEEP: "a value that is missing stays missing or is drawn as missing",
+        MissingPolicy.KEEP: "a missing value stays missing or is drawn as missing",
         MissingPolicy.DROP: "whoever lacks a value is dropped",
         MissingPolicy.REFUSE: "no value is missing",
     }[recipe.data.missing]
@@ -159,9 +159,7 @@ def records_text(dossier: ReleaseDossier) -> str:
         f"{count_of_noun(file, record_noun(file))} in the file",
         f"{coverage.dropped:,} left out for a missing value" if coverage.dropped else "",
         f"{others:,} not drawn into the sample" if others > 0 else "",
-        f"{dossier.held_out:,} held out, to try attacks on people who are not in the release"
-        if dossier.held_out
-        else "",
+        f"{dossier.held_out:,} held out to test attacks" if dossier.held_out else "",
         f"{used:,} described by the release",
     ]
     return f"Records: {'; '.join(filter(None, steps))}."
@@ -169,10 +167,10 @@ def records_text(dossier: ReleaseDossier) -> str:
 
 def accountable_person_text(dossier: ReleaseDossier) -> str:
     """Return who answers for the release, by name where one was given, else a line to fill in, and under which account it was assessed."""
-    owner = dossier.judgements.get("owner") or "______________________________ (name and role, to be filled in)"
+    owner = dossier.judgements.get("owner") or "______________________________ (name and role)"
     return (
-        f"Who answers for this release: {replace_unprintable(owner)}. This assessment was made under the account {dossier.user}, "
-        "which names no person."
+        f"Who answers for this release: {replace_unprintable(owner)}. Assessed under the account {dossier.user}, which names "
+        "no person."
     )
 
 
@@ -220,7 +218,7 @@ def changes_text(dossier: ReleaseDossier) -> str:
     """Return what is new since the last release of the project: variables, records, limits, and whom both show."""
     change = dossier.last_release
     if change is None:
-        return "Last release: no other run of this project was released from this workspace."
+        return "Last release: none of this project from this workspace."
     parts = [*_variable_changes(change), _record_change(change), *_limit_changes(change)]
     both = [one for one in dossier.examination.findings if one.check in ("differencing", "joined_releases")]
     shown = [one for one in both if one.applies and one.status in ("block", "warn")]

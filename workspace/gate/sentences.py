@@ -229,7 +229,7 @@ FOUND_BY_WHOLE_UNIT = "can be found by {columns} of all their {rows} together, {
 FOUND_BY_INTRUDER = "can be found by {columns}"
 NAMED_BY_INTRUDER = "each with probability above {likely:g}"
 IN_SMALL_GROUP = "each is in a group of fewer than {limit:,} {noun} with the same values{alone}"
-ALONE_IN_GROUP = ", and {alone:,} of them alone"
+ALONE_IN_GROUP = ", {alone:,} of them alone"
 UNCHANGED_AND_DRAWN = "{kept}, released unchanged, and by artificial values of {drawn}"
 TRUE_VALUES_LEARNED = "Whoever finds one of them reads the true {names}."
 DRAWN_VALUES_LEARNED = "Their true {kept}; of {drawn} only artificial values."
@@ -301,21 +301,14 @@ WRONG_UNIT_MATCHES = (
     "if their records were dealt among them at random (p = {p:.2g}){chance}"
 )
 MAY_BE_CHANCE = ": it may be chance"
-COMPARED_LESS = (
-    ". Columns that are released unchanged are judged by a finding of their own. Of the records not alone in them none is disclosed with more than "
-    "{others:number}, so this finding is judged by {compared:number} and not by {highest:number}"
-)
+COMPARED_LESS = ". No other record is disclosed with more than {others:number}, so that {compared:number} is compared with the limit and not {highest:number}"
 RELEASES_TOGETHER = " ({releases} releases together, this one and {runs} before)"
-ALONE_WITH_KEPT = (
-    ". {number:,} of them {number:word is|are} found by columns that are released unchanged, and alone in these"
-)
+ALONE_WITH_KEPT = ". {number:,} of them {number:word is|are} alone in the columns that are released unchanged, which have a finding of their own"
 UNITS_COMPARED_LESS = (
-    ". Columns that are released unchanged are judged by a finding of their own. Of the {units} not alone in them none is found with more "
-    "than {others:number}, so this finding is judged by {compared:number} and not by {highest:number}"
+    ". Of the other {units} none is found with more than {others:number}, so that {compared:number} is compared with the limit and not "
+    "{highest:number}"
 )
-UNITS_ALONE_WITH_KEPT = (
-    ". {number:,} of them {number:word is|are} found by columns that are released unchanged, and alone in these"
-)
+UNITS_ALONE_WITH_KEPT = ". {number:,} of them {number:word is|are} alone in the columns that are released unchanged, which have a finding of their own"
 INFERRED_RECORD = (
     "{method}: the value of record {record} is inferred with probability {probability:.3g}{beyond}, and of {likely_records:,} of {asked:,} "
     "with more than {likely:g}; it may be so of people in general"

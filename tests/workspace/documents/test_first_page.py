@@ -103,8 +103,8 @@ def test_the_records_of_the_file_are_followed_to_the_release(done_run: int, doss
 def test_whoever_answers_for_the_release_has_a_name_or_a_line_to_fill_in(done_run: int, dossier_for: Read) -> None:
     dossier = dossier_for(done_run)
     assert accountable_person_text(dossier) == (
-        "Who answers for this release: ______________________________ (name and role, to be filled in). "
-        f"This assessment was made under the account {dossier.user}, which names no person."
+        "Who answers for this release: ______________________________ (name and role). "
+        f"Assessed under the account {dossier.user}, which names no person."
     )
     named = replace(dossier, judgements={"owner": "Maria Rossi, data protection officer"})
     assert "answers for this release: Maria Rossi, data protection officer." in accountable_person_text(named)
@@ -235,7 +235,7 @@ def test_missing_codes_are_named_with_what_is_done_about_them(done_run: int, dos
     recipe = survey_recipe()
     plan = replace(dossier.plan, run=replace(dossier.plan.run, recipe_toml=recipe.to_toml()))
     assert missing_values_text(replace(dossier, plan=plan)) == (
-        "Missing values: codes for no value are read as missing: income (-8); a value that is missing stays missing or is drawn as missing."
+        "Missing values: codes for no value are read as missing: income (-8); a missing value stays missing or is drawn as missing."
     )
 
 
@@ -279,7 +279,7 @@ def test_the_page_says_what_is_new_since_the_last_release_of_the_project(
         {"region": rng.choice(["a", "b"], n), "age": rng.integers(20, 60, n), "visits": rng.poisson(3, n)}
     )
     first = run_recipe(workspace, base, frame)
-    assert changes_text(dossier_for(first)).startswith("Last release: no other run of this project")
+    assert changes_text(dossier_for(first)).startswith("Last release: none of this project")
     write_run_release(workspace, first, tmp_path / "first", reason="released for a test")
     more = frame.assign(children=rng.integers(0, 4, n)).iloc[: n - 2]
     later = {
