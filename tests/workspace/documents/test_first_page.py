@@ -299,7 +299,7 @@ def test_the_page_says_what_is_new_since_the_last_release_of_the_project(
     )
     assert said in bullets_of(summary_of(dossier))
     again = dossier_for(first)
-    assert changes_text(again).startswith("Last release: no other run"), "a run is not compared with itself"
+    assert changes_text(again).startswith("Last release: none of this project"), "a run is not compared with itself"
     for status, applies, end in (
         ("pass", True, "no person is known to follow from both."),
         ("not checked", True, "whether people follow from both was not examined."),
