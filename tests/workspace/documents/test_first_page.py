@@ -94,8 +94,8 @@ def test_the_records_of_the_file_are_followed_to_the_release(done_run: int, doss
         held_out=60,
     )
     assert records_text(lacking) == (
-        f"Records: {used + 70:,} people in the file; 7 left out for a missing value; 3 not drawn into the sample; 60 held out, to try "
-        f"attacks on people who are not in the release; {used:,} described by the release."
+        f"Records: {used + 70:,} people in the file; 7 left out for a missing value; 3 not drawn into the sample; 60 held out to test attacks; "
+        f"{used:,} described by the release."
     )
     assert records_text(lacking) in bullets_of(summary_of(lacking))
 
