@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -15,6 +16,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import ContentSwitcher, Static
 
+from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.parts.variable_titles import variable_titles
 from sfumato.tui.session.export import ScreenExport
@@ -26,9 +28,10 @@ from sfumato.tui.widgets.plot import Plot
 from sfumato.tui.widgets.tables import keyed_table, table_columns
 from sfumato.workspace.plots.axes import AxisUnit
 from sfumato.workspace.plots.figure import Panel
-from sfumato.workspace.plots.series import Series
+from sfumato.workspace.plots.series import Series, point_positions
 from sfumato.workspace.store.runs import RunState, RunSummary, count_confidential_records, find_run
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.results import read_verdicts
 from sfumato.workspace.views.studies import StudyCurve, StudyResult, read_studies, read_study_curves
 from sfumato.workspace.visible_text import replace_unprintable
 
@@ -55,6 +58,8 @@ ROOM_FOR_BOTH = 19
 """Lines from which on a plot and its numbers are shown together."""
 LOW = 30
 """Lines of a terminal below which a finding has two lines at most."""
+AROUND_QUESTION = 4
+"""Cells of a terminal's width that a question cannot use: the frame, and a blank on either side."""
 LEAST_PLOT = 12
 """Lines that a plot keeps where its numbers stand below it."""
 
@@ -143,6 +148,12 @@ class StudyPlanes(Container, can_focus=True):
         self.query_one(AnswerTables).show_answers(view.study, view.pictures[picture])
 
 
+class StudyPlot(Plot):
+    """Plot of a study: its intervals are narrow, and shaded cells would fall apart into blocks."""
+
+    has_dotted_bounds = True
+
+
 class StudyBody(ContentSwitcher):
     """Plot and numbers of a study, together where there is room, else the current one; or its planes."""
 
@@ -209,6 +220,7 @@ class StudiesPane(ExplainsPoint, RunPane):
         unit_noun: what the units of the run are, in the plural
         records: number of its confidential records
         titles: titles of its variables, by name
+        verdicts: verdicts on the limits of its plan
         """
 
         run_id: int
@@ -218,6 +230,7 @@ class StudiesPane(ExplainsPoint, RunPane):
         unit_noun: str = ""
         records: int | None = None
         titles: Mapping[str, str] = field(default_factory=dict)
+        verdicts: Sequence[Verdict] = ()
 
     def __init__(self, first: str = "") -> None:
         """Create the tab."""
@@ -242,7 +255,7 @@ class StudiesPane(ExplainsPoint, RunPane):
         yield Line(name="study-head")
         yield Place(DialPane(leads_to_studies=False), id="study-dial")
         with StudyBody(initial=PLOT):
-            yield Plot(id=PLOT)
+            yield StudyPlot(id=PLOT)
             yield LiveGrid(empty="…", id=NUMBERS)
         yield Line(name="study-slider")
         yield Line(name="study-reading")
@@ -271,6 +284,7 @@ class StudiesPane(ExplainsPoint, RunPane):
                     run.recipe.schema.unit_noun,
                     count_confidential_records(workspace, run),
                     variable_titles(run.recipe_toml),
+                    read_verdicts(workspace, run_id),
                 )
 
             self.read(query, lambda found: found)
@@ -286,7 +300,7 @@ class StudiesPane(ExplainsPoint, RunPane):
         if self.line is None or event.run_id != self.line.run.id:
             return
         drawn = [
-            CurveView(measures, event.over, event.unit_noun, event.records, event.titles)
+            CurveView(measures, event.over, event.unit_noun, event.records, event.titles, event.verdicts)
             for measures in group_by_study(event.curves)
         ]
         answered = [make_study_view(study, event.records, event.titles) for study in event.studies]
@@ -360,14 +374,21 @@ class StudiesPane(ExplainsPoint, RunPane):
         self._switch_to_list(switcher)
         plot, drawn = self.query_one(f"#{PLOT}", Plot), view.panel_at(self._picture)
         log = self._is_logarithmic
+        if isinstance(view, CurveView):
+            drawn = replace(drawn, series=tuple(view.plot_series(self._picture)))
         series, unit = series_on_axis(drawn)
         # A range makes sense only on the axis on which it was chosen.
         keep_view = keep_view and self._axis == (drawn.x_label, unit)
         self._axis = drawn.x_label, unit
         # The line above the plot names what is drawn.
         plot.set_series(series, x_label=drawn.x_label, log_y=log, x_unit=unit, keep_view=keep_view)
+        positions = point_positions(series) if isinstance(view, CurveView) else np.empty(0)
+        opens = plot.cursor_x is None and not keep_view and positions.size > 0
+        if opens:
+            # The legend has the values of the first level without a key, and the hint says how to move on.
+            plot.set_cursor(float(positions[0]))
         self._fill_numbers()
-        self._show_reading(plot.cursor_x)
+        self._show_reading(None if opens else plot.cursor_x)
 
     def _switch_to_list(self, switcher: ContentSwitcher) -> None:
         """Show a study of known variables as a list first, other studies as a plot."""
@@ -403,9 +424,14 @@ class StudiesPane(ExplainsPoint, RunPane):
                 f"   study {self._study % len(self._views) + 1} of {len(self._views)}" if len(self._views) > 1 else ""
             )
             settings = f"   {replace_unprintable(view.settings_text)}" if view.settings_text else ""
-            question.set_text(
-                Content.assemble(replace_unprintable(view.question), (f"{place}{settings}", "$text-muted"))
-            )
+            asked, briefly = replace_unprintable(view.question), replace_unprintable(view.short_question)
+            # Settings are left out from the last one on before the name of the study is cut.
+            parts = settings.split(", ")
+            told = [place + ", ".join(parts[:kept]) for kept in range(len(parts), -1, -1)]
+            forms = [(asked, told[0])] + [(briefly, one) for one in told] + [(briefly, "")]
+            room = max(1, self.app.size.width - AROUND_QUESTION)
+            shown = next((one for one in forms if cell_len(one[0] + one[1]) <= room), forms[-1])
+            question.set_text(Content.assemble(shown[0], (shown[1], "$text-muted")))
             finding.styles.max_height = 2 if self.app.size.height < LOW else 3
             finding.update(answer)
 

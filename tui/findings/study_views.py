@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from sfumato.engine.methods.labels import measure_name, quantity_of
 from sfumato.engine.methods.outputs import Axis
 from sfumato.engine.methods.registry import method_by_key
+from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.workspace.plots.figure import Figure, Panel
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.tables import DisplayColumn
@@ -58,6 +59,11 @@ class StudyView:
     def question(self) -> str:
         """Return the question that the study answers, in plain words."""
         return f"{self.title}?"
+
+    @property
+    def short_question(self) -> str:
+        """Return the question where there is little room."""
+        return self.question
 
     def picture_title(self, picture: int) -> str:
         """Return the title of a picture in words."""
@@ -126,6 +132,7 @@ class CurveView(StudyView):
     unit_noun: what units are, in the plural
     records: number of confidential records; None where it is unknown
     titles: titles of variables, by name
+    verdicts: verdicts on the limits of the plan
     """
 
     measures: Sequence[Sequence[StudyCurve]]
@@ -133,6 +140,7 @@ class CurveView(StudyView):
     unit_noun: str = ""
     records: int | None = None
     titles: Mapping[str, str] = field(default_factory=dict)
+    verdicts: Sequence[Verdict] = ()
 
     is_logarithmic = True
 
@@ -163,6 +171,11 @@ class CurveView(StudyView):
     def question(self) -> str:
         """Return the question of the study, about the variable that it is uncertain of."""
         return question_text(self.measures[0][0].key, self.measures[0][0].params, self.titles)
+
+    @property
+    def short_question(self) -> str:
+        """Return the question with the name of the variable in place of its title."""
+        return question_text(self.measures[0][0].key, self.measures[0][0].params, {})
 
     def picture_title(self, picture: int) -> str:
         """Return the name of a measure, without what the question says already."""
@@ -245,6 +258,20 @@ class CurveView(StudyView):
         series = [curve_series(curve) for curve in self.shown_curves(picture)]
         return Panel("", tuple(series), self.axis_title, self.picture_title(picture), log_x=self.study_axis.log)
 
+    def plot_series(self, picture: int) -> list[Series]:
+        """Return the curves of a measure with a mark at each measured level, and the limit of the plan."""
+        drawn = list(self.panel_at(picture).series)
+        marks = [measured_points(one) for one in drawn]
+        first = self.measures[picture][0]
+        limits = [(one.level, one.limit) for one in self.verdicts if is_limit_of(one, first)]
+        levels = sorted({level for curve in self.shown_curves(picture) for level in curve.levels})
+        if limits and levels:
+            # A limit of one level is a point; one that holds at every level is a line.
+            places = [(x, y) for level, y in limits for x in (levels if level is None else [level])]
+            x, y = zip(*sorted(places), strict=True)
+            drawn.append(Series("limit", x, y, marker="points" if len(set(x)) == 1 else "line"))
+        return [*drawn, *marks]
+
     def study_table(self, picture: int) -> StudyTable:
         """Return a row for each level: confidential and released value, interval and ratio."""
         rows = level_rows(self.measures[picture])
@@ -308,6 +335,21 @@ def curve_series(curve: StudyCurve) -> Series:
     ]
     banded = any(not math.isnan(value) for value in known[1])
     return Series(curve_title(curve), curve.levels, known[0], *(known[1:] if banded else ()))
+
+
+def is_limit_of(verdict: Verdict, curve: StudyCurve) -> bool:
+    """Return whether a verdict is on a limit for the values of a curve, with the same settings."""
+    params = verdict.params or {}
+    return (
+        verdict.bound in ("max", "min")
+        and (verdict.value, verdict.target) == (f"{curve.key}.{curve.measure}", curve.target)
+        and all(curve.params.get(name) == value for name, value in params.items())
+    )
+
+
+def measured_points(one: Series) -> Series:
+    """Return the points of a curve alone, in its looks and without an entry of their own in the legend."""
+    return Series(one.name, one.x, one.y, marker="points", thin=True)
 
 
 def curve_title(curve: StudyCurve) -> str:

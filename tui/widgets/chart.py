@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.cells import cell_len
 
 from sfumato.tui.terminal.glyphs import Glyphs, find_glyphs
 from sfumato.tui.widgets.canvas import (
@@ -37,6 +38,8 @@ BLOCKS = " ▂▄▆█"
 FEW_POINTS = 60
 """Number of points up to which each has a mark; more points become single dots."""
 _PATTERNS = ("1", "11100", "100", "1111100100", "10000", "110000", "1111111001001000", "111111000000")
+DOTTED = (True, False, False, False)
+"""Dots of the ends of an interval where its area is not shaded."""
 DASHES = tuple(tuple(dot == "1" for dot in pattern) for pattern in _PATTERNS)
 PALETTE = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#f0e442", "#0072b2")
 """Okabe and Ito's colours, distinguishable with all common kinds of colour vision."""
@@ -73,6 +76,9 @@ def draw_series(one: Series, order: int, series: Sequence[Series], frame: PlotFr
     if one.marker == "bars":
         return SeriesMasks(_draw_bars(one, order, series, frame, look) | _draw_whiskers(one, x, frame), empty)
     vertices = _stair_corners(x[one.x_order], y[one.x_order]) if one.marker == "steps" else (x, y)
+    if look.shade == "bounds":
+        line = rasterise_line(*vertices, frame.dot_shape, _dash_pattern(styled_like(series, order), look))
+        return SeriesMasks(line | _draw_bounds(one, x, frame), empty)
     return SeriesMasks(
         rasterise_line(*vertices, frame.dot_shape, _dash_pattern(styled_like(series, order), look)),
         _keep_thick_band(_draw_band(one, frame), frame),
@@ -174,6 +180,15 @@ def _draw_band(one: Series, frame: PlotFrame) -> Mask:
         at = held if one.marker == "steps" else np.interp(columns, x, np.where(np.isfinite(y), y, np.nan))
         ends.append(np.where(inside, at, np.nan))
     return rasterise_band(ends[0], ends[1], frame.dot_shape)
+
+
+def _draw_bounds(one: Series, x: Floats, frame: PlotFrame) -> Mask:
+    """Return the dots of the ends of the interval of a line, dotted."""
+    bounds = [one.lower, one.upper] if one.lower is not None and one.upper is not None else []
+    drawn = np.zeros(frame.dot_shape, dtype=np.bool_)
+    for bound in bounds:
+        drawn |= rasterise_line(x[one.x_order], _bound_dots(bound[one.x_order], frame), frame.dot_shape, DOTTED)
+    return drawn
 
 
 def _keep_thick_band(band: Mask, frame: PlotFrame) -> Mask:
@@ -322,14 +337,15 @@ def _draw_traces(draft: PictureDraft, frame: PlotFrame, series: Sequence[Series]
     elif not glyphs.is_coarse:
         # The dots of all series in a cell make one character, in the ink of the series drawn last.
         characters[:] = np.array(list(glyphs.table))[bits]
-    _put_marks(draft, frame, traces)
+    _put_marks(draft, frame, series, traces)
 
 
-def _put_marks(draft: PictureDraft, frame: PlotFrame, traces: Sequence[SeriesMasks]) -> None:
+def _put_marks(draft: PictureDraft, frame: PlotFrame, series: Sequence[Series], traces: Sequence[SeriesMasks]) -> None:
     """Draw the marks of points."""
     for order, one in enumerate(traces):
         for row, column in one.marks:
-            draft.put_text(frame.top + row, frame.left + column, series_mark(order), SERIES + order)
+            mark = series_mark(styled_like(series, order))
+            draft.put_text(frame.top + row, frame.left + column, mark, SERIES + order)
 
 
 def add_cursor(chart: DrawnChart, series: Sequence[Series], labels: PlotLabels, x: float) -> CharacterPicture:
@@ -362,7 +378,11 @@ def add_cursor(chart: DrawnChart, series: Sequence[Series], labels: PlotLabels, 
         draft.put_text(frame.top + frame.rows, column_of_x[1], frame.glyphs.caret, STRONG)
     if frame.has_foot:
         alone = f": {reading_text(found[0], labels.y_unit)} {labels.y_label}".rstrip() if frame.legend.is_empty else ""
-        draft.put_text(frame.top + frame.rows + 2, frame.left, f"{_x_text(labels, x)}{alone}", STRONG)
+        text = f"{_x_text(labels, x)}{alone}"
+        # It begins with the label of x, which it would cover in part.
+        if frame.left + cell_len(text) >= draft.width - cell_len(labels.x_label):
+            text = text.ljust(draft.width - frame.left)
+        draft.put_text(frame.top + frame.rows + 2, frame.left, text, STRONG)
     return draft.to_picture()
 
 

@@ -24,7 +24,7 @@ from sfumato.workspace.plots.axes import (
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.visible_text import replace_unprintable
 
-Shade = Literal["background", "dots"]
+Shade = Literal["background", "dots", "bounds"]
 LEAST_NAME = 4
 """Least cells for a category's name on an axis, with the ellipsis."""
 CLOSEST = 1e-9
@@ -37,7 +37,7 @@ class ChartStyle:
 
     glyphs: characters to draw with
     colour: whether series differ in colour; otherwise in dashes, textures and marks
-    shade: how areas are shaded
+    shade: how areas are shaded; "bounds" draws the ends of intervals as dotted lines instead
     """
 
     glyphs: Glyphs = BRAILLE

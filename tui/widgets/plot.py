@@ -59,6 +59,8 @@ class Plot(Widget, can_focus=True):
         bind_act("zoom_all", "reset"),
     ]
 
+    has_dotted_bounds: ClassVar[bool] = False
+    """Whether the ends of intervals are dotted lines; otherwise their area is shaded."""
     first_colour: ClassVar[int] = 0
     """Index in the palette of the first series' colour."""
 
@@ -331,6 +333,8 @@ class Plot(Widget, can_focus=True):
 
     def _chart_style(self) -> ChartStyle:
         """Return the style for the terminal's colours: bands as tints only if these are visible."""
+        if self.has_dotted_bounds:
+            return ChartStyle(self._glyphs, not self.app.no_color, "bounds")
         shows = tints_stand_out(
             self._series_styles(), self.rich_style.bgcolor, colour_system(self.app.console.color_system)
         )

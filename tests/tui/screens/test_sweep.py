@@ -2,7 +2,9 @@ import math
 
 import pytest
 
+from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.tui.findings.study_views import (
+    CurveView,
     curve_reading,
     curve_rows,
     curve_series,
@@ -41,6 +43,10 @@ async def test_a_sweep_is_drawn_with_both_data(sit, directory, size):
         assert "release" in seat.text
         assert "how unsure the intruder is of visits" in seat.text
         assert "left and right move the cursor" in seat.text
+        plot = seat.app.screen.query_one("#study-plot", Plot)
+        assert plot.cursor_x == 0, "the first level is read without a key"
+        assert not plot._picture.fills.any(), "an interval has dotted bounds, and no blocks"
+        assert sum(one.marker == "points" for one in plot._series) == 2, "the measured levels are marked"
 
 
 @pytest.mark.slow
@@ -57,11 +63,13 @@ async def test_m_and_brackets_go_through_measures_and_studies(sit, directory):
         ]  # fmt: skip
         await seat.press("act:previous_picture")
         assert "best window (8 of 8)" in head(seat)
-        assert "a match: income ±5%, uncertainty: error of the log" in question(seat)
+        assert "study 1 of 2" in question(seat)
+        assert "…" not in question(seat), "what does not fit is left out, and not cut"
         await seat.press("right_square_bracket")
         assert "study 2 of 2" in question(seat)
         assert "best window (8 of 8)" in head(seat)
         assert "study 2 of 2   a match: income ±5%" in question(seat)
+        assert "…" not in question(seat)
         await seat.press("left_square_bracket")
         assert "study 1 of 2" in question(seat)
 
@@ -181,3 +189,22 @@ def test_the_numbers_say_what_the_band_is_made_of():
     heads, rows = curve_rows([known])
     assert heads[-3:] == ("dataset_share", "noise_share", "interaction_share")
     assert [row[-3:] for row in rows] == [(1.0, 0.0, 0.0), (0.304, 0.606, 0.09), (None, None, None)]
+
+
+def limit_series(**changes):
+    """Return the series of a limit of 3 on the curve's measure; None without one."""
+    given = {"value": "studies.intruder_uncertainty.risk", "target": "", "level": None, "bound": "max", **changes}
+    verdict = Verdict(**given, limit=3.0, observed=None, margin=None, outcome="met")
+    view = CurveView([[curve()]], {}, verdicts=[verdict])
+    return next((one for one in view.plot_series(0) if one.name == "limit"), None)
+
+
+def test_the_limit_of_a_measure_is_drawn_at_the_levels_at_which_it_holds():
+    everywhere, at_one = limit_series(), limit_series(level=0.1)
+    assert (everywhere.x.tolist(), everywhere.y.tolist(), everywhere.marker) == ([0, 0.1, 0.2], [3, 3, 3], "line")
+    assert (at_one.x.tolist(), at_one.y.tolist(), at_one.marker) == ([0.1], [3], "points")
+
+
+@pytest.mark.parametrize("changes", [{"target": "age"}, {"bound": "max_ratio"}, {"params": {"model": "rounded"}}])
+def test_a_limit_of_something_else_is_not_drawn(changes):
+    assert limit_series(**changes) is None
