@@ -64,10 +64,12 @@ class BoundedAudit:
 
     system: atoms and cells of all of them
     audit: what each reader finds out
+    are_contributors_examined: whether contributors who are alone in a cell were looked at, as asked for
     """
 
     system: TableSystem
     audit: TableAudit
+    are_contributors_examined: bool = True
 
 
 def audit_with_bounded(
@@ -118,17 +120,18 @@ def audit_with_bounded(
         judged = cells[known & one.judged]
         unsafe[judged] |= small[judged] & ~printed_exactly[judged]
     rules = TableRules(threshold=threshold, zeros="safe" if zeros_shown else "unsafe")
+    is_small = number <= MOST_CELLS_OF_CONTRIBUTORS
     audit = audit_tables(
         system,
         low == high,
         rules,
         bounds=CellBounds(low, high),
-        contributors=contributors and number <= MOST_CELLS_OF_CONTRIBUTORS,
+        contributors=contributors and is_small,
         unsafe=UnsafeCells({"threshold": unsafe}, np.zeros(number), ()),
         single_programs=SINGLE_PROGRAMS,
         zeros_shown_in=of_printed,
     )
-    return BoundedAudit(system, audit)
+    return BoundedAudit(system, audit, is_small or not contributors)
 
 
 def table_of_dataset(columns: Mapping[str, Any], release: str, where: Booleans | None = None) -> BoundedTable:

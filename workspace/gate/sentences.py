@@ -527,6 +527,7 @@ PRINTED_TABLES_GONE = (
 DATASETS_NOT_COMPARED = "the datasets of run {run}, released before of other records of these people, show {names:list} and were not compared with the tables"
 COARSE_BESIDE_TABLES = "what the datasets show of {names:list} was not compared with the tables: they are too large to be looked at together, or changed otherwise"
 ROUNDED_BESIDE_TABLES = "the rounded tables that are published with the datasets were not compared with the printed ones: they are too large to be looked at together"
+CONTRIBUTORS_BESIDE_TABLES = "what somebody who is alone in a cell works out from the tables with what stands beside them was not examined: there are too many cells"
 ROUNDED_GONE = "run {run}, released before, was deleted, and whether it published rounded tables is not known"
 ROUNDED_OF_OTHERS = "the rounded tables of run {run}, released before of other records of these people, were not compared with the printed ones"
 TABLES_NOT_BESIDE = (

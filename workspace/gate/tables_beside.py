@@ -128,6 +128,8 @@ def audit_tables_beside(
         return BesideAudit.without_findings(system.cell_count, unclear)
     if found is None:
         return BesideAudit.without_findings(system.cell_count, unclear)
+    if not found.are_contributors_examined:
+        unclear.append(sentences.CONTRIBUTORS_BESIDE_TABLES)
     names = ([fill_sentence(sentences.COARSE_COLUMNS, names=sorted(coarse))] if coarse else []) + (
         [sentences.ROUNDED_TABLES] if bounded else []
     )

@@ -127,3 +127,13 @@ def test_what_an_earlier_release_hid_by_stricter_rules_is_unsafe_by_these(tmp_pa
     found = finding(tmp_path / "w", run(tmp_path / "w", with_women(30, 30), loose), "kept_tables")
     assert found.status == "block", found.message
     assert "region=c, sex=m" in found.message
+
+
+def test_contributors_of_too_many_cells_are_not_called_safe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control passes, with as many cells as are looked at."""
+    own = recoded(["a", "c"], ["b", "d"])
+    assert finding(tmp_path / "w", run(tmp_path / "w", UNEVEN, own), "kept_tables").status == "pass"
+    monkeypatch.setattr("sfumato.engine.tables.bounded.MOST_CELLS_OF_CONTRIBUTORS", 3)
+    found = finding(tmp_path / "x", run(tmp_path / "x", UNEVEN, own), "kept_tables")
+    assert found.status == "not checked", found.message
+    assert "alone in a cell" in found.message
