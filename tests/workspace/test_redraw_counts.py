@@ -13,7 +13,7 @@ from prepared_tables import variables_of
 
 from sfumato.engine.constraints.redraw_counts import RedrawCounts
 from sfumato.tui.cli.summary import run_summary_text
-from sfumato.tui.runs.run_detail import brief_run_text
+from sfumato.tui.runs.run_detail import RunBrief, brief_run_text
 from sfumato.workspace import library
 from sfumato.workspace.errors import DamagedTable
 from sfumato.workspace.jobs.runs import result_object
@@ -135,7 +135,7 @@ def test_summary_app_json_and_report_say_the_same(workspace_with_runs: Workspace
     assert f", at most {max(lines[-1].records for lines in found.values()):,} (" in said
     assert f"Constraints: {said}" in run_summary_text(workspace_with_runs, find_run(workspace_with_runs, 1))
     assert read_run_detail(workspace_with_runs, 1).redrawn_text == said
-    assert said[:40] in brief_run_text(read_run_detail(workspace_with_runs, 1), [], 120, 40).plain
+    assert said[:40] in brief_run_text(RunBrief(read_run_detail(workspace_with_runs, 1), None, []), [], 120, 40).plain
     assert result_object(workspace_with_runs, 1)["redrawn"] == redraws_objects(found)
     page = report_page(workspace_with_runs, 1)
     assert said.replace("'", "&#x27;") in page

@@ -38,11 +38,13 @@ def most_answer_lines(height: int) -> int:
     return next(lines for below, lines in MOST_LINES if height < below)
 
 
-def answer_lines(answer: ReleaseAnswer, width: int, most: int, *, titled: bool = True) -> list[Content]:
+def answer_lines(
+    answer: ReleaseAnswer, width: int, most: int, *, titled: bool = True, least_label: int = 0
+) -> list[Content]:
     """Return the title and the labelled lines of an answer in at most ``most`` lines of ``width`` cells.
 
     The title has the ink and the sign of the answer and is never cut; it is left out unless ``titled``. The labels stand
-    in a column of their own where there is room. Cut texts end with an ellipsis. Of too many lines, that on what
+    in a column of their own, of ``least_label`` cells or more, where there is room. Cut texts end with an ellipsis. Of too many lines, that on what
     decides it is left out first, then what is learnt, what to change, and how people are found.
     """
     sign, ink = sign_for(STATE_SIGNS[answer.may_leave]), STATE_INKS[answer.may_leave]
@@ -51,7 +53,7 @@ def answer_lines(answer: ReleaseAnswer, width: int, most: int, *, titled: bool =
         lines = [Content.styled(line, ink) for line in wrap_text(f"{sign} {answer.title}", width, "", INDENT)]
     room = max(1, most - len(lines))
     labelled = [(label, replace_unprintable(text)) for label, text in answer.labelled_lines]
-    column = max((cell_len(label) for label, _ in labelled), default=0) + len(INDENT)
+    column = max(least_label, max((cell_len(label) for label, _ in labelled), default=0) + len(INDENT))
     # In few cells the texts need those of the labels.
     column = column if width - column >= LEAST_TEXT else 0
     whole = len(labelled)

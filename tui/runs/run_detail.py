@@ -1,4 +1,4 @@
-"""Text about a run: in brief below the list of runs, and in full beside it."""
+"""Text about a run: in brief below the list of runs, with meters of its numbers, and in full beside it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from textual.content import Content
 
 from sfumato.engine.methods.labels import label_by_key, labels_of
 from sfumato.engine.methods.rows import Row
-from sfumato.engine.recipe.outcomes import WORST_FIRST
+from sfumato.engine.recipe.outcomes import worst_outcome
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import count_noun
 from sfumato.tui.terminal.text import cut_text, fit_text
@@ -21,8 +21,11 @@ from sfumato.workspace.reporting.plan_steps import Facts
 from sfumato.workspace.reporting.results import TableContext, result_table
 from sfumato.workspace.reporting.tables import DisplayTable, format_table, full_cell_text
 from sfumato.workspace.reporting.words import (
+    CONFIDENTIAL_VALUE,
     PUBLIC_KEY,
     SettingsByMethod,
+    brief_limit_text,
+    brief_value_text,
     duration_text,
     holdout_text,
     limit_text,
@@ -32,13 +35,27 @@ from sfumato.workspace.reporting.words import (
 from sfumato.workspace.views.run_detail import RunDetail, TaskPhase
 from sfumato.workspace.visible_text import replace_unprintable
 
+from .run_meters import (
+    FEW_METERS,
+    MOST_METERS,
+    ROOM_FOR_MOST,
+    MeterContext,
+    choose_metered,
+    limits_tally,
+    meter_lines,
+    sort_verdicts,
+)
+
 if TYPE_CHECKING:
     from sfumato.workspace.views.run_changes import RunChanges
 
 MOST_CHANGES, MOST_CHANGE_LINES, MOST_NUMBERS, LEAST_CHANGE_LINES = 4, 8, 6, 3
 """Most changes of the plan, lines of changes, and numbers that are shown below the list of runs, and the least lines."""
 MOST_UNMET = 3
-NAME, LONG_NAME = 10, 14
+NAME, LABEL = 10, 16
+"""Cells of the column of names beside the list, and of that below it, which the gate's answer has too."""
+LEAST_NUMBER, BESIDE = 6, 30
+"""Cells left of the values below which they have no columns, and from which long names stay left of them."""
 LEAST_TABLE = 76
 """Width in cells below which numbers are sentences: a table would break their names."""
 NUMBERS = ("measure", "variable", "confidential", "release")
@@ -54,35 +71,51 @@ class RunBrief:
 
     detail: its data, tasks and unmet limits
     changes: what changed since the run before it; None for the first run of a project
-    plan: its plan in words
+    plan: its plan in a few words
+    verdicts: the verdicts on its limits
     """
 
     detail: RunDetail
     changes: RunChanges | None
     plan: Facts
+    verdicts: Sequence[Verdict] = ()
 
 
-def brief_run_text(brief: RunBrief, gate: Sequence[Content], width: int, room: int, *, beside: bool = False) -> Content:
-    """Return the gate's answer, what differs from the run before, the run itself, and what room is left for: its plan.
+def brief_run_text(
+    brief: RunBrief,
+    gate: Sequence[Content],
+    width: int,
+    room: int,
+    *,
+    context: MeterContext | None = None,
+    beside: bool = False,
+) -> Content:
+    """Return the gate's answer, meters of the run's numbers, what differs from the run before, and the run itself.
 
     gate: lines of the gate's answer
+    context: what the meters need of the run
     width: cells of a line
     room: greatest number of lines
     beside: whether the run is shown in full elsewhere, so that only what is missing there is shown
     """
     detail, changes = brief.detail, brief.changes
     own = [] if beside else _run_lines(detail)
+    metered = choose_metered(brief.verdicts, MOST_METERS if room >= ROOM_FOR_MOST else FEW_METERS)
     unmet = [
         (_verdict_text(one, name), _outcome_style(one.outcome))
         for one, name in zip(detail.unmet_verdicts, detail.verdict_names, strict=True)
+        if one not in metered
     ]
     said = _first_lines("not met", unmet, MOST_UNMET)
     levers = dict.fromkeys(lever for one in detail.unmet_verdicts for lever in label_by_key(one.value).levers)
-    said += _first_lines("what to change", [(lever, "") for lever in levers], MOST_UNMET)
+    # In few lines the run itself says more than the second way to mend it.
+    shown = list(levers)[: None if room >= ROOM_FOR_MOST else 1]
+    said += _first_lines("what to change", [(lever, "") for lever in shown], MOST_UNMET)
     plan = [(name, line, "") for name, line in brief.plan]
     lines = list(gate)
     # The plan is the least urgent part, so it comes only if there is room left.
     for lines_in in (
+        partial(_meter_content, brief.verdicts, metered, context or MeterContext(detail.records), width),
         partial(_named_content, said, width),
         partial(_change_content, changes, width),
         partial(_named_content, own, width),
@@ -93,9 +126,21 @@ def brief_run_text(brief: RunBrief, gate: Sequence[Content], width: int, room: i
     return Content("\n").join(lines[:room])
 
 
+def _meter_content(
+    verdicts: Sequence[Verdict], metered: Sequence[Verdict], context: MeterContext, width: int, room: int
+) -> list[Content]:
+    """Return how many limits are met, and meters of the numbers that say most, in at most ``room`` lines."""
+    lines = meter_lines(metered, context, width)
+    if verdicts:
+        worst = worst_outcome(one.outcome for one in verdicts)
+        tally, ink = limits_tally(verdicts, ""), f"bold {_outcome_style(worst)}".strip()
+        lines.insert(0, Content.assemble((fit_text("Limits", LABEL), "$text-muted"), (tally, ink)))
+    return lines[: max(0, room)]
+
+
 def _named_content(said: StyledLines, width: int, room: int) -> list[Content]:
     """Return named lines in at most ``room`` lines: each has one, and the first ones more while there is room."""
-    text_width, said = max(20, width - LONG_NAME - 1), said[: max(0, room)]
+    text_width, said = max(20, width - LABEL), said[: max(0, room)]
     spare = room - len(said)
     lines: StyledLines = []
     for name, text, style in said:
@@ -104,8 +149,10 @@ def _named_content(said: StyledLines, width: int, room: int) -> list[Content]:
             broken = [cut_text(replace_unprintable(text), text_width)]
         spare -= len(broken) - 1
         lines += [("" if at else name, line, style) for at, line in enumerate(broken)]
+    # The labels stand below those of the gate's answer and look like them.
     return [
-        Content.assemble((fit_text(name, LONG_NAME), "$primary"), " ", (line, style)) for name, line, style in lines
+        Content.assemble((fit_text(f"{name[:1].upper()}{name[1:]}", LABEL), "$text-muted"), (line, style))
+        for name, line, style in lines
     ]
 
 
@@ -147,15 +194,14 @@ class FullRunDetail:
     apart: SettingsByMethod
 
     def to_lines(self, width: int) -> Content:
-        """Return all of it in lines of ``width`` cells: verdicts, unmet ones first, the brief, and the numbers if a
-        table fits.
+        """Return all of it in lines of ``width`` cells: the run, its limits in a line where all are met, else in a table
+        with the unmet ones first, and its numbers.
         """
-        verdicts = sorted(self.verdicts, key=lambda one: WORST_FIRST.index(one.outcome))
         run, *others = _run_lines(self.detail)
         phases = [(", ".join(map(_phase_text, self.detail.phases)), "")] if self.detail.phases else []
-        lines_of = labelled_verdict_lines(verdicts, self.detail.records)
-        judged = [(line, _outcome_style(one.outcome)) for one, line in zip(verdicts, lines_of, strict=True)]
-        said = [run, ("now", self.state_words, ""), *_first_lines("verdicts", judged, len(judged)), *others]
+        are_met = bool(self.verdicts) and all(one.outcome == "met" for one in self.verdicts)
+        met = [(f"{sign_for('met')} {limits_tally(self.verdicts)}", "")] if are_met else []
+        said = [run, ("now", self.state_words, ""), *_first_lines("limits", met, 1), *others]
         said += _first_lines("by phase", phases, 1)
         lines = [
             Content.assemble((f"{'' if place else name:<{NAME}}", "$primary"), (line, style))
@@ -164,7 +210,9 @@ class FullRunDetail:
         ]
         if width < ONE_COLUMN:
             lines = [line for one in said for line in run_in_lines(one[0], one[1], width, one[2])]
-        table = result_table(self.rows, TableContext(self.apart, records=self.detail.records))
+        if self.verdicts and not are_met:
+            lines += [Content(""), *_limit_lines(sort_verdicts(self.verdicts), self.detail.records, width)]
+        table = result_table(_units_first(self.rows), TableContext(self.apart, records=self.detail.records))
         if self.rows and width < LEAST_TABLE:
             return Content("\n").join([*lines, Content(""), *_number_lines(table, width)])
         numbers = ""
@@ -177,18 +225,90 @@ class FullRunDetail:
         return Content("\n").join([*lines, Content(""), *map(Content, numbers.splitlines())] if self.rows else lines)
 
 
+def _limit_lines(verdicts: Sequence[Verdict], records: int, width: int) -> list[Content]:
+    """Return verdicts as a table of number, value and limit; as sentences where the names have too little room."""
+    names = [f"{sign_for(one.outcome)} {name}" for one, name in zip(verdicts, labels_of(verdicts), strict=True)]
+    rows = [
+        (name, observed_text(one, records), brief_limit_text(limit_text(one.bound, one.limit, one.value)))
+        for name, one in zip(names, verdicts, strict=True)
+    ]
+    # What the limit says is no part of the value beside it.
+    rows = [(name, found.removesuffix(f" of {CONFIDENTIAL_VALUE}"), limit) for name, found, limit in rows]
+    notes = [one.reason if one.observed is None else "" for one in verdicts]
+    inks = [_outcome_style(one.outcome) for one in verdicts]
+    brief = [(name, brief_value_text(found, is_share=True), limit) for name, found, limit in rows]
+    for cells, least in ((rows, BESIDE), (brief, LEAST_NUMBER)):
+        if table := _column_lines(("limit", "found", "allowed"), cells, width, least, inks, notes):
+            return table
+    said = zip(labelled_verdict_lines(verdicts, records), inks, strict=True)
+    return [Content.styled(line, ink) for text, ink in said for line in wrap_text(text, width, "", INDENT)]
+
+
 def _number_lines(table: DisplayTable, width: int) -> list[Content]:
-    """Return the numbers of a table as sentences: ``Sensitive values disclosed (mdvis): 12 of 16,051, before 40``."""
+    """Return the numbers of a table in columns, counts without what they are of; as sentences where the names have too
+    little room: ``Sensitive values disclosed (mdvis): 12 of 16,051, confidential data 40``.
+    """
     places = {column.title: at for at, column in enumerate(table.columns)}
-    lines = []
+    rows = []
     for row in table.rows:
         name, variable, before, released = (
             full_cell_text(row[places[title]]) if title in places else "" for title in NUMBERS
         )
-        values = f"{released}, confidential data {before}" if before else released
-        text = f"{name}{f' ({variable})' if variable else ''}: {values}"
-        lines += [Content(line) for line in wrap_text(text, width, "", INDENT)]
+        rows.append((f"{name}{f' ({variable})' if variable else ''}", released, before))
+    brief = [(name, *(brief_value_text(text) or "-" for text in values)) for name, *values in rows]
+    if lines := _column_lines(("number", "release", "before"), brief, width, LEAST_NUMBER):
+        return lines
+    said = [
+        f"{name}: {', '.join(filter(None, (released, f'confidential data {before}' if before else '')))}"
+        for name, released, before in rows
+    ]
+    return [Content(line) for text in said for line in wrap_text(text, width, "", INDENT)]
+
+
+def _column_lines(
+    heads: Sequence[str],
+    rows: Sequence[tuple[str, ...]],
+    width: int,
+    least: int,
+    inks: Sequence[str] = (),
+    notes: Sequence[str] = (),
+) -> list[Content]:
+    """Return rows of a name and values in columns, long names over several lines, with a note below a row.
+
+    It is empty where the values leave fewer than ``least`` cells. In few cells a name has the whole width, and the
+    values stand to the right of its last line.
+    """
+    sizes = [max(cell_len(row[at]) for row in (heads, *rows)) for at in range(1, len(heads))]
+    named = width - sum(sizes) - len(INDENT) * len(sizes)
+    if named < least:
+        return []
+    lines = [_column_line(heads, named, sizes, "$text-muted")]
+    for at, (name, *values) in enumerate(rows):
+        ink = inks[at] if inks else ""
+        if named >= BESIDE:
+            first, *rest = wrap_text(name, named, "", INDENT) or [""]
+            lines.append(_column_line((first, *values), named, sizes, ink))
+            lines += [Content.styled(line, ink) for line in rest]
+        else:
+            above = wrap_text(name, width, "", INDENT) or [""]
+            last = above.pop() if cell_len(above[-1]) <= named else ""
+            lines += [Content.styled(line, ink) for line in above]
+            lines.append(_column_line((last, *values), named, sizes, ink))
+        if notes and notes[at]:
+            lines += [Content.styled(line, "$text-muted") for line in wrap_text(notes[at], width, INDENT, INDENT)]
     return lines
+
+
+def _column_line(cells: Sequence[str], named: int, sizes: Sequence[int], ink: str) -> Content:
+    """Return a line of a table: the name to the left, values to the right."""
+    values = [fit_text(text, size, "right") for text, size in zip(cells[1:], sizes, strict=True)]
+    return Content.styled(INDENT.join([fit_text(cells[0], named), *values]), ink)
+
+
+def _units_first(rows: Sequence[Row]) -> list[Row]:
+    """Return rows with those that count units, such as people, before those of the same number that count records."""
+    places = {(row.key, row.target): at for at, row in reversed(list(enumerate(rows)))}
+    return sorted(rows, key=lambda row: (places[row.key, row.target], row.params.get("by") != "unit"))
 
 
 def _run_lines(detail: RunDetail) -> StyledLines:

@@ -57,7 +57,8 @@ from ..widgets.lines import is_same_text
 from ..widgets.marks import MarkedGrid
 from ..widgets.tables import Columns, GridTable, TableColumn
 from .compare import ComparisonDialog
-from .run_detail import FullRunDetail, RunBrief, brief_run_text
+from .run_detail import LABEL, FullRunDetail, RunBrief, brief_run_text
+from .run_meters import MeterContext
 
 if TYPE_CHECKING:
     from sfumato.workspace.gate.answer import ReleaseAnswer
@@ -83,8 +84,10 @@ ASKING_TEXT = "The gate examines this run: it says whether the release may leave
 NOT_EXAMINED_TEXT = "The gate could not examine this run, so nothing of it can be released: {}"
 LEAST_COUNTED = 90
 """Width of the list in cells from which the frame has the number of runs beside the answer."""
-LEAST_ROWS = 3
+LEAST_ROWS = 2
 """Lines that the list keeps, with its heading."""
+ROOM_FOR_BLANK = 16
+"""Lines below the list from which a blank one keeps its rows apart from the text."""
 MOST_MARKED = 6
 """Number of marked runs, the latest marked ones, that are drawn together."""
 MOST_ROWS = 200
@@ -593,7 +596,7 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
             self._write_brief(Content("\n").join(lines[: max(self._spare_lines, self.size.height // 2)]))
         elif here is not None and here != self._seen:
             self._seen = here
-            self.read(partial(read_run_brief, here.run.id, beside=self.is_split), self._show_brief_text)
+            self.read(partial(read_run_brief, here.run.id), self._show_brief_text)
         elif here is not None and self._brief is not None:
             self._show_brief_text(self._brief)
 
@@ -612,7 +615,7 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
         answer, width = self._answers.get(run_id), self._brief_width
         if answer is not None:
             most = MOST_ANSWER_LINES if self.size.height >= ROOMY else LEAST_ANSWER_LINES
-            return answer_lines(answer, width, most, titled=width < TITLE_NEEDS)
+            return answer_lines(answer, width, most, titled=width < TITLE_NEEDS, least_label=LABEL)
         if not is_done:
             return []
         why = self._unexamined.get(run_id)
@@ -650,7 +653,17 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
         least = 0 if self.is_split else self.size.height // 2
         gate = self._gate_content(here.run.id, here.run.state is RunState.DONE)
         room = max(self._spare_lines, least)
-        self._write_brief(brief_run_text(found, gate, self._brief_width, room, beside=self.is_split))
+        apart = int(room >= ROOM_FOR_BLANK)
+        answer = self._answers.get(here.run.id)
+        units = answer.records if answer is not None and int(answer.records) != found.detail.records else None
+        context = MeterContext(
+            found.detail.records,
+            units,
+            answer is not None and answer.may_leave == "yes",
+            duration_text(here.run.seconds) if here.run.state is RunState.DONE else "",
+        )
+        text = brief_run_text(found, gate, self._brief_width, room - apart, context=context, beside=self.is_split)
+        self._write_brief(Content("\n" * apart) + text)
 
     def _write_brief(self, text: Content) -> None:
         """Write the text below the list, hidden until the first time."""
@@ -841,21 +854,31 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
         await self.sfumato.open(question, interrupt_if_confirmed)
 
 
-def read_run_brief(run_id: int, workspace: Workspace, *, beside: bool) -> RunBrief:
-    """Read a run in brief, what changed since the run before it, and its plan in words. Raises NotFound.
-
-    The number of met limits is added unless the run is shown in full ``beside``.
-    """
+def read_run_brief(run_id: int, workspace: Workspace) -> RunBrief:
+    """Read a run in brief, its verdicts, what changed since the run before it, and its synthesis in a line. Raises NotFound."""
     # They load methods, which takes the app longer than to start.
     from sfumato.workspace.reporting.plan_steps import plan_facts
     from sfumato.workspace.views.run_changes import read_run_changes
 
     verdicts = read_verdicts(workspace, run_id)
-    # The run in full has all verdicts.
-    met = 0 if beside else sum(one.outcome == "met" for one in verdicts)
-    facts = [("limits", f"{met} of {count_noun(len(verdicts), 'limit')} met")] if met else []
-    plan = [*facts, *plan_facts(read_toml(recipe_text_of(workspace, run_id)), limits=not verdicts)]
-    return RunBrief(read_run_detail(workspace, run_id), read_run_changes(workspace, run_id), plan)
+    facts = plan_facts(read_toml(recipe_text_of(workspace, run_id)), limits=not verdicts)
+    return RunBrief(
+        read_run_detail(workspace, run_id), read_run_changes(workspace, run_id), brief_plan_facts(facts), verdicts
+    )
+
+
+def brief_plan_facts(facts: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return how many steps draw values by which methods, and the limits; the place Plan has the rest."""
+    head, methods, limits = "", Counter[str](), []
+    for name, text in facts:
+        head = name or head
+        if head == "synthesis":
+            methods[text.partition(":")[0]] += 1
+        elif head == "limits":
+            limits.append((name, text))
+    steps = count_noun(methods.total(), "step")
+    said = ", ".join(f"{method} ({count})" for method, count in methods.items())
+    return [*limits, *([("synthesis", f"{steps}: {said}")] if methods else [])]
 
 
 STATE_COLUMNS = [COLUMNS[place] for place in (2, 6, 3, 4, 5, 7, 8)]

@@ -250,7 +250,7 @@ async def test_another_policy_has_the_run_examined_again(sit, unique, examined):
 
 async def test_the_list_of_runs_has_no_tick_for_thresholds(sit, unique, unanswered):
     async with sit(unique, tab="runs") as seat:
-        rows = [line for line in listed(seat) if "2 limits met" in line]
+        rows = [line for line in listed(seat) if "  2 limits met" in line]
         assert len(rows) == 2
         assert not any("✓" in line for line in rows)
         assert "✓ 2" not in seat.text

@@ -305,16 +305,19 @@ async def test_words_sift_the_runs_by_what_is_known_of_them(sit, directory, no_w
 
 
 @pytest.mark.slow
-async def test_a_short_list_leaves_its_room_to_the_run_in_words(sit, directory):
-    """What was not met and what mends it come first, then the plan: methods, variables and roles by name."""
+async def test_below_a_short_list_stand_meters_of_the_run_and_no_wall_of_its_plan(sit, directory):
+    """The answer comes first, then each number against its limit, then what mends it; the place Plan has the plan."""
     async with sit(directory, *keys_to(DONE), size=(120, 40)) as seat:
         said = seat.app.screen.query_one("#glance").content.plain
-        assert said.index("The gate") < said.index("not met") < said.index("synthesis")
-        for words in ("what to change", "synthesis", "Bayesian linear regression: income", "sensitive: ", "measures"):
-            assert words in said
-        assert "limits" not in said, "the verdicts stand beside"
+        assert said.index("The gate") < said.index("1 of 3 not met") < said.index("What to change")
+        failed = next(line for line in said.splitlines() if line.startswith("✗ People found on average"))
+        assert "├" in failed and "┤" in failed and "≤" in failed  # noqa: PT018
+        assert any("Time" in line and " s" in line for line in said.splitlines())
+        assert "Synthesis       " in said
+        for words in ("predictors", "sensitive: "):
+            assert words not in said, "the place Plan has it"
         await seat.press("k")
-        assert "limits" in seat.app.screen.query_one("#glance").content.plain, "this run has no verdicts"
+        assert "Limits          " in seat.app.screen.query_one("#glance").content.plain, "this run has no verdicts"
 
 
 @pytest.mark.slow

@@ -1,0 +1,173 @@
+"""Meters of a run: its numbers against the limits of its plan, each with a gauge, and the time that it took."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from textual.content import Content
+
+from sfumato.engine.methods.labels import measure_name, quantity_of
+from sfumato.engine.recipe.outcomes import WORST_FIRST
+from sfumato.engine.recipe.thresholds import Verdict
+from sfumato.engine.wording import RecordCount, count_noun
+from sfumato.tui.parts.gauges import GAUGE, STYLES, draw_gauge
+from sfumato.tui.terminal.text import cut_text, fit_text
+from sfumato.workspace.reporting.words import brief_limit_text, limit_text, observed_text, shorten_names, sign_for
+from sfumato.workspace.visible_text import replace_unprintable
+
+FEW_METERS, MOST_METERS, ROOM_FOR_MOST = 3, 8, 20
+"""Meters in few lines, and most meters where there are as many lines as the last number."""
+MOST_OF_RISK = 2
+"""Meters of risk that come before the first of utility."""
+SHORT_NAMES = {
+    "pmse": "Difference (pMSE)",
+    "s_pmse": "Difference (S-pMSE)",
+    "max_abs_difference": "Largest gap",
+}
+"""Names of measures in few words; others have their usual names."""
+TITLES = (36, 30, 24, 20)
+GAUGES = (GAUGE, 14, 10, 0)
+"""Widths of titles and gauges in cells, the widest that fit are taken; 0 for no gauge."""
+GAP = "  "
+FIRST_OF_UTILITY = "utility.propensity."
+"""Beginning of the keys of the difference that a model finds, which stands for utility as a whole."""
+
+
+@dataclass(frozen=True)
+class MeterContext:
+    """What meters need beside the verdicts.
+
+    records: confidential records of the run
+    units: its units, such as people who have several records each; None where nobody has counted them
+    may_leave: whether the gate lets the release leave, without which nothing is green
+    time_text: how long the run took; empty for none
+    """
+
+    records: int | None = None
+    units: RecordCount | None = None
+    may_leave: bool = False
+    time_text: str = ""
+
+
+def counts_units(verdict: Verdict) -> bool:
+    """Return whether the number of a verdict counts units, such as people with several records each."""
+    params = verdict.params or {}
+    return params.get("by") == "unit" or params.get("of") == "units"
+
+
+def sort_verdicts(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Return verdicts with the worst first, and of one outcome and number those that count units before records."""
+    places = {(one.key, one.target): at for at, one in reversed(list(enumerate(verdicts)))}
+    return sorted(
+        verdicts,
+        key=lambda one: (WORST_FIRST.index(one.outcome), places[one.key, one.target], not counts_units(one)),
+    )
+
+
+def choose_metered(verdicts: Sequence[Verdict], most: int) -> list[Verdict]:
+    """Return at most ``most`` verdicts for meters: one for each measure, its worst; what is not met comes first.
+
+    Among equals are units before records, and what is nearest its limit. Two measures of risk come before the first of
+    utility.
+    """
+    by_measure: dict[str, list[Verdict]] = {}
+    for one in verdicts:
+        if one.observed is not None and one.limit > 0:
+            by_measure.setdefault(one.key, []).append(one)
+    worst = [min(group, key=_badness) for group in by_measure.values()]
+    risks = sorted(
+        (one for one in worst if not one.key.startswith("utility.")), key=lambda one: WORST_FIRST.index(one.outcome)
+    )
+    others = sorted(
+        (one for one in worst if one.key.startswith("utility.")),
+        key=lambda one: (WORST_FIRST.index(one.outcome), not one.key.startswith(FIRST_OF_UTILITY)),
+    )
+    balanced = [*risks[:MOST_OF_RISK], *others[:1], *risks[MOST_OF_RISK:], *others[1:]]
+    chosen = sorted(balanced, key=lambda one: WORST_FIRST.index(one.outcome))[:most]
+    return sorted(chosen, key=lambda one: (WORST_FIRST.index(one.outcome), one.key.startswith("utility.")))
+
+
+def _badness(verdict: Verdict) -> tuple[int, bool, float]:
+    """Return the order of verdicts on one measure: the worst outcome, units, then the nearest to its limit."""
+    observed = verdict.observed or 0.0
+    nearness = observed / verdict.limit if verdict.bound != "min" else -observed / verdict.limit
+    return WORST_FIRST.index(verdict.outcome), not counts_units(verdict), -nearness
+
+
+def limits_tally(verdicts: Sequence[Verdict], noun: str = "limit") -> str:
+    """Return how many limits are met or not: ``12 of 12 limits met``, ``1 of 3 limits not met, 1 undecided``.
+
+    An empty ``noun`` is for a place that says what is counted: ``12 of 12 met``.
+    """
+    counts, n = Counter(one.outcome for one in verdicts), len(verdicts)
+    total = count_noun(n, noun) if noun else f"{n}"
+    said = [f"{counts[one]} {{}}{one}" for one in WORST_FIRST[:-1] if counts[one]]
+    if not said:
+        return f"{counts['met']} of {total} met"
+    return ", ".join([said[0].format(f"of {total} "), *(one.format("") for one in said[1:])])
+
+
+def meter_found_text(verdict: Verdict, context: MeterContext) -> str:
+    """Return the number of a verdict in few cells: ``19 of 4,162 (0.46 %)`` where people are counted, else ``2.84 %``."""
+    if verdict.bound == "max_ratio":
+        return observed_text(verdict).partition(" of ")[0]
+    params = dict(verdict.params or {})
+    if context.units and counts_units(verdict) and verdict.observed is not None and verdict.bound in ("max", "min"):
+        # Without these the number counts all units, whose number is known here.
+        of_all = {name: value for name, value in params.items() if name not in ("by", "of")}
+        text = quantity_of(verdict.key, verdict.observed, context.units, of_all, beside=verdict.limit)
+        if " of " in text:
+            return text.replace(f" {context.units.noun} (", " (")
+    return observed_text(verdict, context.records)
+
+
+def meter_lines(verdicts: Sequence[Verdict], context: MeterContext, width: int) -> list[Content]:
+    """Return a line for each verdict: sign, number, gauge, value and limit, in columns of ``width`` cells."""
+    names = [f"{_short_name(one.key)}{_target_text(one)}" for one in verdicts]
+    found = [replace_unprintable(meter_found_text(one, context)) for one in verdicts]
+    limits = [replace_unprintable(limit_text(one.bound, one.limit, one.value)) for one in verdicts]
+    value = max(map(cell_len, found), default=0)
+    last = max((cell_len(brief_limit_text(text)) for text in limits), default=0)
+    longest = max(map(cell_len, names), default=0)
+    title, gauge = next(
+        (
+            (min(title, longest), gauge)
+            for gauge in GAUGES
+            for title in TITLES
+            if 2 + min(title, longest) + 2 + (gauge + 2 if gauge else 0) + value + 2 + last <= width
+        ),
+        (min(TITLES[-1], longest), 0),
+    )
+    short = shorten_names(names, title)
+    lines = []
+    for one, name, text, limit in zip(verdicts, names, found, limits, strict=True):
+        ink = "$success bold" if context.may_leave and one.outcome == "met" else STYLES[one.outcome]
+        used = 2 + title + 2 + (gauge + 2 if gauge else 0) + value + 2
+        said = limit if used + cell_len(limit) <= width else brief_limit_text(limit)
+        parts: list[Content | str | tuple[str, str]] = [
+            (f"{sign_for(one.outcome)} ", "" if one.outcome == "met" else ink),
+            fit_text(replace_unprintable(short[name]), title),
+            GAP,
+            *([draw_gauge(one, ink, gauge), GAP] if gauge else []),
+            (fit_text(text, min(value, max(1, width - (used - value - 2)))), ink),
+            GAP,
+            (cut_text(said, width - used), "$text-muted"),
+        ]
+        lines.append(Content.assemble(*parts))
+    if context.time_text:
+        at = title + 2 + (gauge + 2 if gauge else 0) if verdicts else len("Time") + 2
+        lines.append(Content.assemble("  ", fit_text("Time", at), cut_text(context.time_text, max(1, width - at - 2))))
+    return lines
+
+
+def _short_name(key: str) -> str:
+    """Return the name of a measure in few words."""
+    return SHORT_NAMES.get(key.rpartition(".")[2]) or measure_name(key).removesuffix(", best intruder")
+
+
+def _target_text(verdict: Verdict) -> str:
+    """Return the variable of a verdict in brackets; empty without one."""
+    return f" ({verdict.target})" if verdict.target else ""
