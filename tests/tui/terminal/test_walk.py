@@ -105,7 +105,7 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.press("4").see(r"\[Diagnostics\]", "no convergence check")
     at.press("3", "m").see(r"\[Map\]", "not dominated")
 
-    at.press("w").see("Release of run 1", "Release: may not leave").press("w").see("Output folder").type(REASON).press(
+    at.press("w").see("Release of run 1", "May this leave").press("w").see("Output folder").type(REASON).press(
         "tab"
     )
     at.type(str(release)).press("enter").see("Release run 1 with").press("y").see("Run 1 released to", "Written to")
