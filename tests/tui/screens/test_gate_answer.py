@@ -212,8 +212,8 @@ async def test_findings_and_release_say_the_same_sentence(sit, unique, examined,
         assert "120 of 120 people (100 %): each is in a group of fewer than 11" in said
         await seat.press("w")
         assert isinstance(seat.app.screen, ReleaseScreen)
-        assert listed(seat)[0] == "✗ May this leave to the public? NO"
-        assert "120 of 120 people (100 %): each is in a group of fewer than 11" in " ".join(listed(seat)[1:4])
+        assert listed(seat)[0] == "Before it may leave"
+        assert "120 of 120 people (100 %): each is in a group of fewer than 11" in " ".join(listed(seat)[1:9])
         assert "? NO" in seat.text.splitlines()[2].replace("?  ✗ ", "? ")
         assert green(seat.app) == []
         assert examined == [1], "Release shows the examination that Findings made"
