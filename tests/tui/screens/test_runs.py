@@ -269,7 +269,7 @@ async def test_a_running_run_shows_its_rate(sit, directory):
 @pytest.mark.slow
 async def test_the_run_under_the_cursor_is_shown_at_a_glance(sit, directory):
     async with sit(directory, *keys_to(DONE), size=(80, 24)) as seat:
-        said = ("not met", "People found on average", f"{DONE}: ")
+        said = ("not met", "✗ People", f"{DONE}: ")
         await seat.until(lambda: all(words in seat.text for words in said))
         await seat.press("k")
         await seat.until(lambda: f"{FAILED}: " in seat.text and "What differs from run 1" in seat.text)
@@ -277,7 +277,7 @@ async def test_the_run_under_the_cursor_is_shown_at_a_glance(sit, directory):
 
 async def test_a_low_terminal_keeps_its_lines_for_the_runs(sit, directory):
     async with sit(directory, *keys_to(DONE), size=(80, 12)) as seat:
-        assert "People found on average" not in seat.text
+        assert "✗ People" not in seat.text
         assert f"{DONE}: " not in seat.text
 
 
