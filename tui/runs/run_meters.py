@@ -22,18 +22,11 @@ FEW_METERS, MOST_METERS, ROOM_FOR_MOST = 3, 8, 20
 """Meters in few lines, and most meters where there are as many lines as the last number."""
 MOST_OF_RISK = 2
 """Meters of risk that come before the first of utility."""
-SHORT_NAMES = {
-    "pmse": "Difference (pMSE)",
-    "s_pmse": "Difference (S-pMSE)",
-    "max_abs_difference": "Largest gap",
-}
-"""Names of measures in few words; others have their usual names."""
-TITLES = (36, 30, 24, 20)
-GAUGES = (GAUGE, 14, 10, 0)
+TITLES = (36, 30, 26, 23)
+LEAST_TITLE = 20
+GAUGES = (GAUGE, 14, 10, 7, 5, 0)
 """Widths of titles and gauges in cells, the widest that fit are taken; 0 for no gauge."""
 GAP = "  "
-FIRST_OF_UTILITY = "utility.propensity."
-"""Beginning of the keys of the difference that a model finds, which stands for utility as a whole."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +75,7 @@ def choose_metered(verdicts: Sequence[Verdict], most: int) -> list[Verdict]:
         (one for one in worst if not one.key.startswith("utility.")), key=lambda one: WORST_FIRST.index(one.outcome)
     )
     others = sorted(
-        (one for one in worst if one.key.startswith("utility.")),
-        key=lambda one: (WORST_FIRST.index(one.outcome), not one.key.startswith(FIRST_OF_UTILITY)),
+        (one for one in worst if one.key.startswith("utility.")), key=lambda one: WORST_FIRST.index(one.outcome)
     )
     balanced = [*risks[:MOST_OF_RISK], *others[:1], *risks[MOST_OF_RISK:], *others[1:]]
     chosen = sorted(balanced, key=lambda one: WORST_FIRST.index(one.outcome))[:most]
@@ -126,7 +118,7 @@ def meter_found_text(verdict: Verdict, context: MeterContext) -> str:
 
 def meter_lines(verdicts: Sequence[Verdict], context: MeterContext, width: int) -> list[Content]:
     """Return a line for each verdict: sign, number, gauge, value and limit, in columns of ``width`` cells."""
-    names = [f"{_short_name(one.key)}{_target_text(one)}" for one in verdicts]
+    names = [f"{measure_name(one.key)}{_target_text(one)}" for one in verdicts]
     found = [replace_unprintable(meter_found_text(one, context)) for one in verdicts]
     limits = [replace_unprintable(limit_text(one.bound, one.limit, one.value)) for one in verdicts]
     value = max(map(cell_len, found), default=0)
@@ -139,7 +131,7 @@ def meter_lines(verdicts: Sequence[Verdict], context: MeterContext, width: int) 
             for title in TITLES
             if 2 + min(title, longest) + 2 + (gauge + 2 if gauge else 0) + value + 2 + last <= width
         ),
-        (min(TITLES[-1], longest), 0),
+        (min(LEAST_TITLE, longest), 0),
     )
     short = shorten_names(names, title)
     lines = []
@@ -161,11 +153,6 @@ def meter_lines(verdicts: Sequence[Verdict], context: MeterContext, width: int) 
         at = title + 2 + (gauge + 2 if gauge else 0) if verdicts else len("Time") + 2
         lines.append(Content.assemble("  ", fit_text("Time", at), cut_text(context.time_text, max(1, width - at - 2))))
     return lines
-
-
-def _short_name(key: str) -> str:
-    """Return the name of a measure in few words."""
-    return SHORT_NAMES.get(key.rpartition(".")[2]) or measure_name(key).removesuffix(", best intruder")
 
 
 def _target_text(verdict: Verdict) -> str:

@@ -269,7 +269,7 @@ async def test_a_running_run_shows_its_rate(sit, directory):
 @pytest.mark.slow
 async def test_the_run_under_the_cursor_is_shown_at_a_glance(sit, directory):
     async with sit(directory, *keys_to(DONE), size=(80, 24)) as seat:
-        said = ("not met", "✗ People", f"{DONE}: ")
+        said = ("not met", "People found on average", f"{DONE}: ")
         await seat.until(lambda: all(words in seat.text for words in said))
         await seat.press("k")
         await seat.until(lambda: f"{FAILED}: " in seat.text and "What differs from run 1" in seat.text)
@@ -277,7 +277,7 @@ async def test_the_run_under_the_cursor_is_shown_at_a_glance(sit, directory):
 
 async def test_a_low_terminal_keeps_its_lines_for_the_runs(sit, directory):
     async with sit(directory, *keys_to(DONE), size=(80, 12)) as seat:
-        assert "✗ People" not in seat.text
+        assert "People found on average" not in seat.text
         assert f"{DONE}: " not in seat.text
 
 
@@ -307,10 +307,10 @@ async def test_words_sift_the_runs_by_what_is_known_of_them(sit, directory, no_w
 @pytest.mark.slow
 async def test_below_a_short_list_stand_meters_of_the_run_and_no_wall_of_its_plan(sit, directory):
     """The answer comes first, then each number against its limit, then what mends it; the place Plan has the plan."""
-    async with sit(directory, *keys_to(DONE), size=(120, 40)) as seat:
+    async with sit(directory, *keys_to(DONE), size=(160, 40)) as seat:
         said = seat.app.screen.query_one("#glance").content.plain
         assert said.index("The gate") < said.index("1 of 3 not met") < said.index("What to change")
-        failed = next(line for line in said.splitlines() if line.startswith("✗ People"))
+        failed = next(line for line in said.splitlines() if line.startswith("✗ People found on average"))
         assert "├" in failed and "┤" in failed and "≤" in failed  # noqa: PT018
         assert any("Time" in line and " s" in line for line in said.splitlines())
         assert "Synthesis       " in said

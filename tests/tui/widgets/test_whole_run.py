@@ -60,8 +60,8 @@ def test_meters_begin_with_what_is_not_met_and_count_people_before_records():
     utility = Verdict("utility.propensity.pmse", "", None, "max", 0.01, 0.02, None, "not met")
     chosen = choose_metered([verdict("met", 0.09), by_unit, utility], 3)
     assert chosen == [utility, by_unit]
-    first, second, time = meter_lines(chosen, MeterContext(90, RecordCount(50), time_text="2 s"), 84)
-    assert first.plain.startswith("✗ Difference (pMSE)")
+    first, second, time = meter_lines(chosen, MeterContext(90, RecordCount(50), time_text="2 s"), 92)
+    assert first.plain.startswith("✗ Difference that a model finds (pMSE)")
     assert "├" in first.plain
     assert "1 of 50 (2 %)" in second.plain
     assert second.plain.rstrip().endswith("at most 10 %")
