@@ -57,7 +57,7 @@ def test_the_example_of_the_manual_is_what_the_command_finds(
 ) -> None:
     body = next(one.body for one in page_sections("tables") if one.heading.startswith("Differencing by geography"))
     prose = " ".join(body.split())
-    (table,) = re.findall(r"```csv\n(.*?)```", body, re.DOTALL)
+    (table,) = re.findall(r"```\n(area,.*?)```", body, re.DOTALL)
     files = re.findall(r"((?:`\w+;\w+`(?:, | and )?)+) in `(\w+\.csv)`", prose)
     for pairs, name in files:
         (tmp_path / name).write_text("\n".join(re.findall(r"`(\w+;\w+)`", pairs)) + "\n")

@@ -376,4 +376,4 @@ def test_settings_that_a_row_does_not_say_are_told_with_their_defaults():
     found = dict(number_facts(ExplainedNumber(pmse), describe_measure(pmse.key)))
     assert found["model"] == "cart"
     assert found["left at default"].startswith("minbucket 20, cp ")
-    assert "model" not in found["defaults"]
+    assert "model" not in found["left at default"]

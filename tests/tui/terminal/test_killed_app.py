@@ -24,8 +24,8 @@ LONG = {
     "release": {"m": 200, "seed": 7},
     "study": [{"method": "studies.intruder_uncertainty", "variable": "age", "levels": [0.0, 0.05, 0.1, 0.15]}],
 }
-BELOW = 1
-"""The lines between the heading of Numbers and its table: the families."""
+BELOW = 2
+"""The lines between the heading of Numbers and its first number: the families, and the first question."""
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_a_killed_app_opens_where_it_was_and_the_run_is_further_on(directory: Pa
         first.press("4").see(r"\[Verdicts\]").press("4", "4").see(
             r"\[Numbers\]", "run 1", r"(?:[3-9]|\d\d) numbers · rows so far"
         ).see_row(BELOW).press("j", "j").see_row(BELOW + 2)
-        wait_for(lambda: '"row": "2"' in (directory / "app-state.json").read_text())
+        wait_for(lambda: '"row": "3"' in (directory / "app-state.json").read_text())
         before = done_tasks(directory)
         first.kill()
         header = first.screen.splitlines()[1]

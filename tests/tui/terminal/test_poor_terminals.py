@@ -12,7 +12,7 @@ from terminals import APP, Pty, app_environment
 pytestmark = pytest.mark.slow
 
 TABS = (
-    (("3",), "3 Runs", "done +[0-9]"), (("4",), "Numbers", "Expected re-ident"), (("4",) * 3, "Verdicts", "not met +Largest gap"),
+    (("3",), "3 Runs", "done +[0-9]"), (("4",), "Numbers", "People found on av"), (("4",) * 3, "Verdicts", "unmet +Largest gap"),
     (("4",) * 3, "Studies", "study 1/1"), (("4",), "Diagnostics", "income: "), (("4",) * 2, "Records", "probability"),
     (("1",), "1 Data", "records, "), (("2",), "2 Plan", "threshold"), (("3", "3"), "Map", "not dominated"),
 )  # fmt: skip
@@ -39,7 +39,7 @@ def look_at_everything(finished: Path, home: Path, environment: dict[str, str]) 
         terminal.press("q").until_quiet(0.1)
         for key in ("4",) * 2:
             terminal.press(key).until_quiet(0.1)
-        terminal.see(r"\[Numbers\]", "Expected re-ident").press("enter").see("lower is better|Lower is better").press(
+        terminal.see(r"\[Numbers\]", "People found on av").press("enter").see("lower is better|Lower is better").press(
             "q", "y"
         ).see("bytes in")
         terminal.press("q", "q")

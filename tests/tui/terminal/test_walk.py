@@ -69,20 +69,20 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
         r"region +quasi-identifier +categorical", r"age +quasi-identifier +count"
     )
 
-    at.press("2").see(r"\[2 Plan\]", "there is nothing to run yet", "settings").press("enter")
+    at.press("2").see(r"\[2 Plan\]", "there is nothing to run yet", "drawn from").press("enter")
     at.see("Data and release").press(*["down"] * 6, "ctrl+u").type(str(DATASETS)).press("enter").see(f"m = {DATASETS}")
     add(at, "linear").type("inc").see("target +income").press("right", "down").type("region, age")
-    at.see("predictors +region, age").press("enter").see("synthesis +Bayesian linear regression +income")
-    add(at, "ecdf").see("utility.ecdf").press("enter").see("measure +Empirical distribution")
+    at.see("predictors +region, age").press("enter").see("Draw", r"income +linear regression +region, age")
+    add(at, "ecdf").see("utility.ecdf").press("enter").see("Plan: 2 steps", "Empirical distribution")
     add(at, "identif").see(r"say how near is[\s│]+a match").press("down", "down").type("income = 5%").press("enter")
-    at.see("measure +Identification risk")
+    at.see("Plan: 3 steps", "Identification risk")
     add(at, "uncertain").see("variable: must be given").type("age").press("enter").see(
-        "study +Uncertainty of the intruder"
+        "Plan: 4 steps", "Uncertainty of the intruder"
     )
     add(at, "threshold", "What the limit is for").press("enter").see("Enter a limit").type("0.9").press("enter")
-    at.see(r"threshold +Largest gap between.* +at most 90 %")
+    at.see("Limits", r"Largest gap between.*at most 90 %")
     add(at, "threshold", "What the limit is for").type("expmatch").press("enter").see(r"\[max\]", "lower is better")
-    at.type("0.1").press("enter").see(r"threshold +Expected re-ident.* +at most 0\.1")
+    at.type("0.1").press("enter").see(r"People found on av.*at most 0\.1")
     at.press("R").see("Run this plan", f"{DATASETS} datasets, 2 measures, 1 study, 2 thresholds").press("y")
 
     at.see(r"\[3 Runs\]", "Run 1 started").see("✓ done", "✗ 1 of 2 not met")
@@ -98,10 +98,10 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.press("q").see(r"\[Verdicts\]").press("4").see(r"\[Records\]", "probability").press("enter").see(
         "must be", "Driver"
     ).press("q")
-    at.press("4").see(r"\[Numbers\]", "Expected re-ident")
+    at.press("4").see(r"\[Numbers\]", "People found on av")
     at.press("/").type("true_match").press("enter").see("4 numbers · filter: true_match").press("enter")
-    at.see("risk.identification.true_match_rate", "lower is better").press("q")
-    at.press("4").see("study 1/1: age", "expected_match_risk").press("right", "right").see(r"S = 0\.")
+    at.see("true match rate", "lower is better").press("q")
+    at.press("4").see(r"less sure of.* age\?").press("right", "right").see(r"uncertainty 0\.")
     at.press("4").see(r"\[Diagnostics\]", "no convergence check")
     at.press("3", "m").see(r"\[Map\]", "not dominated")
 

@@ -102,7 +102,7 @@ def test_a_record_that_is_found_by_what_stays_warns_whatever_is_inferred_beside(
     """Kept pay alone finds every row, whatever was drawn; it is an identifier, and blocks as one."""
     alone, beside = worst(place, 3), worst(place, 2)
     assert alone.status == beside.status == "warn"
-    assert "are alone with the columns that stay" in alone.message
+    assert "are alone in the columns that are released unchanged" in alone.message
     assert {worst(place, number, check="identifying_columns").status for number in (2, 3)} == {"block"}
     assert (alone.compared_value, alone.records) == (beside.compared_value, beside.records)
 

@@ -96,7 +96,8 @@ def test_copied_households_block_and_are_counted_as_households(examine: Examine,
     assert finding.unit == "households beyond what hold-out records show"
     answer = answer_for_run(workspace, run)
     assert answer is not None
-    assert answer.sentence.startswith(f"{units} of 600 households ({len(data):,} records, ")
+    assert answer.sentence.startswith(f"{units} of 600 households (")
+    assert f"; all 600 have {len(data):,} records)" in answer.sentence
 
 
 def copied_households(data: pd.DataFrame, released: pd.DataFrame) -> list[int]:
