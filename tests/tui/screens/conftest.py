@@ -202,12 +202,11 @@ class Seat:
     async def to_verdict(self, place=0):
         """Go down to a verdict on the board, past the findings of the gate."""
         board = self.app.screen.query_one(VerdictBoard)
-        rows = board.row_count
-        for _ in range(rows):
+        for _ in range(MOST_ENTRIES):
             if board.chosen_verdict is not None:
                 break
             await self.press("j")
-        assert board.chosen_verdict is not None, f"no verdict among the {rows} rows:\n{self.text}"
+        assert board.chosen_verdict is not None, f"no verdict among {MOST_ENTRIES} entries:\n{self.text}"
         await self.press(*["j"] * place)
 
     @property
@@ -222,6 +221,8 @@ class Seat:
         return said or above[-2]
 
 
+MOST_ENTRIES = 100
+"""Entries of a board of verdicts, above which no test has one."""
 DRAW = Compositor.render_update
 
 

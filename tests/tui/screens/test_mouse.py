@@ -34,7 +34,7 @@ async def test_a_click_chooses_a_row_and_two_open_it(sit, directory, size):
         assert "[3 Runs]" in seat.text
         await click(seat, "✗ failed")
         assert seat.app.screen.query_one(Grid).cursor == 2
-        await click(seat, "✓ done", times=2)
+        await click(seat, "1  Household survey", times=2)
         assert "[Verdicts]" in seat.text
 
 

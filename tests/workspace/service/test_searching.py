@@ -181,9 +181,9 @@ def test_the_progress_of_a_search_has_looks_the_best_so_far_and_the_time_left(
     assert first.seconds_left > 0
     assert "left" in first.text
     assert first.best.n_limits == 1
-    assert first.best.people.startswith("re-identified")
+    assert first.best.people.startswith("only match is the right one")
     assert " of 1,000" in first.best.people
-    assert first.best.utility.partition(":")[0].lower().startswith("difference found, times chance")
+    assert first.best.utility.partition(":")[0].lower().startswith("difference as a multiple of chance")
     assert [one.number for one in first.new] == sorted(first.ended)
     assert f"look {first.new[0].number} of {first.n_planned}: " in first.new_look_lines[0]
     assert f"best so far: look {first.best.number}" in first.new_look_lines[-1]
