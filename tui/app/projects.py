@@ -39,6 +39,8 @@ from ..parts.tables import TableScreen
 
 MOST_RUNS, LEAST_FACTS = 6, 4
 """Newest runs of a project that are named below the list, and least lines for the facts about it."""
+LEAST_OF_TALL = 20
+"""Lines below the list from which the ways to begin follow the facts at once."""
 NONE = "No projects yet. Start with:"
 FIRST_STEPS = (
     ("demo", "Open the demo: 20,190 person-years of a health insurance study"),
@@ -186,12 +188,17 @@ class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
         if known != here:
             self._facts = here, facts if known is not None and known.id == here.id else []
             self.read(partial(_read_project_facts, here), self._take_facts)
+            if known is not None:
+                # What stands there is painted over once, when the facts are here.
+                return
         keys = {act: current_key(self.app, act) for act in ("open", "findings", "mark")}
         way = f"{keys['open']} opens it; {keys['findings']} opens its findings, which say whether a run may leave; {keys['mark']} marks it"
         text = titled_facts(here.name, [*self._facts[1], ("next", way)], max(20, space.width - 2))
         others = self._ways_to_begin(OTHER_STEPS)
-        if len(text.split("\n")) + len(others) + 2 <= room:
-            text = Content("\n").join([text, Content(""), Content.styled(OTHERS, "bold"), *others])
+        if (free := room - len(text.split("\n")) - len(others) - 1) >= 1:
+            # At the foot of a low terminal they stay where they are, whatever stands above them.
+            gap = free if room < LEAST_OF_TALL else 1
+            text = Content("\n").join([text, *[Content("")] * gap, Content.styled(OTHERS, "bold"), *others])
         text = Content("\n").join(text.split("\n")[:room])
         if not is_same_text(shown.content, text):
             shown.update(text)

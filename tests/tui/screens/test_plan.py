@@ -61,7 +61,7 @@ async def test_a_threshold_is_listed_by_what_it_limits_in_words(sit, built_data)
         assert lines[lines.index("Limits") + 1].startswith("Only match is the right one: at most 90 %")
     async with sit(built_data, tab="plan", size=(100, 30)) as seat:
         lines = [line[1:60].strip() for line in seat.text.splitlines()]
-        assert lines[lines.index("Limits") + 1].startswith("Re-identified with")
+        assert lines[lines.index("Limits") + 1].startswith("Only match is the right")
 
 
 @pytest.mark.slow

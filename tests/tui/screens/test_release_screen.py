@@ -226,7 +226,7 @@ async def test_keys_alone_waive_what_blocks_and_the_release_has_the_waivers(sit,
             assert f"Justification for {key}" in seat.text
             await seat.press(*f"knowntoeverybody{row}", "enter")
             assert type(seat.app.focused).__name__ == "FindingGrid"
-        assert "TO BE JUDGED" in seat.text.splitlines()[2]
+        assert "! NO, unless a person overrules it" in seat.text.splitlines()[2]
         assert waived_step(seat) == f"{len(keys)} finding{'s' * (len(keys) > 1)} waived, with a reason"
         assert sum(line.strip("│ ").startswith("waived ") for line in seat.text.splitlines()) == len(keys)
         assert max(map(len, seat.text.splitlines())) <= size[0]
