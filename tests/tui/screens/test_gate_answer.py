@@ -279,9 +279,9 @@ async def test_the_list_of_runs_says_why_the_gate_could_not_examine_one(sit, uni
 
     monkeypatch.setattr(examining, "examine_run", refuse)
     async with sit(unique, size=(120, 40), tab="runs") as seat:
-        await seat.until(lambda: "not examined" in seat.text)
-        said = " ".join(seat.app.screen.query_one("#glance").content.plain.split())
-        assert "nothing of it can be released: policy: nobody can read it" in said
+        words = "nothing of it can be released: policy: nobody can read it"
+        glance = seat.app.screen.query_one("#glance")
+        await seat.until(lambda: "not examined" in seat.text and words in " ".join(glance.content.plain.split()))
         assert "may leave" not in " ".join(listed(seat)[1:])
         assert not green(seat.app)
 

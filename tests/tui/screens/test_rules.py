@@ -85,8 +85,8 @@ async def test_what_becomes_of_records_that_break_a_rule_stands_in_the_form_of_t
         with Workspace.open(ruled, read_only=True) as reader:
             release = tomllib.loads(find_draft(reader, 1).toml)["release"]
         assert (release["redraws"], release["unmet"]) == (200, "keep")
-        assert "redraws = 200" in seat.text
-        await seat.press("enter", *["down"] * 11, "ctrl+u", *"-1")
+        assert "redraws = 200" in await seat.press("t")
+        await seat.press("escape", "enter", *["down"] * 11, "ctrl+u", *"-1")
         assert "-1 must be at least 0" in seat.text
 
 

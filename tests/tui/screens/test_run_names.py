@@ -13,14 +13,14 @@ DONE = 1
 
 @pytest.mark.slow
 async def test_m_names_the_run_under_the_cursor(sit, directory):
-    async with sit(directory, "enter", "G", size=(80, 24)) as seat:
+    async with sit(directory, "enter", "G", size=(80, 40)) as seat:
         text = await seat.press("act:rename")
         assert "Name and note of run 1" in text
         await seat.press(*"Best", "down", *"for us", "enter")
         assert "Run 1 is called Best" in seat.app.notices
         await seat.press("shift")
-        assert re.search("run +1 Best: survey.csv", seat.text)
-        assert any(line.startswith(" note") and "for us" in line for line in seat.text.splitlines())
+        assert re.search("Run +1 Best: survey.csv", seat.text)
+        assert any(line.startswith(" Note") and "for us" in line for line in seat.text.splitlines())
         await seat.press("enter")
         assert "run 1  Best  public key" in seat.text.splitlines()[0]
     with Workspace.open(directory, read_only=True) as workspace:

@@ -38,6 +38,7 @@ async def drawn_again(sit, directory, drawn_lines, key):
     save_state(directory, AppState())
     async with sit(directory, size=(80, 24)) as seat:
         await seat.app.open_project(1, 1, "runs")
+        await seat.until(lambda: "may not leave" in seat.text)
         await seat.press("shift")
         drawn_lines.clear()
         await seat.press(key)
@@ -78,6 +79,7 @@ async def test_screens_below_follow_the_size_of_the_terminal(sit, built_data, no
     save_state(built_data, AppState())
     async with sit(built_data, size=(80, 24)) as seat:
         await seat.app.open_project(1, 1, "runs")
+        await seat.until(lambda: "may not leave" in texts(seat)[0])
         await seat.press("shift")
         wide = texts(seat)
         await seat.press("question_mark")

@@ -257,7 +257,7 @@ async def test_the_cursor_goes_over_every_line_and_reads_each(sit, directory):
 async def test_a_run_without_limits_leads_to_its_numbers(sit, directory, monkeypatch):
     monkeypatch.setattr("sfumato.tui.findings.verdicts.read_verdicts", lambda *_: [])
     async with sit(directory, tab="verdicts", size=(120, 40)) as seat:
-        assert "This run has no limits of its own." in seat.text
+        assert "The plan of this run sets no limits" in seat.text
         assert re.search(r"[\d,]+ numbers", seat.text)
         assert "other numbers" not in seat.text
         assert "[Numbers]" in await seat.press("enter")
