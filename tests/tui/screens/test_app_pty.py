@@ -29,6 +29,7 @@ def sent(terminal, *keys, quiet=0.4):
 
 
 def test_an_idle_app_sends_nothing_and_a_step_little(terminal):
+    terminal.see(r"data +survey\.csv")  # what stands below the projects is read beside the app
     assert sent(terminal, quiet=1.5) == b""
     assert 0 < len(sent(terminal, "j")) < 1000
 

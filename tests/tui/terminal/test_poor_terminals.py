@@ -13,8 +13,8 @@ pytestmark = pytest.mark.slow
 
 TABS = (
     (("3",), "3 Runs", "done +[0-9]"), (("4",), "Numbers", "People found on av"), (("4",) * 3, "Verdicts", "unmet +Largest gap"),
-    (("4",) * 3, "Studies", "study 1/1"), (("4",), "Diagnostics", "income: "), (("4",) * 2, "Records", "probability"),
-    (("1",), "1 Data", "records, "), (("2",), "2 Plan", "threshold"), (("3", "3"), "Map", "not dominated"),
+    (("4",) * 3, "Studies", "less sure of"), (("4",), "Diagnostics", "income: "), (("4",) * 2, "Records", "probability"),
+    (("1",), "1 Data", "records, "), (("2",), "2 Plan", "Limits"), (("3", "3"), "Map", "not dominated"),
 )  # fmt: skip
 """The keys that lead to each view, its name in the frame, and what it shows once it has read its part."""
 PLOT = {"braille": "[\u2801-\u28ff]", "block": "[▘▝▖▗▚▞▛▜▙▟]"}
@@ -45,7 +45,7 @@ def look_at_everything(finished: Path, home: Path, environment: dict[str, str]) 
         terminal.press("q", "q")
         assert terminal.ended
     assert b"Traceback" not in terminal.received
-    assert "✗ not met" in terminal.pictures[2] or "x not met" in terminal.pictures[2]
+    assert "✗ unmet" in terminal.pictures[2] or "x unmet" in terminal.pictures[2]
     return terminal
 
 
