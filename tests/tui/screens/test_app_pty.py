@@ -1,10 +1,13 @@
 """The app on a pseudo-terminal: what Pilot cannot see."""
 
+import fcntl
 import os
 import pty
 import re
 import signal
+import struct
 import subprocess
+import termios
 
 import pytest
 from terminals import APP, Pty, app_environment, kill_workers
@@ -55,11 +58,14 @@ def test_ctrl_l_and_coming_back_paint_everything(terminal):
 
 def test_an_app_without_a_signal_ends_when_its_terminal_is_gone(directory, tmp_path):
     master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     command = [*APP, "--workspace", str(directory)]
     app = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=app_environment(tmp_path))
     os.close(slave)
-    while b"Household survey" not in os.read(master, 1 << 16):
-        pass
+    received = b""
+    # A terminal hands on some thousand bytes at a time, and may part the words.
+    while b"Household" not in received:
+        received += os.read(master, 1 << 16)
     os.close(master)
     assert app.wait(timeout=10) == HUNG_UP
 
