@@ -139,11 +139,12 @@ def meter_lines(verdicts: Sequence[Verdict], context: MeterContext, width: int) 
         ink = "$success bold" if context.may_leave and one.outcome == "met" else STYLES[one.outcome]
         used = 2 + title + 2 + (gauge + 2 if gauge else 0) + value + 2
         said = limit if used + cell_len(limit) <= width else brief_limit_text(limit)
+        drawn: list[Content | str] = [draw_gauge(one, ink, gauge), GAP] if gauge else []
         parts: list[Content | str | tuple[str, str]] = [
             (f"{sign_for(one.outcome)} ", "" if one.outcome == "met" else ink),
             fit_text(replace_unprintable(short[name]), title),
             GAP,
-            *([draw_gauge(one, ink, gauge), GAP] if gauge else []),
+            *drawn,
             (fit_text(text, min(value, max(1, width - (used - value - 2)))), ink),
             GAP,
             (cut_text(said, width - used), "$text-muted"),
