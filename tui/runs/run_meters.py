@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 from textual.content import Content
 
-from sfumato.engine.methods.labels import measure_name, quantity_of
+from sfumato.engine.methods.labels import is_of_units, measure_name, quantity_of
 from sfumato.engine.recipe.outcomes import WORST_FIRST
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import RecordCount, count_noun
@@ -45,18 +45,16 @@ class MeterContext:
     time_text: str = ""
 
 
-def counts_units(verdict: Verdict) -> bool:
-    """Return whether the number of a verdict counts units, such as people with several records each."""
-    params = verdict.params or {}
-    return params.get("by") == "unit" or params.get("of") == "units"
-
-
 def sort_verdicts(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """Return verdicts with the worst first, and of one outcome and number those that count units before records."""
     places = {(one.key, one.target): at for at, one in reversed(list(enumerate(verdicts)))}
     return sorted(
         verdicts,
-        key=lambda one: (WORST_FIRST.index(one.outcome), places[one.key, one.target], not counts_units(one)),
+        key=lambda one: (
+            WORST_FIRST.index(one.outcome),
+            places[one.key, one.target],
+            not is_of_units(one.params or {}),
+        ),
     )
 
 
@@ -86,7 +84,7 @@ def _badness(verdict: Verdict) -> tuple[int, bool, float]:
     """Return the order of verdicts on one measure: the worst outcome, units, then the nearest to its limit."""
     observed = verdict.observed or 0.0
     nearness = observed / verdict.limit if verdict.bound != "min" else -observed / verdict.limit
-    return WORST_FIRST.index(verdict.outcome), not counts_units(verdict), -nearness
+    return WORST_FIRST.index(verdict.outcome), not is_of_units(verdict.params or {}), -nearness
 
 
 def limits_tally(verdicts: Sequence[Verdict], noun: str = "limit") -> str:
@@ -107,7 +105,12 @@ def meter_found_text(verdict: Verdict, context: MeterContext) -> str:
     if verdict.bound == "max_ratio":
         return observed_text(verdict).partition(" of ")[0]
     params = dict(verdict.params or {})
-    if context.units and counts_units(verdict) and verdict.observed is not None and verdict.bound in ("max", "min"):
+    if (
+        context.units
+        and is_of_units(verdict.params or {})
+        and verdict.observed is not None
+        and verdict.bound in ("max", "min")
+    ):
         # Without these the number counts all units, whose number is known here.
         of_all = {name: value for name, value in params.items() if name not in ("by", "of")}
         text = quantity_of(verdict.key, verdict.observed, context.units, of_all, beside=verdict.limit)
