@@ -54,7 +54,7 @@ from sfumato.workspace.reporting.words import (
     sign_for,
     varying_settings_of_recipe,
 )
-from sfumato.workspace.store.runs import count_confidential_records, find_run, recipe_text_of
+from sfumato.workspace.store.runs import count_records_and_units, find_run, recipe_text_of
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.number_lines import ShownLine, SortedNumberLines
 from sfumato.workspace.views.results import (
@@ -184,7 +184,7 @@ class SelectedNumbers(_SelectionSource):
         with Workspace.open(self.directory, read_only=True) as workspace:
             found = self.orders.read_shown(workspace, self.selection, offset, limit)
             run = find_run(workspace, self.selection.run_id)
-            records = count_confidential_records(workspace, run)
+            records = count_records_and_units(workspace, run)
         apart, names = varying_settings_of_recipe(run.recipe_toml), names_in_recipe(run.recipe_toml)
         return [NumberEntry(one, records, apart, names) for one in found]
 
@@ -362,7 +362,7 @@ class ResultsPane(RunPane, SplitView):
                 has_averages(workspace, selection.run_id),
                 evidence_lines(read_account_and_risks(workspace, selection.run_id)),
                 read_verdicts(workspace, selection.run_id),
-                count_confidential_records(workspace, find_run(workspace, selection.run_id)),
+                count_records_and_units(workspace, find_run(workspace, selection.run_id)),
             ),
             lambda found: self.ResultsHeading(selection, *found),
         )

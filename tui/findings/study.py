@@ -29,7 +29,7 @@ from sfumato.tui.widgets.tables import keyed_table, table_columns
 from sfumato.workspace.plots.axes import AxisUnit
 from sfumato.workspace.plots.figure import Panel
 from sfumato.workspace.plots.series import Series, point_positions
-from sfumato.workspace.store.runs import RunState, RunSummary, count_confidential_records, find_run
+from sfumato.workspace.store.runs import RunState, RunSummary, count_records_and_units, find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import read_verdicts
 from sfumato.workspace.views.studies import StudyCurve, StudyResult, read_studies, read_study_curves
@@ -282,7 +282,7 @@ class StudiesPane(ExplainsPoint, RunPane):
                     read_studies(workspace, run_id),
                     over,
                     run.recipe.schema.unit_noun,
-                    count_confidential_records(workspace, run),
+                    count_records_and_units(workspace, run),
                     variable_titles(run.recipe_toml),
                     read_verdicts(workspace, run_id),
                 )

@@ -219,9 +219,9 @@ def _parse_number(text: str) -> float | None:
 
 def _read_thresholds(run_id: int, workspace: Workspace) -> Judged:
     """Read the thresholds of a run with the rows to judge."""
-    from sfumato.workspace.store.runs import count_confidential_records, find_run
+    from sfumato.workspace.store.runs import count_records_and_units, find_run
     from sfumato.workspace.views.results import read_result_rows, read_verdicts
 
     rows = [row for row in read_result_rows(workspace, run_id) if row.draw is None]
     run = find_run(workspace, run_id)
-    return run.recipe.thresholds, rows, read_verdicts(workspace, run_id), count_confidential_records(workspace, run)
+    return run.recipe.thresholds, rows, read_verdicts(workspace, run_id), count_records_and_units(workspace, run)

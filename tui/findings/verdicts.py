@@ -28,7 +28,7 @@ from sfumato.tui.widgets.facts import titled_facts, wrap_paragraphs
 from sfumato.tui.widgets.panel import FrameRule
 from sfumato.workspace.reporting.findings import finding_text
 from sfumato.workspace.reporting.harm import harm_counts_text
-from sfumato.workspace.store.runs import RunState, RunSummary, count_confidential_records, find_run
+from sfumato.workspace.store.runs import RunState, RunSummary, count_records_and_units, find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import read_verdicts, row_of_verdict
 
@@ -88,7 +88,7 @@ def _read_verdicts(run_id: int, workspace: Workspace) -> RunVerdicts:
     verdicts = sorted(read_verdicts(workspace, run_id), key=lambda one: WORST_FIRST.index(one.outcome))
     # Labels import the methods, which takes long, so they are loaded in the thread before the screen needs them.
     labels_of(verdicts)
-    records = count_confidential_records(workspace, find_run(workspace, run_id))
+    records = count_records_and_units(workspace, find_run(workspace, run_id))
     query = "SELECT count(*) FROM result WHERE run_id = ? AND draw IS NULL AND dataset != 'confidential'"
     (numbers,) = workspace.connection.execute(query, (run_id,)).fetchone()
     return RunVerdicts(

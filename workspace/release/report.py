@@ -29,7 +29,7 @@ from ..store.ledger import read_charges
 from ..store.redraw_counts import read_redraws
 from ..store.runs import (
     StoredRun,
-    count_confidential_records,
+    count_records_and_units,
     find_run,
     finished_with_companions,
     read_run_records,
@@ -164,7 +164,7 @@ def _reported_run(workspace: Workspace, run: StoredRun, name: str, *, traces: bo
         seconds=run.seconds,
         file=dataset.name,
         file_sha256=dataset.source_sha256,
-        records=count_confidential_records(workspace, run),
+        records=count_records_and_units(workspace, run),
         dropped=dataset.dropped,
         coverage_text="" if (coverage := read_file_coverage(workspace, run)).is_whole else coverage.text,
         controls=count_control_records(workspace, run.id),

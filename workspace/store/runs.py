@@ -12,10 +12,11 @@ from functools import cache, lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from sfumato.engine.errors import EngineError
 from sfumato.engine.recipe.outcomes import OUTCOMES, current_outcome
 from sfumato.engine.wording import RecordCount
 
-from ..errors import NotFound, NotReady
+from ..errors import NotFound, NotReady, WorkspaceError
 from .process_identity import has_ended
 from .records import check_integers, check_numbers, check_texts, parse_json_table, raise_damaged_record
 from .run_names import MAX_NAME_LENGTH, MAX_NOTE_LENGTH, NEWEST_RUN, fold_name
@@ -518,9 +519,20 @@ def has_intruder_beliefs(workspace: Workspace, run: StoredRun) -> bool:
 
 
 def count_confidential_records(workspace: Workspace, run: StoredRun) -> RecordCount:
-    """Return the number of a run's confidential records and units, with the nouns that the recipe has for them."""
-    records = run.count_records(workspace.find_dataset(run.dataset_id).records)
-    units = _read_units(workspace, run)
+    """Return the number of a run's confidential records, with the noun that the recipe has for them."""
+    return run.count_records(workspace.find_dataset(run.dataset_id).records)
+
+
+def count_records_and_units(workspace: Workspace, run: StoredRun) -> RecordCount:
+    """Return the number of a run's confidential records with that of their units, which reads the column of the units.
+
+    Without a table that can be read the units are not counted: the numbers of a run are shown all the same.
+    """
+    records = count_confidential_records(workspace, run)
+    try:
+        units = _read_units(workspace, run)
+    except (WorkspaceError, EngineError, OSError):
+        return records
     if units is None:
         return records
     return RecordCount(records, records.noun, RecordCount(len(units), run.recipe.schema.unit_noun))

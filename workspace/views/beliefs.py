@@ -18,7 +18,7 @@ from sfumato.engine.methods.rows import Row, row_params
 from ..errors import NotFound, NotReady
 from ..reporting.beliefs import MeasureBeliefs, RecordGuess, RecordGuesses
 from ..store.artefacts import GUESSED_PREFIX
-from ..store.runs import count_confidential_records, find_run, read_run_records
+from ..store.runs import count_records_and_units, find_run, read_run_records
 from ..store.workspace import Workspace
 from .records import RecordMeasure, plain_value, read_risk_of_record, record_measures, values_of_records
 from .results import read_result_rows
@@ -76,7 +76,7 @@ def read_beliefs(workspace: Workspace, run_id: int, measure: RecordMeasure) -> M
         measure.key,
         method.title,
         measure.params,
-        count_confidential_records(workspace, run),
+        count_records_and_units(workspace, run),
         np.asarray(arrays["record"], dtype=np.int64) + 1,
         arrays["prior"],
         arrays["probability"],

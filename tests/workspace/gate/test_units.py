@@ -18,6 +18,7 @@ from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Examination, Finding, examine_release
 from sfumato.workspace.ingest.files import SourceFile
 from sfumato.workspace.policy.policy import Policy
+from sfumato.workspace.store.runs import count_records_and_units, find_run
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow
@@ -222,3 +223,20 @@ def test_an_answer_names_units_where_the_examination_comes_from_another_process(
     plain = Examination(1, "", (), units=7)
     found = answer_from_examination(plain, recipe, Policy(), 20)
     assert (found.records, found.records.noun) == (7, recipe.schema.unit_noun)
+
+
+def test_without_the_table_of_the_people_nothing_may_leave_and_records_are_still_counted(
+    examine: Examine, workspace: Workspace
+) -> None:
+    data, controls, released = draw_case(1, 0.0, 200)
+    number, _ = examine(data, controls, released)
+    run = find_run(workspace, number)
+    counted = count_records_and_units(workspace, run)
+    assert (int(counted), counted.units) == (len(data), data["household"].nunique())
+    for table in workspace.directory.rglob("*.parquet"):
+        table.unlink()
+    assert count_records_and_units(workspace, run) == len(data)
+    assert count_records_and_units(workspace, run).units is None
+    answer = answer_for_run(workspace, number)
+    assert answer is not None
+    assert answer.may_leave == "no"
