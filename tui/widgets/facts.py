@@ -26,10 +26,13 @@ _UNITS = re.compile(r"(?<=\d) (?=[%×])")
 
 
 def wrap_text(text: str, width: int, first: str = "", next_lines: str = "") -> list[str]:
-    """Wrap a text into printable lines of ``width`` cells, with these indents; a number keeps its ``%`` or ``×``."""
+    """Wrap a text into printable lines of ``width`` cells, with these indents; a number keeps its ``%`` or ``×``.
+
+    A place that is not laid out yet may have no width: its lines have one cell then, and are wrapped again once it has.
+    """
     # A number must not be parted from its unit, so the blank between them does not break.
     whole = _UNITS.sub("\u00a0", replace_unprintable(text))
-    lines = wrap(whole, width, initial_indent=first, subsequent_indent=next_lines)
+    lines = wrap(whole, max(1, width), initial_indent=first, subsequent_indent=next_lines)
     return [line.replace("\u00a0", " ") for line in lines]
 
 

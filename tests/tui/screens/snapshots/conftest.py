@@ -18,6 +18,7 @@ from prepared_workspaces import enter_recipe, reseal
 from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.tui.session.gate_answers import ASKING
 from sfumato.workspace.jobs.queue import claim_task, fail_task, stop_run
 from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.store.database import DATABASE
@@ -167,6 +168,8 @@ def hold(tmp_path_factory):
     async def held(seat, name):
         file = HERE / f"{name}.svg"
         before = file.read_text("utf-8") if file.exists() else ""
+        # On a busy machine the gate's answer comes later than everything else.
+        await seat.until(lambda: ASKING not in seat.text)
         for _ in range(LOOKS):
             svg = portable(seat.app.export_screenshot(title="Sfumato"))
             if svg == before:
