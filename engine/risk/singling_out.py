@@ -22,7 +22,7 @@ draws.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
@@ -70,10 +70,12 @@ PLACE = "place of the record"
 EQUAL, AT_MOST, AT_LEAST, MISSING = range(4)
 CELLS = 4_000_000
 """Largest number of predicates times records evaluated together."""
-MAX_PIECES, FEWEST = 64, 500
-"""Most pieces of a table, and fewest records of a piece; predicates with two matches are dropped after each piece."""
+FEWEST, MOST_RECORDS = 500, 1 << 16
+"""Records of the first piece of a table, and most of a later one; predicates with two matches are dropped after each."""
 TRIES_PER_PREDICATE = 10
-"""Number of multivariate candidates per predicate wanted."""
+"""Number of multivariate candidates per predicate wanted that are tried first."""
+MOST_TRIES, MOST_TRIES_AT_ONCE = 1_000_000, 250_000
+"""Number of candidates after which the search ends, with however many predicates it has found, and most in memory."""
 PERMUTATION_COUNT = 1000
 FEW_RIGHT_GUESSES = 10
 """Number of right guesses, of people and controls together, below which the limits are widened."""
@@ -131,48 +133,80 @@ class PredicateSet:
         columns = [*sorted_.variable.T, *sorted_.operation.T, *np.nan_to_num(sorted_.value, nan=0.0).T]
         return sorted_[np.sort(distinct_rows(columns, len(self)).first)]
 
-    def matches_records(self, records: Floats) -> NDArray[np.bool_]:
-        """Return whether each predicate holds for each of the records (n, d), as a mask (P, n)."""
-        # Dense in memory: callers pass few predicates at a time.
-        found = np.ones((len(self), len(records)), dtype=np.bool_)
-        for clause in range(self.variable.shape[1]):
-            for variable in np.unique(self.variable[:, clause]):
-                column = records[:, variable]
-                for operation in np.unique(self.operation[self.variable[:, clause] == variable, clause]):
-                    own = (self.variable[:, clause] == variable) & (self.operation[:, clause] == operation)
-                    found[own] &= _compare_column(column, int(operation), self.value[own, clause])
-        return found
-
     def is_singling_out(self, records: Floats) -> NDArray[np.bool_]:
         """Mark the predicates that hold for exactly one of the records (n, d), (P,)."""
         counts, left = np.zeros(len(self), dtype=np.int64), np.arange(len(self))
-        pieces = max(1, min(MAX_PIECES, len(records) // FEWEST))
-        for first in range(pieces):
-            # Records are sorted, so every k-th one is a cross-section in which most predicates already match twice and
-            # are dropped.
-            piece = np.ascontiguousarray(records[first::pieces])
-            step = max(1, CELLS // max(1, len(piece)))
-            for start in range(0, len(left), step):
-                some = left[start : start + step]
-                counts[some] += np.count_nonzero(self[some].matches_records(piece), axis=1)
+        for piece in _growing_pieces(records):
+            if not len(left):
+                break
+            counts[left] += self[left]._count_matches(piece)
             left = left[counts[left] < 2]
         return np.asarray(counts == 1)
+
+    def _count_matches(self, records: Floats) -> Integers:
+        """Return the number of records (n, d) each predicate holds for, (P,)."""
+        return np.concatenate(
+            [np.zeros(0, np.int64), *(np.bitwise_count(bits).sum(axis=1) for bits in self._match_bits(records))],
+            dtype=np.int64,
+        )
+
+    def _match_bits(self, records: Floats) -> Iterator[NDArray[np.uint8]]:
+        """Yield whether predicates hold for each of the records (n, d), a bit a record, for some predicates at a time.
+
+        Each array is (p, bytes) with bits in the order of the records, and zeros behind them.
+        """
+        # Predicates share clauses. Each clause is compared once, and takes one bit a record.
+        n, width = len(records), 8 * max(1, -(-len(records) // 64))
+        step, block = (max(1, most // max(1, n)) for most in (8 * CELLS, CELLS))
+        for first in range(0, len(self), step):
+            part = self[np.arange(first, min(first + step, len(self)))]
+            kind = part.variable * (MISSING + 1) + part.operation
+            bits, place, made = [], np.zeros(kind.shape, dtype=np.int64), 0
+            for one in np.unique(kind):
+                own = kind == one
+                variable, operation = divmod(int(one), MISSING + 1)
+                values, which = np.unique(part.value[own], return_inverse=True)
+                place[own] = made + which
+                made += len(values)
+                for start in range(0, len(values), block):
+                    held = _compare_column(records[:, variable], operation, values[start : start + block])
+                    packed = np.packbits(held, axis=1)
+                    bits.append(np.pad(packed, ((0, 0), (0, width - packed.shape[1]))))
+            clauses = np.concatenate(bits).view(np.uint64)
+            first_clause, *others = place.T
+            found = clauses[first_clause]
+            for other in others:
+                found &= clauses[other]
+            yield found.view(np.uint8)
 
     def count_and_match(self, records: Floats, most: int) -> tuple[Integers, Integers, Integers]:
         """Return the number of records (n, d) each predicate holds for, (P,), and the pairs of predicate and record.
 
         Pairs are returned for predicates that hold for at most ``most`` records.
         """
-        counts, pairs = np.zeros(len(self), dtype=np.int64), [np.empty((2, 0), dtype=np.int64)]
-        step = max(1, CELLS // max(1, len(records)))
-        for start in range(0, len(self), step):
-            found = self[np.arange(start, min(start + step, len(self)))].matches_records(records)
-            counts[start : start + step] = found.sum(axis=1)
-            few = np.flatnonzero(counts[start : start + step] <= most)
-            of, record = np.nonzero(found[few])
-            pairs.append(np.vstack([few[of] + start, record]))
+        counts, pairs = [np.zeros(0, dtype=np.int64)], [np.empty((2, 0), dtype=np.int64)]
+        start = 0
+        for bits in self._match_bits(records):
+            counts.append(np.bitwise_count(bits).sum(axis=1, dtype=np.int64))
+            few = np.flatnonzero(counts[-1] <= most)
+            of, byte = np.nonzero(bits[few])
+            which, bit = np.nonzero(np.unpackbits(bits[few][of, byte][:, None], axis=1))
+            pairs.append(np.vstack([few[of[which]] + start, 8 * byte[which] + bit]))
+            start += len(bits)
         predicate, record = np.concatenate(pairs, axis=1)
-        return counts, predicate, record
+        return np.concatenate(counts), predicate, record
+
+
+def _growing_pieces(records: Floats) -> Iterator[Floats]:
+    """Yield all records (n, d) in pieces that grow eightfold, each a cross-section of the table if that is sorted."""
+    stride = max(1, len(records) // FEWEST)
+    place = np.arange(len(records)) % stride
+    low, high = 0, 1
+    while low < stride:
+        own = np.flatnonzero((place >= low) & (place < high))
+        for start in range(0, len(own), MOST_RECORDS):
+            yield records[own[start : start + MOST_RECORDS]]
+        low, high = high, 8 * high
 
 
 def _compare_column(column: Floats, operation: int, values: Floats) -> NDArray[np.bool_]:
@@ -269,23 +303,49 @@ def multivariate_predicates(
     """Return at most ``most`` predicates on ``clauses`` variables that hold for exactly one of the ``records`` (n, d).
 
     Each candidate is made from one record of ``among`` (k, d), by default of ``records``, and some variables: all
-    combinations if there are at most ``tries``, else ``tries`` random ones. Levels must be equal; numbers above the
+    combinations if there are at most ``tries``, else ``tries`` random ones. If these give fewer than ``most``, random
+    ones follow until there are enough, all were tried, or ``MOST_TRIES`` were. Levels must be equal; numbers above the
     median of the records must be at least the record's number, others at most (Giomi et al. 2022, §4.2).
     """
     chosen = records if among is None else among
     size, d = chosen.shape
     clauses = min(clauses, d)
-    if size * comb(d, clauses) <= tries:
-        which = np.array(list(combinations(range(d), clauses)))
-        variable, record = np.tile(which, (size, 1)), np.repeat(np.arange(size), len(which))
-    else:
-        variable, record = np.argsort(rng.random((tries, d)), axis=1)[:, :clauses], rng.integers(0, size, tries)
-    value = chosen[record[:, None], variable]
     middle = np.array([np.median(own[~np.isnan(own)]) if not np.isnan(own).all() else 0.0 for own in records.T])
-    operation = np.where(ordered[variable], np.where(value > middle[variable], AT_LEAST, AT_MOST), EQUAL)
-    tried = PredicateSet(variable, np.where(np.isnan(value), MISSING, operation), value).distinct_predicates
-    found = np.flatnonzero(tried.is_singling_out(records))
-    return tried[np.sort(rng.choice(found, min(most, len(found)), replace=False))]
+
+    def singling_out_among(variable: Integers, record: Integers) -> PredicateSet:
+        """Return the distinct candidates on some variables (T, k) of some records (T,) that single one out."""
+        value = chosen[record[:, None], variable]
+        operation = np.where(ordered[variable], np.where(value > middle[variable], AT_LEAST, AT_MOST), EQUAL)
+        tried = PredicateSet(variable, np.where(np.isnan(value), MISSING, operation), value).distinct_predicates
+        return tried[np.flatnonzero(tried.is_singling_out(records))]
+
+    def random_candidates(number: int) -> tuple[Integers, Integers]:
+        """Return the variables and the record of random candidates, which may repeat."""
+        return np.argsort(rng.random((number, d)), axis=1)[:, :clauses], rng.integers(0, size, number)
+
+    candidates = size * comb(d, clauses)
+    if candidates <= tries:
+        which = np.array(list(combinations(range(d), clauses)))
+        found = singling_out_among(np.tile(which, (size, 1)), np.repeat(np.arange(size), len(which)))
+    else:
+        found = singling_out_among(*random_candidates(tries))
+    done, is_countable = tries, candidates <= MOST_TRIES
+    if len(found) < most and candidates > tries and is_countable:
+        # In random order and without repetition, so that all are tried in the end.
+        which = np.array(list(combinations(range(d), clauses)))
+        order, done = rng.permutation(candidates), 0
+    while len(found) < most and done < min(candidates, MOST_TRIES):
+        # As many as the share found so far asks for, and somewhat more.
+        share = max(len(found), 1) / max(done, tries)
+        number = int(min(max(tries, 1.2 * (most - len(found)) / share), MOST_TRIES_AT_ONCE, MOST_TRIES - done))
+        if is_countable:
+            some = order[done : done + number]
+            more = singling_out_among(which[some % len(which)], some // len(which))
+        else:
+            more = singling_out_among(*random_candidates(number))
+        done += number
+        found = PredicateSet.concatenate([found, more]).distinct_predicates
+    return found[np.sort(rng.choice(len(found), min(most, len(found)), replace=False))]
 
 
 def random_predicates(
@@ -321,15 +381,18 @@ def _is_comparable(name: str, confidential: Microdata, released: Microdata) -> b
     return alike and name not in released.generalised
 
 
-def _too_few_predicates_reason(predicates: PredicateSet) -> str:
-    """Return why the predicates are too few, in words; empty if they are enough."""
+def _too_few_predicates_reason(predicates: PredicateSet, spec: SinglingOutSpec, made_from: Floats) -> str:
+    """Return why the predicates are too few, in words; empty if they are enough, or all that there are.
+
+    ``made_from`` are the records (k, d) that candidates were made from.
+    """
     if not len(predicates):
         return "no predicate holds of exactly one released record"
-    return (
-        f"only {len(predicates)} predicates hold of exactly one released record"
-        if len(predicates) < FEW_RIGHT_GUESSES
-        else ""
-    )
+    clauses, (records, variables) = predicates.variable.shape[1], made_from.shape
+    if clauses > 1 and len(predicates) < spec.most and records * comb(variables, clauses) > MOST_TRIES:
+        return f"{len(predicates):,} predicates were found in {MOST_TRIES:,} tries"
+    few = len(predicates) < FEW_RIGHT_GUESSES
+    return f"only {len(predicates)} predicates hold of exactly one released record" if few else ""
 
 
 def _dominating_variable_remark(predicates: PredicateSet, names: list[str]) -> str:
@@ -495,8 +558,8 @@ def _hypergeometric_chance(records: int, marked: Integers, drawn: int, wanted: i
     """
     from scipy.stats import hypergeom
 
-    table = hypergeom.pmf(wanted, records, np.arange(int(marked.max(initial=0)) + 1), drawn)
-    found: Floats = table[marked]
+    different, place = np.unique(marked, return_inverse=True)
+    found: Floats = hypergeom.pmf(wanted, records, different, drawn)[place].reshape(marked.shape)
     return found
 
 
@@ -598,7 +661,7 @@ def singling_out(confidential: Microdata, released: Microdata, spec: SinglingOut
         every = np.ones(len(predicates), dtype=np.bool_)
         why = remark or _dominating_variable_remark(predicates, names) if kind == "univariate" else remark
         found += tried.attack_result(every, by_chance, rng, without).estimates(
-            reason=why or _too_few_predicates_reason(predicates), kind=kind
+            reason=why or _too_few_predicates_reason(predicates, spec, shown), kind=kind
         )
         if kind == "univariate" and spec.by_variable:
             for position, name in enumerate(names):
@@ -617,6 +680,8 @@ def singling_out(confidential: Microdata, released: Microdata, spec: SinglingOut
         every = np.ones(len(predicates), dtype=np.bool_)
         result = tried.attack_result(every, base.is_singling_out(people), rng, without)
         found += result.estimates(
-            reason=remark or _too_few_predicates_reason(predicates), kind="multivariate", people="vulnerable"
+            reason=remark or _too_few_predicates_reason(predicates, spec, among),
+            kind="multivariate",
+            people="vulnerable",
         )
     return Measure(tuple(found))

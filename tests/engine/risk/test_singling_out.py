@@ -213,6 +213,49 @@ def test_predicates_hold_of_one_released_record_and_are_counted_right(ours: Any,
             assert sorted(zip(which.tolist(), record.tolist(), strict=True)) == pairs
 
 
+def clerks(records: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """A table in which about one description of three variables in 150 fits exactly one record."""
+    (table,) = tables_as_floats([people(records, np.random.default_rng(seed))], PEOPLE.names)
+    table[:, 3] = np.rint(table[:, 3] / 200)
+    table[:, 2] = np.rint(table[:, 2] / 10)
+    return table, np.array([False, False, True, True])
+
+
+def test_predicates_are_sought_until_there_are_as_many_as_wanted() -> None:
+    """The first 500 tries find a few of 50; what they find stays, and the same numbers draw the same predicates."""
+    table, ordered = clerks(4_000, 3)
+    found = multivariate_predicates(table, ordered, 3, 50, 500, np.random.default_rng(1))
+    few = multivariate_predicates(table, ordered, 3, 1, 500, np.random.default_rng(1))
+    assert (len(few), len(found)) == (1, 50)
+    assert len({str(one) for one in clauses_of(found)}) == 50
+    assert all(sum(holds(one, record) for record in table) == 1 for one in clauses_of(found))
+    again = multivariate_predicates(table, ordered, 3, 50, 500, np.random.default_rng(1))
+    assert clauses_of(again) == clauses_of(found)
+
+
+def test_all_predicates_are_found_where_there_are_fewer_than_wanted() -> None:
+    table, ordered = clerks(1_000, 4)
+    sought = multivariate_predicates(table, ordered, 3, 2_000, 100, np.random.default_rng(1))
+    every = multivariate_predicates(table, ordered, 3, 2_000, 4_000, np.random.default_rng(1))
+    assert len(every) < 2_000
+    assert {str(one) for one in clauses_of(sought)} == {str(one) for one in clauses_of(every)}
+
+
+def test_the_search_ends_at_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 4,000 candidates 1,000 are tried: some are found, not all."""
+    table, ordered = clerks(1_000, 4)
+    every = multivariate_predicates(table, ordered, 3, 2_000, 4_000, np.random.default_rng(1))
+    monkeypatch.setattr("sfumato.engine.risk.singling_out.MOST_TRIES", 1_000)
+    tries = []
+    counted = PredicateSet.is_singling_out
+    monkeypatch.setattr(
+        PredicateSet, "is_singling_out", lambda self, records: (tries.append(len(self)), counted(self, records))[1]
+    )
+    some = multivariate_predicates(table, ordered, 3, 2_000, 100, np.random.default_rng(1))
+    assert 0 < len(some) < len(every)
+    assert sum(tries) <= 1_000
+
+
 @pytest.mark.parametrize("records", [1, 40, 700, 3_000])
 def test_predicates_are_left_once_they_hold_of_two_records(records: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that hold of exactly one are the same as where all records are counted; piece by piece, of many pieces, in blocks of few predicates."""
