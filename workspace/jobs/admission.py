@@ -1,4 +1,4 @@
-"""Admission of tasks by memory: a worker runs as many tasks at a time as fit, and none that would not fit alone."""
+"""Admission of tasks: a worker runs as many at a time as fit into memory, and the one with most left to do first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..store.runs import find_run
 from ..store.workspace import Workspace
 from .memory import ALWAYS_ALLOWED_BYTES, MemoryLimit, memory_text
 from .queue import TaskLease, WaitingTask
-from .task_costs import TaskCost, estimate_task_costs, measure_recent_costs, memory_refusal
+from .task_costs import TaskCost, estimate_task_costs, measure_recent_costs, memory_refusal, remaining_seconds
 
 RUNS_KEPT = 16
 PEAK_MARGIN = 1.1
@@ -31,6 +31,7 @@ class TaskAdmission:
         self._ask, self._limit, self._apart = limit, limit(), apart
         self._held: dict[int, int] = {}
         self._runs: dict[int, Mapping[str, TaskCost]] = {}
+        self._seconds_left: dict[int, Mapping[str, float]] = {}
         self._alone: set[int] = set()
 
     def has_room(self, waiting: WaitingTask) -> bool:
@@ -47,6 +48,11 @@ class TaskAdmission:
             return False
         # Other programs may have taken memory since the limit was read.
         return self._limit.is_fixed or needed <= max(self._ask().max_bytes or 0, ALWAYS_ALLOWED_BYTES)
+
+    def seconds_left(self, waiting: WaitingTask) -> float:
+        """Return the estimated seconds from the start of a waiting task to the end of what waits for it."""
+        self._costs_of_run(waiting.run_id)
+        return self._seconds_left[waiting.run_id].get(waiting.key, 0.0)
 
     def add_task(self, claim: TaskLease) -> None:
         """Count the memory of a task that is started."""
@@ -114,12 +120,17 @@ class TaskAdmission:
         if run_id not in self._runs:
             if len(self._runs) >= RUNS_KEPT:
                 self._runs.clear()
+                self._seconds_left.clear()
             try:
                 run = find_run(self.workspace, run_id)
-                records = self.workspace.find_dataset(run.dataset_id).records
-                costs = estimate_task_costs(run.recipe, records, measure_recent_costs(self.workspace, records))
+                data = self.workspace.find_dataset(run.dataset_id)
+                costs = estimate_task_costs(
+                    run.recipe, data.records, measure_recent_costs(self.workspace, data.records)
+                )
+                left = remaining_seconds(run.recipe, self.workspace.tables.count_levels(data.table_sha256), costs)
             # The task itself fails by the same error, which its run then reports.
             except (EngineError, WorkspaceError):
-                costs = ()
+                costs, left = (), {}
+            self._seconds_left[run_id] = left
             self._runs[run_id] = {cost.task.key: cost for cost in costs}
         return self._runs[run_id]

@@ -136,6 +136,34 @@ def _steps_of_task(recipe: Recipe, task: Task) -> Sequence[RecipeStep]:
     return ()
 
 
+def remaining_seconds(recipe: Recipe, levels: Mapping[str, int], costs: Sequence[TaskCost]) -> Mapping[str, float]:
+    """Return the estimated seconds from the start of each task to the end of its longest chain, by the task's key.
+
+    ``levels``: number of levels by variable. The tasks must come after all that they need, as ``plan_tasks`` has them. A
+    task of unknown length counts as the
+    longest known one, so that it does not start last.
+    """
+    longest = max((cost.seconds for cost in costs if cost.seconds is not None), default=SECONDS_PER_TASK)
+    shares, after, found = _shares_of_fits(recipe, levels), dict[str, float](), dict[str, float]()
+    for cost in reversed(costs):
+        own = (longest if cost.seconds is None else cost.seconds) * shares.get(cost.task.key, 1.0)
+        found[cost.task.key] = SECONDS_PER_TASK + own + after.get(cost.task.key, 0.0)
+        for needed in cost.task.needs:
+            after[needed] = max(after.get(needed, 0.0), found[cost.task.key])
+    return found
+
+
+def _shares_of_fits(recipe: Recipe, levels: Mapping[str, int]) -> dict[str, float]:
+    """Return how many times as long as the average fit of its method each fit takes, by predictors and levels."""
+    sizes: dict[str, dict[str, int]] = {}
+    for item, step in enumerate(recipe.synthesis):
+        predictors = len(getattr(step.spec, "predictors", ()))
+        made = sum(max(1, levels.get(name, 1)) for name in step.targets)
+        sizes.setdefault(step.method.key, {})[f"fit/{item}"] = (1 + predictors) * max(1, made)
+    means = {key: sum(own.values()) / len(own) for key, own in sizes.items()}
+    return {task: size / means[key] for key, own in sizes.items() for task, size in own.items()}
+
+
 def largest_cost(costs: Sequence[TaskCost]) -> TaskCost:
     """Return the cost of the task that needs most memory, the first of equal ones."""
     return max(costs, key=lambda cost: cost.memory)

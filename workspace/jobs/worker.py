@@ -180,7 +180,8 @@ class TaskLoop:
     def _claim_tasks(self) -> None:
         """Claim and submit tasks while the pool has room."""
         while len(self.held) < self.pool.size:
-            task = retry_while_locked(partial(claim_task, self.workspace, self.worker, self.admission.has_room))
+            may, left = self.admission.has_room, self.admission.seconds_left
+            task = retry_while_locked(partial(claim_task, self.workspace, self.worker, may, left))
             if task is None:
                 return
             if refused := self.admission.refusal_message(task):

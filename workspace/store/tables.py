@@ -309,6 +309,23 @@ class TableStore:
         with self._open_file(sha256) as file:
             return int(pq.read_metadata(file).num_rows)
 
+    def count_levels(self, sha256: str) -> Mapping[str, int]:
+        """Return the number of levels in the first row group, by variable with levels; none for a table that cannot be
+        read.
+
+        The bytes are not verified: the numbers may serve for estimates alone.
+        """
+        try:
+            with self._open_file(sha256) as opened:
+                file = pq.ParquetFile(opened, pre_buffer=False)
+                names = [field.name for field in file.schema_arrow if pa.types.is_dictionary(field.type)]
+                if not names or not file.num_row_groups:
+                    return {}
+                first = file.read_row_group(0, columns=names, use_threads=False)
+                return {name: len(first.column(name).chunk(0).dictionary) for name in names}
+        except (DamagedTable, pa.ArrowException, OSError):
+            return {}
+
     def write_microdata(self, data: Microdata) -> str:
         """Store the values of microdata, and return the hash of the table; the schema is kept by the database.
 

@@ -62,7 +62,8 @@ def read_folded_series(workspace: Workspace, run_id: int) -> FoldedSeries:
     kind = "=" if has_averages(workspace, run_id) else "<>"
     query = f"""SELECT result.id, result.family, result.method, result.measure, result.target, result.params, result.level
                 FROM result JOIN task ON task.id = result.task_id
-                WHERE result.run_id = ? AND result.draw IS NULL AND task.kind {kind} 'combine' ORDER BY result.id"""
+                WHERE result.run_id = ? AND result.draw IS NULL AND task.kind {kind} 'combine'
+                ORDER BY result.task_id, result.id"""
     series_by_row: dict[int, int] = {}
     rows_by_series: list[array[int]] = []
     fold_by_series: list[int] = []

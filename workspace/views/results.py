@@ -16,6 +16,7 @@ from sfumato.engine.recipe.outcomes import OUTCOMES, WORST_FIRST, Outcome, curre
 from sfumato.engine.recipe.thresholds import Verdict
 
 from ..store.records import check_integers, check_numbers, check_texts, parse_json_table, raise_damaged_record
+from ..store.runs import find_run
 from ..store.workspace import Workspace
 
 FAILURES = "failures"
@@ -35,9 +36,7 @@ confidential data's row stays beside the others of its series.
 """
 
 _BY_MEASURE = """CASE result.family WHEN 'risk' THEN 0 WHEN 'utility' THEN 1 WHEN 'quality' THEN 2 WHEN 'studies' THEN 3 ELSE 4 END, result.method,
-                 min(result.id) OVER (PARTITION BY result.family, result.method, result.measure, result.target,
-                                                   result.params, result.level),
-                 result.dataset, result.draw, result.id"""
+                 min(result.task_id) OVER series, min(result.id) OVER series, result.dataset, result.draw, result.id"""
 """Order that breaks the ties of all others: the same number of different datasets stands together."""
 
 
@@ -153,6 +152,8 @@ def _ordered_query(workspace: Workspace, selection: ResultSelection, columns: st
             beside = f"LEFT JOIN judged ON {same} AND judged.level IS result.level"
             places = [value for one in judged for value in (*one.database_key, WORST_FIRST.index(one.outcome))]
     query = f"""{first}SELECT {columns} FROM result JOIN task ON task.id = result.task_id {beside} WHERE {where}
+                WINDOW series AS (PARTITION BY result.family, result.method, result.measure, result.target,
+                                               result.params, result.level)
                 ORDER BY {order}{_BY_MEASURE}"""
     return query, [*places, *bound]
 
@@ -319,7 +320,10 @@ def read_diagnostics(workspace: Workspace, run_id: int) -> list[Diagnostic]:
     rows = workspace.connection.execute(
         "SELECT name, parameter, value, rule, passed, target FROM diagnostic WHERE run_id = ? ORDER BY id", (run_id,)
     )
-    return [_stored_diagnostic(*row) for row in rows]
+    found = [_stored_diagnostic(*row) for row in rows]
+    # Fits end in any order.
+    place = {step.target: item for item, step in enumerate(find_run(workspace, run_id).recipe.synthesis)}
+    return sorted(found, key=lambda one: place.get(one.target, len(place)))
 
 
 @raise_damaged_record("a model's diagnostic")

@@ -24,7 +24,13 @@ from sfumato.workspace.jobs.pool import TaskPool
 from sfumato.workspace.jobs.queue import TaskLease, WaitingTask, claim_task, requeue_run, return_task
 from sfumato.workspace.jobs.runs import reenter_run
 from sfumato.workspace.jobs.settings import MEMORY_VARIABLE
-from sfumato.workspace.jobs.task_costs import TaskCost, estimate_task_costs, memory_refusal
+from sfumato.workspace.jobs.task_costs import (
+    SECONDS_PER_TASK,
+    TaskCost,
+    estimate_task_costs,
+    memory_refusal,
+    remaining_seconds,
+)
 from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.store.runs import RunState, find_run, list_runs, list_tasks
 from sfumato.workspace.store.workspace import Workspace
@@ -174,7 +180,7 @@ def test_a_task_whose_process_is_killed_is_said_to_have_needed_so_much(
     monkeypatch.setenv(MEMORY_VARIABLE, "2 GB")
     run_worker(workspace.directory, idle=0, opened=KilledOnce())
     assert find_run(workspace, run_id).error == (
-        "fit/0: its process was killed 3 times; the machine may be short of memory: about 1.7 GB were expected of about 2.0 GB that it "
+        "fit/1: its process was killed 3 times; the machine may be short of memory: about 1.7 GB were expected of about 2.0 GB that it "
         "may have had (the limit that was given)"
     )
 
@@ -259,3 +265,44 @@ def test_the_estimate_grows_with_records_and_variables_and_the_largest_task_is_n
     said = memory_refusal(costs, MemoryLimit(16_000 * MB, "what there is"))
     assert max(costs, key=lambda cost: cost.memory).task.key in said
     assert [cost.task for cost in costs] == list(plan_tasks(recipe))
+
+
+def costs_of(recipe: Recipe, seconds: dict[str, float | None]) -> list[TaskCost]:
+    return [TaskCost(task, "", seconds.get(task.key, 0.0), 0) for task in plan_tasks(recipe)]
+
+
+def test_a_fit_has_its_own_seconds_left_and_those_of_the_longest_that_waits_for_it(
+    small: tuple[Recipe, Microdata],
+) -> None:
+    """The variable with ten levels takes longest of the fits of a method; what waits for both is the same."""
+    recipe, _ = small
+    seconds = {"fit/0": 1.0, "fit/1": 1.0, "draw/1": 2.0, "draw/2": 7.0, "combine": 0.5}
+    plain = remaining_seconds(recipe, {}, costs_of(recipe, dict(seconds)))
+    assert plain["combine"] == pytest.approx(0.5 + SECONDS_PER_TASK)
+    assert plain["draw/2"] > 7.0 + plain["combine"]
+    assert plain["draw/1"] < plain["draw/2"] < min(plain["fit/0"], plain["fit/1"])
+    alike = Recipe.from_table(
+        {
+            "variables": {name: {"kind": "categorical"} for name in "abc"},
+            "release": {"m": 1, "seed": 1},
+            "synthesis": [{"target": name, "method": "cart", "predictors": []} for name in "abc"],
+        }
+    )
+    left = remaining_seconds(alike, {"a": 2, "b": 10, "c": 3}, costs_of(alike, {f"fit/{k}": 1.0 for k in range(3)}))
+    assert left["fit/1"] - left["draw/1"] == pytest.approx(2.0 + SECONDS_PER_TASK)
+    assert left["fit/1"] > left["fit/2"] > left["fit/0"]
+    unknown = remaining_seconds(recipe, {}, costs_of(recipe, {**seconds, "draw/1": None}))
+    assert unknown["draw/1"] == pytest.approx(unknown["draw/2"])
+
+
+def test_levels_are_counted_in_the_stored_table(workspace: Workspace, enter: Enter) -> None:
+    dataset = workspace.find_dataset(find_run(workspace, enter()).dataset_id)
+    data = workspace.tables.read_microdata(dataset.table_sha256, dataset.schema, "confidential")
+    expected = {
+        name: len(data.column(name).cat.categories)
+        for name in dataset.schema.names
+        if dataset.schema[name].kind.has_levels
+    }
+    assert workspace.tables.count_levels(dataset.table_sha256) == expected
+    assert expected
+    assert workspace.tables.count_levels("0" * 64) == {}

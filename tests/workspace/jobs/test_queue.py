@@ -395,3 +395,32 @@ def test_a_recipe_without_synthesis_needs_no_fit(workspace: Workspace, enter: En
     run_id = enter(synthesis=[], release={"m": 2, "released": ["income", "visits"]})
     assert all(not task.key.startswith(("fit", "draw")) for task in list_tasks(workspace, run_id))
     assert states(workspace, run_id)["waiting"] == len(finish_all(workspace))
+
+
+def test_the_task_with_most_left_to_do_is_handed_out_first(workspace: Workspace, enter: Enter) -> None:
+    enter()
+    left = {"fit/0": 1.0, "fit/1": 3.0}
+    began = [claim_task(workspace, "worker", seconds_left=lambda task: left.get(task.key, 0.0)) for _ in range(3)]
+    assert [task.key for task in began if task][:2] == ["fit/1", "fit/0"]
+
+
+def test_short_tasks_and_older_runs_stay_in_their_order(workspace: Workspace, enter: Enter) -> None:
+    first, second = enter(), enter()
+    left = {(first, "fit/0"): 0.001, (first, "fit/1"): 0.002, (second, "fit/0"): 9.0}
+    began = [
+        claim_task(workspace, "worker", seconds_left=lambda task: left.get((task.run_id, task.key), 0.0))
+        for _ in range(2)
+    ]
+    assert [(task.run_id, task.key) for task in began if task] == [(first, "fit/0"), (first, "fit/1")]
+
+
+def test_diagnostics_stand_in_the_order_of_the_plan_whichever_fit_ends_first(
+    workspace: Workspace, enter: Enter
+) -> None:
+    run_id = enter()
+    targets = [step.target for step in find_run(workspace, run_id).recipe.synthesis]
+    assert len(targets) > 1
+    held = [take(workspace) for _ in targets]
+    for lease in reversed(held):
+        finish_task(workspace, lease, replace(FULL, rows=(), verdicts=(), artefacts={}, target=targets[lease.item]))
+    assert [one.target for one in read_diagnostics(workspace, run_id)] == targets
