@@ -10,12 +10,12 @@ from collections.abc import Collection
 from ..audit import AuditAct, append_act
 from ..errors import NotFound, NotReady
 from ..gate.earlier import write_tombstone_tables
-from ..plain_files import check_layout, is_hash
+from ..plain_files import check_layout
 from ..store.run_log import run_log_path
 from ..store.runs import StoredRun, find_run
 from ..store.tombstones import TOMBSTONE_KEY, Tombstone, released_run_manifests, store_tombstone
 from ..store.workspace import Workspace
-from ..upkeep.maintenance import named_table_hashes
+from ..upkeep.maintenance import list_table_files, named_table_hashes
 
 SETTLED_SECONDS = 60.0
 """A table written this lately may be that of an import whose rows are still to come; ``doctor --fix`` looks again."""
@@ -127,14 +127,11 @@ def _remove_files(workspace: Workspace, run_ids: Collection[int], hashes: Collec
     # Under the write lock, so that no row can come to name one of these tables meanwhile.
     with workspace.write_transaction() as connection:
         busy = connection.execute("SELECT EXISTS (SELECT 1 FROM task WHERE state = 'running')").fetchone()[0]
-        unneeded = [
-            workspace.tables.path_of(sha256)
-            for sha256 in sorted(set(hashes) - named_table_hashes(workspace))
-            # A name that is no hash names no table of ours, whatever file it may point to.
-            if is_hash(sha256)
-        ]
+        named = named_table_hashes(workspace)
+        # A name that is no hash names no table of ours, whatever file it may point to.
+        unneeded = list_table_files(workspace, set(hashes) - named) - list_table_files(workspace, named)
         left = 0
-        for path in unneeded:
+        for path in sorted(unneeded):
             with contextlib.suppress(FileNotFoundError):
                 # A running task or an import writes tables before their rows, and they might be these: then they stay.
                 if busy or time.time() - path.lstat().st_mtime < SETTLED_SECONDS:

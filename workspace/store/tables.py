@@ -1,5 +1,8 @@
 """Immutable Parquet tables, named by the hash of their bytes: written aside, synchronised, renamed, verified on read.
 
+A table of more than ``PART_ROWS`` rows is several files, its parts, and a manifest that names them (``table_manifests``).
+What is read of it is verified, and nothing else is read.
+
 What is hashed is what is parsed: the bytes that stay in memory are those that went into the hash, whatever becomes of
 the file meanwhile.
 """
@@ -12,7 +15,7 @@ import mmap
 import os
 import tempfile
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -26,10 +29,13 @@ from numpy.typing import NDArray
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Origin, Schema
+from sfumato.engine.data.units import code_unit_numbers
 
 from ..errors import DamagedTable, NotYours, StrangeFile
 from ..ingest.reserved_names import KIND_COLUMN_PREFIX, check_reserved_names
-from ..plain_files import ensure_directory, is_hash, open_plain, sync_to_disk
+from ..plain_files import ensure_directory, is_hash, open_plain, read_plain, sync_to_disk
+from . import table_manifests
+from .table_manifests import MANIFEST_SUFFIX, MOST_MANIFEST_BYTES, PartFile, TableManifest
 
 READ_PIECE_BYTES = 1 << 22
 FOOTER_READ_BYTES = 1 << 16
@@ -40,6 +46,8 @@ ASIDE_PREFIX = ".writing-"
 DAY_SECONDS = 86_400.0
 MISSING_LEVEL_CODE = -1
 """The code that pandas gives a missing value of a categorical."""
+_LEVELS_SCHEMA = pa.schema([("name", pa.string()), ("levels", pa.list_(pa.string()))])
+"""Columns of the file with the levels of the categorical columns of a table in parts."""
 
 
 class HashingFile:
@@ -197,25 +205,117 @@ class TableStore:
         self.owner = owner
 
     def path_of(self, sha256: str) -> Path:
-        """Return the path of the table with this hash. Raises DamagedTable for a name that is no hash."""
+        """Return the path of the file of a table of one part, or of a part, with this hash. Raises DamagedTable for a
+        name that is no hash.
+        """
         # The name is from the database, and could be any path.
         if not is_hash(sha256):
             raise DamagedTable("the database names a table by something else than the SHA-256 of its bytes")
         return self.directory / f"{sha256}.parquet"
 
+    def manifest_path_of(self, sha256: str) -> Path:
+        """Return the path of the manifest of a table of several parts. Raises DamagedTable as ``path_of`` does."""
+        return self.path_of(sha256).with_suffix(MANIFEST_SUFFIX)
+
+    def has_parts(self, sha256: str) -> bool:
+        """Return whether the table with this hash is stored in several parts. Raises DamagedTable as ``path_of`` does."""
+        return self.manifest_path_of(sha256).is_file()
+
+    def read_manifest(self, sha256: str) -> TableManifest:
+        """Return the parts of the table with this hash, itself where it is one. Raises DamagedTable."""
+        path = self.manifest_path_of(sha256)
+        try:
+            content = read_plain(path, MOST_MANIFEST_BYTES)
+        except FileNotFoundError:
+            return TableManifest((PartFile(sha256, self._count_file_records(sha256)),))
+        except StrangeFile as error:
+            raise DamagedTable(f"the table {path.name} is {error.kind}, not a file of the workspace") from None
+        if hashlib.sha256(content).hexdigest() != sha256:
+            raise _changed_table_error(path)
+        return TableManifest.from_bytes(content, path.name)
+
+    def _part_hashes(self, sha256: str) -> list[str]:
+        """Return the hashes of the parts of the table with this hash, itself where it is one. Raises DamagedTable."""
+        return [part.sha256 for part in self.read_manifest(sha256).parts] if self.has_parts(sha256) else [sha256]
+
+    def files_of(self, sha256: str) -> list[Path]:
+        """Return the paths of the files of the table with this hash, whether they are there or not: its manifest first.
+
+        Where a manifest is damaged, nothing says which its parts are. Raises DamagedTable as ``path_of`` does.
+        """
+        if not self.has_parts(sha256):
+            return [self.path_of(sha256)]
+        found = [self.manifest_path_of(sha256)]
+        with contextlib.suppress(DamagedTable):
+            found += map(self.path_of, self.read_manifest(sha256).file_hashes)
+        return found
+
     def write_table(self, table: pa.Table) -> str:
-        """Store a table, and return the SHA-256 of its bytes."""
+        """Store a table, in parts where it is long, and return the hash that names it."""
+        most = table_manifests.PART_ROWS
+        return self.write_blocks(table.slice(first, most) for first in range(0, max(1, len(table)), most))
+
+    def write_blocks(self, blocks: Iterable[pa.Table], whole_units: str = "") -> str:
+        """Store a table that comes in blocks of at most ``PART_ROWS`` rows, each as one part, and return the hash that
+        names it. There is at least one block.
+
+        ``whole_units`` is the variable whose units each lie in one block.
+        """
+        parts: list[PartFile] = []
+        dictionaries: dict[str, list[pa.Array]] = {}
+        for block in blocks:
+            parts.append(PartFile(self._write_file(block), len(block)))
+            for one in block.schema:
+                if pa.types.is_dictionary(one.type):
+                    known = dictionaries.setdefault(one.name, [])
+                    for chunk in block.column(one.name).chunks:
+                        if not known or not known[-1].equals(chunk.dictionary):
+                            known.append(chunk.dictionary)
+        if len(parts) == 1:
+            return parts[0].sha256
+        levels = {
+            name: list(dict.fromkeys(level for one in known for level in one.to_pylist()))
+            for name, known in dictionaries.items()
+        }
+        listed = pa.table({"name": list(levels), "levels": list(levels.values())}, schema=_LEVELS_SCHEMA)
+        return self._write_manifest(TableManifest(tuple(parts), self._write_file(listed), whole_units))
+
+    def _write_manifest(self, manifest: TableManifest) -> str:
+        """Store the manifest of parts that were written, and return its hash. Raises DamagedTable where one is gone."""
+        # The parts of a table that took long to write are old files that nothing names yet.
+        for one in set(manifest.file_hashes):
+            if not self._touch_existing(self.path_of(one)):
+                raise DamagedTable(f"the table {self.path_of(one).name} is gone from the workspace")
+
+        def write(file: IO[bytes]) -> str:
+            sink = HashingFile(file)
+            sink.write(manifest.to_bytes())
+            return sink.sha256
+
+        return self._write_aside(write, self.manifest_path_of)
+
+    def _write_file(self, table: pa.Table) -> str:
+        """Store a table as one file, and return the SHA-256 of its bytes."""
+
+        def write(file: IO[bytes]) -> str:
+            sink = HashingFile(file)
+            pq.write_table(table, sink, compression="zstd", write_statistics=True)
+            return sink.sha256
+
+        return self._write_aside(write, self.path_of)
+
+    def _write_aside(self, write: Callable[[IO[bytes]], Any], path_of: Callable[[str], Path]) -> str:
+        """Store what ``write`` writes to a file, and return the SHA-256 of its bytes, which it returns."""
         if self.owner:
             raise NotYours(self.directory.parent, self.owner)
         ensure_directory(self.directory.parent, self.directory.name)
         handle, aside = tempfile.mkstemp(dir=self.directory, prefix=ASIDE_PREFIX)
         try:
             with os.fdopen(handle, "wb") as file:
-                sink = HashingFile(file)
-                pq.write_table(table, sink, compression="zstd", write_statistics=True)
-                if self._touch_existing(path := self.path_of(sink.sha256)):
+                sha256 = str(write(file))
+                if self._touch_existing(path := path_of(sha256)):
                     Path(aside).unlink()
-                    return sink.sha256
+                    return sha256
                 file.flush()
                 # On the disk before it has its name: no name may lead to half a table after a crash.
                 os.fsync(file.fileno())
@@ -224,7 +324,7 @@ class TableStore:
             Path(aside).unlink(missing_ok=True)
             raise
         sync_to_disk(self.directory)
-        return sink.sha256
+        return sha256
 
     @staticmethod
     def _touch_existing(path: Path) -> bool:
@@ -249,36 +349,64 @@ class TableStore:
 
     def read_stored_table(self, sha256: str, columns: Sequence[str] | None = None) -> pa.Table:
         """Read the table with this hash, or some of its columns. Raises DamagedTable when it is missing or has changed."""
-        file = self._open_verified(sha256, TablePart(None if columns is None else frozenset(columns)))
+        wanted = TablePart(None if columns is None else frozenset(columns))
         # A thread that still holds bytes of ours when Python ends makes the process abort.
-        return file.read(None if columns is None else list(columns), use_threads=False)
+        found = [
+            self._open_verified(one, wanted).read(None if columns is None else list(columns), use_threads=False)
+            for one in self._part_hashes(sha256)
+        ]
+        return found[0] if len(found) == 1 else pa.concat_tables(found).unify_dictionaries()
 
     def iterate_row_groups(self, sha256: str) -> Iterator[pa.Table]:
         """Yield the table with this hash, one row group at a time. Raises DamagedTable."""
-        file = self._open_verified(sha256)
-        for i in range(file.num_row_groups):
-            yield file.read_row_group(i, use_threads=False)
+        for one in self._part_hashes(sha256):
+            file = self._open_verified(one)
+            for i in range(file.num_row_groups):
+                yield file.read_row_group(i, use_threads=False)
 
     def read_rows(self, sha256: str, numbers: Sequence[int], columns: Sequence[str] | None = None) -> pa.Table:
-        """Read some rows of the table with this hash, numbered from 0, in this order.
+        """Read some rows of the table with this hash, numbered from 0, in this order. Only parts with such rows are read.
 
         Raises DamagedTable, also where there is no such row.
         """
-        part = TablePart(None if columns is None else frozenset(columns), frozenset(numbers))
-        file = self._open_verified(sha256, part)
         names = None if columns is None else list(columns)
-        found = file.read_row_groups(part.row_groups(file.metadata), names, use_threads=False)
-        return found.take(
-            pa.array(self._positions_among(sha256, numbers, part.rows_in_groups(file.metadata)), pa.int64())
-        )
+        tables, held = [], []
+        for file, part, first in self._open_parts_with_rows(
+            sha256, None if names is None else frozenset(names), numbers
+        ):
+            tables.append(file.read_row_groups(part.row_groups(file.metadata), names, use_threads=False))
+            held.append(part.rows_in_groups(file.metadata) + first)
+        found = tables[0] if len(tables) == 1 else pa.concat_tables(tables).unify_dictionaries()
+        return found.take(pa.array(self._positions_among(sha256, numbers, np.concatenate(held)), pa.int64()))
 
     def column_names(self, sha256: str) -> list[str]:
         """Return the names of the columns of the table with this hash. Raises DamagedTable when it is missing."""
-        with self._open_file(sha256) as file:
+        with self._open_file(self._part_hashes(sha256)[0]) as file:
             return list(pq.read_schema(file).names)
 
+    def _open_parts_with_rows(
+        self, sha256: str, columns: Collection[str] | None, rows: Sequence[int] | None
+    ) -> Iterator[tuple[pq.ParquetFile, TablePart, int]]:
+        """Yield each part of a table with some of these rows, all parts for None, as a file, what to read of it, and the
+        number of its first row. One part is yielded even where no row is wanted. Raises DamagedTable.
+        """
+        if not self.has_parts(sha256):
+            part = TablePart(columns, None if rows is None else frozenset(rows))
+            yield self._open_verified(sha256, part), part, 0
+            return
+        manifest = self.read_manifest(sha256)
+        if rows is None:
+            for one, first in zip(manifest.parts, manifest.starts.tolist(), strict=False):
+                part = TablePart(columns)
+                yield self._open_verified(one.sha256, part), part, first
+            return
+        found = manifest.rows_by_part(rows) or [(manifest.parts[0], 0, np.zeros(0, dtype=np.int64))]
+        for one, first, own in found:
+            part = TablePart(columns, frozenset(own.tolist()))
+            yield self._open_verified(one.sha256, part), part, first
+
     def _open_verified(self, sha256: str, part: TablePart = WHOLE_TABLE) -> pq.ParquetFile:
-        """Open the table with this hash so that a part of it can be read. Raises DamagedTable."""
+        """Open the file with this hash so that a part of it can be read. Raises DamagedTable."""
         with self._open_file(sha256) as file:
             content = read_verified_parquet(file, os.fstat(file.fileno()).st_size, sha256, part)
         if content is None:
@@ -289,13 +417,25 @@ class TableStore:
         """Read every byte of the table with this hash, and return their number. Raises DamagedTable when it is missing or
         has changed.
         """
+        if not self.has_parts(sha256):
+            return self._verify_file(sha256)
+        manifest = self.read_manifest(sha256)
+        return len(manifest.to_bytes()) + sum(map(self._verify_file, manifest.file_hashes))
+
+    def parse_table(self, sha256: str) -> None:
+        """Read the table with this hash part by part, and keep nothing of it. Raises DamagedTable where it cannot be read."""
+        for one in self.read_manifest(sha256).file_hashes if self.has_parts(sha256) else [sha256]:
+            self._open_verified(one).read(use_threads=False)
+
+    def _verify_file(self, sha256: str) -> int:
+        """Read every byte of the file with this hash, and return their number. Raises DamagedTable."""
         with self._open_file(sha256) as file:
             if not has_hash(file, sha256):
                 raise _changed_table_error(self.path_of(sha256))
             return file.tell()
 
     def _open_file(self, sha256: str) -> BufferedReader:
-        """Open the file of the table with this hash. Raises DamagedTable."""
+        """Open the file with this hash. Raises DamagedTable."""
         path = self.path_of(sha256)
         try:
             return os.fdopen(open_plain(path), "rb")
@@ -306,6 +446,10 @@ class TableStore:
 
     def count_table_records(self, sha256: str) -> int:
         """Return the number of records of the table with this hash. Raises DamagedTable when it is missing."""
+        return self.read_manifest(sha256).rows
+
+    def _count_file_records(self, sha256: str) -> int:
+        """Return the number of rows of the file with this hash. Raises DamagedTable when it is missing."""
         with self._open_file(sha256) as file:
             return int(pq.read_metadata(file).num_rows)
 
@@ -329,41 +473,61 @@ class TableStore:
     def write_microdata(self, data: Microdata) -> str:
         """Store the values of microdata, and return the hash of the table; the schema is kept by the database.
 
-        Raises BadInput for a variable with a name that stored tables use themselves.
+        Records of a unit lie in one part where they follow each other. Raises BadInput for a variable with a name that
+        stored tables use themselves.
         """
-        check_reserved_names(data.schema.names)
-        kinds = (
-            {} if data.kinds is None else {f"{KIND_COLUMN_PREFIX}{name}": values for name, values in data.kinds.items()}
-        )
-        frame = data.frame.assign(**kinds)
-        # The metadata of pandas names its version: equal tables would have different hashes.
-        return self.write_table(pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None))
+        blocks, whole_units = _blocks_of_units(data, table_manifests.PART_ROWS)
+        return self.write_microdata_blocks((_slice_of_records(data, rows) for rows in blocks), whole_units)
+
+    def write_microdata_blocks(self, blocks: Iterable[Microdata], whole_units: str = "") -> str:
+        """Store microdata that come in blocks of at most ``PART_ROWS`` records, as ``write_microdata`` does.
+
+        All blocks have the same variables, of the same levels.
+        """
+        return self.write_blocks(map(_table_of_microdata, blocks), whole_units)
 
     def read_microdata(
         self, sha256: str, schema: Schema, origin: Origin, rows: Sequence[int] | None = None
     ) -> Microdata:
         """Read the variables of a schema as they were stored, with dtypes, order of levels and missing values.
 
-        For some ``rows``, from 0, in this order, a level that none of the row groups read has may be missing.
+        For some ``rows``, from 0, in this order, only the parts with such rows are read; of a table of one part, a level
+        that none of the row groups read has may be missing.
         """
-        kinds_of = {name: f"{KIND_COLUMN_PREFIX}{name}" for name in schema.names}
-        part = TablePart(frozenset([*schema.names, *kinds_of.values()]), None if rows is None else frozenset(rows))
-        file = self._open_verified(sha256, part)
-        there, groups = set(file.schema_arrow.names), part.row_groups(file.metadata)
-        columns = {name: pd.Series(_read_column_values(file, name, groups)) for name in schema.names}
-        kinds = {
-            name: file.read_row_groups(groups, [own], use_threads=False).column(0).to_pandas()
-            for name, own in kinds_of.items()
-            if own in there
-        }
-        found = Microdata(
-            schema, pd.DataFrame(columns, copy=False), origin, kinds=pd.DataFrame(kinds) if kinds else None
-        )
-        return (
-            found
-            if rows is None
-            else found.select_rows(self._positions_among(sha256, rows, part.rows_in_groups(file.metadata)))
-        )
+        names = [*schema.names, *(f"{KIND_COLUMN_PREFIX}{name}" for name in schema.names)]
+        columns: dict[str, list[Any]] = {}
+        held: list[NDArray[np.int64]] = []
+        for file, part, first in self._open_parts_with_rows(sha256, frozenset(names), rows):
+            groups, there = part.row_groups(file.metadata), set(file.schema_arrow.names)
+            for name in names:
+                if name in there or name in schema:
+                    columns.setdefault(name, []).extend(_values_by_row_group(file, name, groups))
+            if rows is not None:
+                held.append(part.rows_in_groups(file.metadata) + first)
+        found = _microdata_of_columns(schema, origin, columns, self._read_levels(sha256))
+        return found if rows is None else found.select_rows(self._positions_among(sha256, rows, np.concatenate(held)))
+
+    def iterate_microdata(self, sha256: str, schema: Schema, origin: Origin) -> Iterator[Microdata]:
+        """Yield the variables of a schema part by part, as ``read_microdata`` reads them: each with the levels of all.
+
+        Raises DamagedTable.
+        """
+        levels = self._read_levels(sha256)
+        names = [*schema.names, *(f"{KIND_COLUMN_PREFIX}{name}" for name in schema.names)]
+        for one in self._part_hashes(sha256):
+            file = self._open_verified(one, TablePart(frozenset(names)))
+            groups, there = list(range(file.num_row_groups)), set(file.schema_arrow.names)
+            columns = {
+                name: _values_by_row_group(file, name, groups) for name in names if name in there or name in schema
+            }
+            yield _microdata_of_columns(schema, origin, columns, levels)
+
+    def _read_levels(self, sha256: str) -> dict[str, tuple[str, ...]]:
+        """Return the levels of the categorical columns of a table of several parts; none for one. Raises DamagedTable."""
+        if not self.has_parts(sha256):
+            return {}
+        found = self._open_verified(self.read_manifest(sha256).levels).read(use_threads=False).to_pylist()
+        return {row["name"]: tuple(row["levels"]) for row in found}
 
     @staticmethod
     def _positions_among(sha256: str, rows: Sequence[int], held: NDArray[np.int64]) -> list[int]:
@@ -408,14 +572,73 @@ def _changed_table_error(path: Path) -> DamagedTable:
     return DamagedTable(f"the table {path.name} has changed since it was written")
 
 
-def _read_column_values(file: pq.ParquetFile, name: str, groups: Sequence[int]) -> NDArray[Any] | pd.Categorical:
-    """Return the values (n,) of a column in some row groups."""
+def _table_of_microdata(data: Microdata) -> pa.Table:
+    """Return microdata as the table that is stored. Raises BadInput for a variable with a name of our own."""
+    check_reserved_names(data.schema.names)
+    kinds = {} if data.kinds is None else {f"{KIND_COLUMN_PREFIX}{name}": values for name, values in data.kinds.items()}
+    frame = data.frame.assign(**kinds)
+    # The metadata of pandas names its version: equal tables would have different hashes.
+    return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+
+
+def _slice_of_records(data: Microdata, rows: slice) -> Microdata:
+    """Return some consecutive records, with their kinds of missing values."""
+    kinds = None if data.kinds is None else data.kinds.iloc[rows]
+    return Microdata(data.schema, data.frame.iloc[rows], data.origin, kinds=kinds)
+
+
+def _blocks_of_units(data: Microdata, most: int) -> tuple[list[slice], str]:
+    """Return consecutive slices of at most ``most`` records, and the variable whose units each lie in one; "" for none."""
+    n, unit = len(data), data.schema.unit
+    plain = [slice(first, min(n, first + most)) for first in range(0, max(1, n), most)]
+    if len(plain) == 1 or unit is None or unit not in data.frame:
+        return plain, ""
+    codes = code_unit_numbers(data.frame[unit])
+    begins = np.flatnonzero(np.append(True, (codes[1:] != codes[:-1]) | (codes[1:] < 0)))
+    if len(begins) > codes.max(initial=-1) + 1 + int((codes < 0).sum()):
+        return plain, ""  # some unit's records do not follow each other
+    begins, found, first = np.append(begins, n), list[slice](), 0
+    while first < n:
+        end = int(begins[np.searchsorted(begins, first + most, side="right") - 1])
+        if end <= first:
+            return plain, ""  # a unit has more records than a part
+        found.append(slice(first, end))
+        first = end
+    return found, unit
+
+
+def _microdata_of_columns(
+    schema: Schema, origin: Origin, columns: dict[str, list[Any]], levels: Mapping[str, Sequence[str]]
+) -> Microdata:
+    """Return microdata of the values of each column in consecutive row groups, which are removed from ``columns``.
+
+    ``levels`` are those of the categorical columns; of one that is missing, the levels of the row groups.
+    """
+    values = {name: pd.Series(_join_column_values(columns.pop(name), levels.get(name))) for name in schema.names}
+    kinds = {
+        name.removeprefix(KIND_COLUMN_PREFIX): pa.chunked_array(parts).unify_dictionaries().to_pandas()
+        for name, parts in columns.items()
+    }
+    return Microdata(schema, pd.DataFrame(values, copy=False), origin, kinds=pd.DataFrame(kinds) if kinds else None)
+
+
+def _values_by_row_group(file: pq.ParquetFile, name: str, groups: Sequence[int]) -> list[Any]:
+    """Return the values of a column in each of some row groups: numbers and ``_LevelCodes``, or Arrow arrays of kinds of
+    missing values. Where there are no groups, one has no values.
+    """
     # One row group at a time: each has a dictionary of its own, whose codes differ.
-    parts = [_row_group_values(file.read_row_group(i, [name], use_threads=False).column(0)) for i in groups]
-    parts = parts or [_row_group_values(file.read_row_groups([], [name], use_threads=False).column(0))]
+    read = [file.read_row_group(i, [name], use_threads=False).column(0) for i in groups]
+    read = read or [file.read_row_groups([], [name], use_threads=False).column(0)]
+    if name.startswith(KIND_COLUMN_PREFIX):
+        return [column.combine_chunks() for column in read]
+    return [_row_group_values(column) for column in read]
+
+
+def _join_column_values(parts: list[Any], known: Sequence[str] | None = None) -> NDArray[Any] | pd.Categorical:
+    """Return the values (n,) of a column from those of its row groups; ``known`` are its levels, else those that occur."""
     if not isinstance(parts[0], _LevelCodes):
         return _dates_in_seconds(np.concatenate(parts))
-    levels = list(dict.fromkeys(level for part in parts for level in part.levels))
+    levels = list(dict.fromkeys([*(known or ()), *(level for part in parts for level in part.levels)]))
     codes = np.concatenate([part.codes_among(levels).astype(_smallest_code_type(levels), copy=False) for part in parts])
     return pd.Categorical.from_codes(codes, pd.Index(levels), ordered=parts[0].ordered)
 

@@ -96,9 +96,10 @@ def _copy_tables(workspace: Workspace, target: Path) -> int:
     directory = ensure_directory(target, "tables")
     for sha256 in known:
         workspace.tables.verify_table(sha256)
-        path = directory / f"{sha256}.parquet"
-        with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
-            file.write(read_plain(workspace.tables.path_of(sha256)))
+    # Equal parts of several tables are one file.
+    for source in sorted({path for sha256 in known for path in workspace.tables.files_of(sha256)}):
+        with os.fdopen(os.open(directory / source.name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+            file.write(read_plain(source))
             file.flush()
             os.fsync(file.fileno())
     return len(known)

@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +17,7 @@ from sfumato.engine.wording import count_noun
 
 from ..audit import AuditAct, AuditHead, append_act, read_head
 from ..errors import DamagedTable, WorkspaceError
-from ..plain_files import check_layout
+from ..plain_files import check_layout, is_hash
 from ..policy.justification import checked_justification
 from ..store.heads import describe_head_store
 from ..store.keys import KEY_FILE, NoKey, compute_fingerprint
@@ -41,6 +41,11 @@ def named_table_hashes(workspace: Workspace) -> set[str]:
     return {row[0] for row in rows} | {sha256 for sha256 in marks if sha256}
 
 
+def list_table_files(workspace: Workspace, hashes: Collection[str]) -> set[Path]:
+    """Return the files of the tables with these hashes, each with its parts; names that are no hash name none."""
+    return {path for sha256 in hashes if is_hash(sha256) for path in workspace.tables.files_of(sha256)}
+
+
 def find_orphans(workspace: Workspace, age: float = AGE_SECONDS) -> list[Path]:
     """List tables and half-written files that no row names and that have not been touched for ``age`` seconds."""
     check_layout(workspace.directory)
@@ -48,8 +53,8 @@ def find_orphans(workspace: Workspace, age: float = AGE_SECONDS) -> list[Path]:
     files = sorted(directory.iterdir()) if directory.is_dir() else []
     # Ages are read before the names: a table that gets its row in between is then known.
     old = [file for file in files if _age_in_seconds(file) > age]
-    known = named_table_hashes(workspace)
-    return [file for file in old if file.stem not in known]
+    known = list_table_files(workspace, named_table_hashes(workspace))
+    return [file for file in old if file not in known]
 
 
 def _age_in_seconds(file: Path) -> float:
@@ -210,7 +215,7 @@ def _check_stored_tables(workspace: Workspace) -> Iterator[WorkspaceCheck]:
     damaged = 0
     for sha256 in sorted(map(str, known)):
         try:
-            workspace.tables.read_stored_table(sha256)
+            workspace.tables.parse_table(sha256)
         except DamagedTable as error:
             damaged += 1
             yield WorkspaceCheck("table", "problem", str(error))

@@ -1,10 +1,10 @@
-"""Rows of a stored dataset, read a page at a time from its Parquet file."""
+"""Rows of a stored dataset, read a page at a time from its Parquet files."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import duckdb
+
+    from ..store.table_manifests import PartFile, TableManifest
+    from ..store.tables import TableStore
 
 READER_SETTINGS = {
     "autoinstall_known_extensions": "false",
@@ -35,42 +38,64 @@ class StoredRows:
 
     dataset_id, name: its number and name
     records: number of its records
-    path: its Parquet file
+    tables: where its table is stored
+    parts: the parts of its table
     variables: its variables, in the order of the file
+    verified: hashes of the parts whose bytes were verified
     """
 
     dataset_id: int
     name: str
     records: int
-    path: Path
+    tables: TableStore
+    parts: TableManifest
     variables: Sequence[Variable]
+    verified: set[str] = field(default_factory=set)
 
     def read_page(self, offset: int, limit: int) -> list[tuple[object, ...]]:
         """Read rows from ``offset`` on, at most ``limit``: a value for each variable, None where it is missing.
 
         Raises DamagedTable.
         """
+        rows = range(offset, min(offset + limit, self.parts.rows))
+        return [
+            row
+            for part, _, own in (self.parts.rows_by_part(rows) if rows else ())
+            for row in self._read_rows_of_part(part, int(own[0]), int(own[-1]) + 1)
+        ]
+
+    def _read_rows_of_part(self, part: PartFile, first: int, end: int) -> list[tuple[object, ...]]:
+        """Read the rows of a part from ``first`` to before ``end``, once all its bytes were verified. Raises DamagedTable."""
         import duckdb
 
+        if part.sha256 not in self.verified:
+            self.tables.verify_table(part.sha256)
+            self.verified.add(part.sha256)
+        path = self.tables.path_of(part.sha256).resolve()
         names = ", ".join(f'"{one.name.replace(chr(34), chr(34) * 2)}"' for one in self.variables)
         query = f"""SELECT {names} FROM read_parquet(?, file_row_number = true)
                     WHERE file_row_number >= ? AND file_row_number < ? ORDER BY file_row_number"""
         try:
-            with _connect_to_file(self.path) as connection:
-                found = connection.execute(query, [str(self.path), offset, offset + limit]).fetchall()
+            with _connect_to_file(path) as connection:
+                found = connection.execute(query, [str(path), first, end]).fetchall()
         except duckdb.Error as error:
             # the message of DuckDB may name values
-            raise DamagedTable(f"the table {self.path.name} cannot be read ({type(error).__name__})") from None
+            raise DamagedTable(f"the table {path.name} cannot be read ({type(error).__name__})") from None
         return [tuple(map(_shown_value, row)) for row in found]
 
 
 def find_stored_rows(workspace: Workspace, dataset_id: int) -> StoredRows:
-    """Return the rows of a dataset, none read yet, once every byte of its file was verified. Raises DamagedTable."""
+    """Return the rows of a dataset, none read yet: a table of one part once every byte of it was verified, of several
+    parts each when it is read first. Raises DamagedTable.
+    """
     dataset = workspace.find_dataset(dataset_id)
-    workspace.tables.verify_table(dataset.table_sha256)
+    verified = set[str]()
+    if not workspace.tables.has_parts(dataset.table_sha256):
+        workspace.tables.verify_table(dataset.table_sha256)
+        verified.add(dataset.table_sha256)
+    parts = workspace.tables.read_manifest(dataset.table_sha256)
     schema: Schema = dataset.schema
-    path = workspace.tables.path_of(dataset.table_sha256)
-    return StoredRows(dataset_id, dataset.name, dataset.records, path.resolve(), tuple(schema))
+    return StoredRows(dataset_id, dataset.name, dataset.records, workspace.tables, parts, tuple(schema), verified)
 
 
 @contextmanager

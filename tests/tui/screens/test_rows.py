@@ -87,9 +87,10 @@ def test_a_changed_file_is_refused_and_no_other_file_can_be_read(built_data):
     from sfumato.workspace.views.rows import _connect_to_file
 
     stored = stored_rows(built_data)
-    with _connect_to_file(stored.path) as connection, pytest.raises(duckdb.Error):
+    path = stored.tables.path_of(stored.parts.parts[0].sha256).resolve()
+    with _connect_to_file(path) as connection, pytest.raises(duckdb.Error):
         connection.execute("SELECT * FROM read_csv('/etc/hostname')").fetchall()
-    with stored.path.open("r+b") as file:
+    with path.open("r+b") as file:
         file.seek(20)
         file.write(b"\x00\xff\x00")
     with pytest.raises(DamagedTable):
