@@ -26,6 +26,8 @@ SOME_PEOPLE = ("targets", "among", "external", "coverage", "people", "intruder",
 """Parameters of which one says that a number is of some people, not of all confidential records."""
 KINDS_OF_PREDICATES = {"univariate": "by one variable", "multivariate": "by several variables"}
 """What the descriptions of a singling-out attack are of, in words."""
+BY_UNIT, WHOLE_UNITS = "by unit", "whole units"
+"""What a number says that counts units, where it is not known what these are."""
 UNKNOWN = Output("", "", "none")
 SHORT_TITLES: Mapping[str, str] = {
     "synthesis.cart": "CART",
@@ -103,9 +105,21 @@ def label_of(row: LabelledNumber) -> str:
     )
 
 
-def subject_of(row: LabelledNumber) -> str:
-    """Return what a number is about beside its measure, in words: ``income; q 0.9``, ``whole units``; empty for all records."""
-    return "; ".join(_name_parts(row, method_and_output(row.key)[0])[0])
+def subject_of(row: LabelledNumber, records: int | None = None) -> str:
+    """Return what a number is about beside its measure, in words: ``income; q 0.9``, ``by household``; empty for all records.
+
+    ``records`` as in ``quantity_of``: it may know what the units are.
+    """
+    return "; ".join(_name_units(part, records) for part in _name_parts(row, method_and_output(row.key)[0])[0])
+
+
+def _name_units(text: str, records: int | None) -> str:
+    """Return words about units with their noun, where the number of confidential ``records`` knows it."""
+    units = getattr(records, "units", None)
+    if units is None:
+        return text
+    noun = singular_noun(record_noun(units))
+    return {BY_UNIT: f"by {noun}", WHOLE_UNITS: f"by all records of each {noun}"}.get(text, text)
 
 
 def labels_of(rows: Sequence[LabelledNumber]) -> list[str]:
@@ -276,7 +290,7 @@ def _setting_text(name: str, value: object, row: LabelledNumber | None = None) -
     if name in ("level", "condition"):
         return f"{'value' if name == 'level' else 'given'} {format_setting(value)}"
     if name == "of" and value == "units":
-        return "whole units"
+        return WHOLE_UNITS
     if name == "of" and row is not None:
         return f"of {measure_name(f'{_method_key(row)}.{value}')}"
     return f"{_key_as_words(name, capital=False)} {format_setting(value)}"
@@ -357,6 +371,10 @@ def sentence_of(row: ValuedRow, records: int | None = None) -> str:
         return f"{label_of(row)} was not computed: {row.reason or 'the run has no such row'}."
     value = quantity_of(row.key, row.value, records, row.params, unit=row.unit)
     template = output.label.says
+    if (units := getattr(records, "units", None)) is not None and is_of_units(row.params or {}):
+        # Who matches a unit is a unit, by all its records.
+        for verb in ("released", "matching"):
+            template = template.replace(f"{verb} record", f"{verb} {singular_noun(record_noun(units))}")
     if not template:
         return f"{label_of(row)}: {value}."
     fields = list(_placeholder_names(template))
@@ -369,7 +387,11 @@ def sentence_of(row: ValuedRow, records: int | None = None) -> str:
     shown = {_setting_text(name, one, row) for name, one in own.items() if name in fields} | (
         {row.target} if "variable" in fields else set()
     )
-    return _name_with_parts(text.removesuffix("."), [part for part in said if part not in shown]) + "."
+    rest = [_name_units(part, records) for part in said if part not in shown]
+    # A sentence that counts units need not say that it does.
+    counted = getattr(records, "units", None) is not None and output.label.counts == "people"
+    rest = [] if counted and rest == [_name_units(BY_UNIT, records)] else rest
+    return _name_with_parts(text.removesuffix("."), rest) + "."
 
 
 class ValuedRow(LabelledNumber, Protocol):

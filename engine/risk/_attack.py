@@ -209,7 +209,7 @@ def attack_outputs(
             risk=RiskOutput(gate_reference="chance", questions=questions),
             label=Label(
                 f"{title}: added by the release",
-                f"The release makes the {attack} attack better than guessing without it, by {{value}} more for people in the data than for outsiders.",
+                "The release makes guesses right more often: by {value} more for people in the data than for outsiders.",
                 "Good is 0 % or below: the release tells no more about people in the data than about outsiders.",
                 "The release discloses more about people in the data than about outsiders.",
                 levers,

@@ -74,7 +74,7 @@ def largest_excess_outputs(
             risk=RiskOutput(gate_reference="chance", questions=questions),
             label=Label(
                 f"Best {attack}: added by release",
-                "By the best variables, the release adds to guessing without it {value} more for people in the data than for outsiders.",
+                "By the best variables, the release makes guesses right more often: by {value} more for people in the data than for outsiders.",
                 "Good is 0 % or below: the release tells no more about people in the data than about outsiders.",
                 "The best choice of variables discloses more about people in the data than about outsiders.",
                 levers,
@@ -257,4 +257,4 @@ def largest_excess_estimates(
 def _strategies_text(strategies: Sequence[IntruderStrategy], best: CrossFittedChances) -> str:
     """Return a description of the chosen strategies."""
     one, two = (strategies[at] for at in best.chosen)
-    return one.description if one == two else f"{one.description}; of the other half {two.description}"
+    return one.description if one == two else f"{one.description}; with the other half of the people {two.description}"

@@ -262,7 +262,7 @@ OUTPUTS = (
         label=Label(
             "Only match is the right one",
             "For {value}, exactly one released record matches what the intruder knows, and it is theirs.",
-            "Lower is better: an intruder trusts an only match, though he cannot see whether it is right.",
+            "Lower is better: an intruder would act on an only match.",
             "The only match is the right one for more people than the limit allows.",
             IDENTITY,
             counts="people",
@@ -271,7 +271,7 @@ OUTPUTS = (
     ),
     Output(
         "false_match_rate",
-        "share of the unique matches that are wrong",
+        "share of the only matches that are wrong",
         "high",
         "share",
         range=SHARE,
@@ -280,10 +280,10 @@ OUTPUTS = (
         short="FMR",
         risk=RiskOutput(questions=("linkability",)),
         label=Label(
-            "Wrong among single matches",
+            "Only matches that are wrong",
             "Of the people with exactly one matching released record, {value} have the wrong one: somebody else's.",
-            "Higher is better: an intruder cannot trust a single match.",
-            "Too few single matches are wrong, so an intruder may trust them.",
+            "Higher is better: an only match then tells an intruder little.",
+            "Too few only matches are wrong, so that an intruder may act on them.",
             IDENTITY,
             term="false match rate (FMR)",
         ),
@@ -299,7 +299,7 @@ OUTPUTS = (
         short="unique",
         risk=RiskOutput(questions=("singling out",)),
         label=Label(
-            "People with one matching row",
+            "People with an only match",
             "{value} each have exactly one matching released record, right or wrong.",
             counts="people",
             term="unique matches",
@@ -344,8 +344,8 @@ LARGEST_OUTPUTS = (
         risk=RiskOutput(questions=("singling out", "linkability"), never_falls_with_knowledge=True),
         label=Label(
             "Only match is the right one, best variables",
-            "Compared only by the variables that help, exactly one released record matches for {value}, and it is theirs.",
-            "Lower is better: an intruder trusts an only match, though he cannot see whether it is right.",
+            "An intruder compares only the variables that help him. For {value}, exactly one released record matches, and it is theirs.",
+            "Lower is better: an intruder would act on an only match.",
             "With the best choice of variables, the only match is right for more people than the limit allows.",
             IDENTITY,
             counts="people",

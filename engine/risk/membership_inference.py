@@ -601,7 +601,7 @@ def _family_estimates(
         return
     found = evaluate_best_attacker(scores[0], training, first, spec.false_positives, rng, unit_of=unit_of)
     chosen = " and ".join(dict.fromkeys(names[k] for k in found.selected_attackers))
-    words = f"{count_noun(people, what)} and {controls:,} controls; chosen: {chosen}"
+    words = f"{count_noun(people, what)} and {controls:,} controls; the attackers that did best with others: {chosen}"
     yield Estimate("family_auc", found.area, "", found.lower, found.upper, without, reason=words, params=params)
     positives = found.true_positives
     # records of a unit are found together, so that they are taken for one at most
@@ -649,8 +649,8 @@ class MembershipInferenceSpec(Spec):
 FAMILY_OUTPUTS = (
     Output(
         "family_auc",
-        "chance that the best of a family of attackers takes a record of the data for one rather than a control record; 0.5 where the release reveals nothing. "
-        "Its baseline is the chance without the release, where that is above 0.5",
+        "chance that the best of a family of attackers takes a record of the data for one rather than a control record; 0.5 where the release reveals nothing, "
+        "or the chance without the release where that is higher",
         "low",
         "share",
         range=SHARE,
@@ -661,11 +661,13 @@ FAMILY_OUTPUTS = (
         risk=RiskOutput(gate_reference="chance", questions=("membership",), area=True),
         label=Label(
             "Members distinguished, best attacker (AUC)",
-            "The best of several attackers tells a person in the data from a person outside it in {value} of pairs; 50 % is chance.",
+            "Of two people, one in the data, the best of several attackers names that one in {value} of pairs; 50 % is chance.",
             "Good is 50 % or below: no attacker can tell who is in the data.",
             "At least one attacker finds out who is in the data.",
             MEMBERSHIP,
             counts="share",
+            baseline="without the release",
+            term="area under the ROC curve (AUC) of the best attacker",
         ),
     ),
     Output(
@@ -684,6 +686,8 @@ FAMILY_OUTPUTS = (
             "The best attacker finds too many members.",
             MEMBERSHIP,
             counts="share",
+            baseline="false alarms: people outside the data who are taken for members",
+            term="true positive rate of membership inference",
         ),
     ),
     Output(
@@ -734,6 +738,8 @@ OUTPUTS = (
             "The release reveals who is in the data.",
             MEMBERSHIP,
             counts="share",
+            baseline="the same comparison without the release",
+            term="area under the ROC curve (AUC) of membership inference",
         ),
     ),
     *attack_outputs(

@@ -189,16 +189,16 @@ def _draft_offer(case: Case) -> Offer | None:
     outputs=(
         Output(
             "max_abs_difference",
-            "largest gap between the confidential and the released cumulative shares; its baseline is too high for a "
-            "variable of few values",
+            "largest gap between the confidential and the released cumulative shares; that of a fresh sample is stated too "
+            "high for a variable of few values",
             "low",
             range=SHARE,
             public=FigureOfCounts(largest_gap, sensitivity=1),
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Largest gap between distributions",
-                "For no value of {variable} does the share of records up to it differ by more than {value} between release and data.",
-                "Lower is better; good is no more than another sample of the same people would differ.",
+                "The share of records up to a value of {variable} differs between release and data, at most by {value} of all records.",
+                "Lower is better; good is no more than a fresh sample of the same size would differ.",
                 "The distribution of the variable differs too much.",
                 FIDELITY,
                 counts="share",
@@ -214,10 +214,11 @@ def _draft_offer(case: Case) -> Offer | None:
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Mean squared gap between distributions",
-                "The shares of records up to each value of {variable} differ by {value}, squared and averaged, between release and data.",
+                "The share of records up to each value of {variable} differs between release and data; the squares of these gaps are {value} on average.",
                 "Lower is better; 0 is the same distribution.",
                 "The distribution of the variable differs too much.",
                 FIDELITY,
+                baseline="a fresh sample of the same size",
             ),
         ),
     ),

@@ -584,7 +584,9 @@ def order_text(sort: str, verdicts: Sequence[Verdict]) -> str:
     if sort != FAILURES:
         return f"by {sort}"
     unmet = sum(one.outcome != "met" for one in verdicts)
-    return f"failures first ({unmet} of {len(verdicts)} not met)" if verdicts else "by measure, no verdicts"
+    if verdicts and not unmet:
+        return f"by measure; {'the limit is' if len(verdicts) == 1 else f'all {len(verdicts)} limits are'} met"
+    return f"failures first ({unmet} of {len(verdicts)} not met)" if verdicts else "by measure, no limits"
 
 
 def _fit_number_columns(
@@ -637,10 +639,10 @@ def _number_name(room: int, spare: int, line: NumberEntry) -> str:
     number, apart = line.number, line.distinct_settings
     lead, fold = "  " if line.shown.is_titled else "", f" {sign_for('folded')}" if number.members else ""
     if line.shown.is_titled:
-        return f"{lead}{titled_name(number, apart)}{fold}"
+        return f"{lead}{titled_name(number, apart, line.records)}{fold}"
     room += (0 if number.confidential is not None else spare) - len(fold)
-    name, subject = measure_name(number.row.key), line_subject(number, apart)
-    if cell_len(whole_name(number, apart)) > room:
+    name, subject = measure_name(number.row.key), line_subject(number, apart, line.records)
+    if cell_len(whole_name(number, apart, line.records)) > room:
         name = shortened_among(tuple(dict.fromkeys((*line.names, name))), max(12, room - cell_len(subject) - 2))[name]
     return f"{', '.join(part for part in (name, subject) if part)}{fold}"
 

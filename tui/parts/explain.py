@@ -32,6 +32,7 @@ from sfumato.workspace.reporting.explanation import (
     describe_measure,
     explanation_facts,
     explanation_title,
+    measures_whole_release,
     nonempty_facts,
     settings_facts,
 )
@@ -182,8 +183,9 @@ def number_facts(
     key.
     """
     row = found.row
-    # Results of synthesis, such as a privacy budget, are of all datasets together.
-    together = "all released datasets together" if row.family == "synthesis" else "average over the released datasets"
+    # Results of synthesis, such as a privacy budget, are of all datasets together, and so are attacks on all of them.
+    is_whole = row.family == "synthesis" or measures_whole_release(row.key)
+    together = "all released datasets together" if is_whole else "average over the released datasets"
     draws = together if row.draw is None else f"released dataset {row.draw}"
     of = "the confidential data themselves" if row.dataset == "confidential" else f"{row.dataset} data, {draws}"
     settings = [
@@ -202,11 +204,11 @@ def read_number(
     """Read a row with its verdicts, companions and audited targets, and what is folded into its line."""
     from sfumato.workspace.reporting.explanation import ExplainedNumber
     from sfumato.workspace.reporting.numbers import is_same_attack, member_facts
-    from sfumato.workspace.store.runs import count_confidential_records, find_run
+    from sfumato.workspace.store.runs import count_records_and_units, find_run
     from sfumato.workspace.views.audits import audited_records_of_row
     from sfumato.workspace.views.results import read_series_rows, verdicts_of_row
 
-    records = count_confidential_records(workspace, find_run(workspace, run_id))
+    records = count_records_and_units(workspace, find_run(workspace, run_id))
     beside, verdicts = read_series_rows(workspace, run_id, row), verdicts_of_row(workspace, run_id, row)
     folded = () if line is None else member_facts(line, records, apart)
     members = () if line is None else (line, *line.members)

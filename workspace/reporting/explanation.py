@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sfumato.engine.methods.labels import measure_name, method_and_output, quantity_of, sentence_of
+from sfumato.engine.methods.labels import KNOWLEDGE, measure_name, method_and_output, quantity_of, sentence_of
 from sfumato.engine.methods.outputs import Output
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
@@ -40,7 +40,7 @@ UNPROTECTED_VALUE = "the value of the unprotected data"
 WIDEST_TELLING = 0.5
 """Width of an interval of a share above which it says next to nothing."""
 SETTING_NAMES: Mapping[str, str] = {
-    "known": "intruder knows",
+    "known": "what he knows",
     "synthesised": "and, synthesised",
     "other": "on the other list",
     "radius": "match within",
@@ -88,7 +88,8 @@ def explanation_facts(found: ExplainedNumber) -> FactLines:
     _, output = method_and_output(row.key)
     facts = [
         ("in words", _words_text(found, output)),
-        ("good is", output.label.good.removeprefix("Good is ")),
+        ("good is", _good_text(found, output)),
+        ("intruder knows", _knowledge_text(row)),
         *_reference_facts(found, output),
         ("how sure", _certainty_text(found, output)),
         # the reason of a number stands with how sure it is
@@ -109,22 +110,36 @@ def explanation_facts(found: ExplainedNumber) -> FactLines:
     return nonempty_facts(facts)
 
 
+def _good_text(found: ExplainedNumber, output: Output) -> str:
+    """Return which values are good; of a statistic of the data, that it stays as it is."""
+    is_statistic = found.row.family == "utility" and _confidential_value(found) is not None
+    return output.label.good.removeprefix("Good is ") or ("the same value as in the data" if is_statistic else "")
+
+
+def _knowledge_text(row: Row) -> str:
+    """Return the variables that the intruder of a risk has of a person; empty where its row does not say it."""
+    lists = (row.params.get(name) for name in (*KNOWLEDGE, "synthesised"))
+    names = [str(one) for found in lists if isinstance(found, (list, tuple)) for one in found]
+    return ", ".join(dict.fromkeys(names)) if row.family == "risk" else ""
+
+
 def _words_text(found: ExplainedNumber, output: Output) -> str:
     """Return a number in words: of an attack what is done and when it succeeds, its parts, and whether chance explains it."""
     row = found.row
     said = [output.label.scene, sentence_of(row, found.n_records)]
     if row.value is not None and output.label.scene and row.baseline == 0 and output.goal == "low":
-        said += [_successes_text(found.parts), _difference_text(row.lower, row.upper)]
+        said += [_successes_text(found.parts), _difference_text(row.lower, row.upper), _weakness_text(found)]
     return " ".join(part for part in said if part)
 
 
 def _successes_text(parts: Mapping[str, Row]) -> str:
     """Return how often an attack succeeds with people in the data and with outsiders; empty where one is not known."""
     own, others = (parts[name].value if name in parts else None for name in ("attack_success", "control_success"))
+    number_of = row_value_text(parts["guesses"]) if "guesses" in parts else ""
     if own is None or others is None:
         return ""
     said = f"{format_percent(own)} of its guesses are right about people in the data, {format_percent(others)} about outsiders"
-    return f"{said}." if "guesses" not in parts else f"{said} ({row_value_text(parts['guesses'])} in each dataset)."
+    return f"{said} ({number_of} in each dataset)." if number_of else f"{said}."
 
 
 def _difference_text(lower: float | None, upper: float | None) -> str:
@@ -136,8 +151,30 @@ def _difference_text(lower: float | None, upper: float | None) -> str:
     if upper < 0:
         return "No more is found about people in the data than about outsiders."
     if upper - lower > WIDEST_TELLING:
-        return f"Too few attacks to tell: nothing up to {format_percent(upper)} is excluded."
-    return f"The difference is within chance; up to {format_percent(upper)} is not excluded."
+        return f"Too few guesses to tell: the true value may be as high as {format_percent(upper)}."
+    return f"Chance alone explains the difference; the true value may be as high as {format_percent(upper)}."
+
+
+def _weakness_text(found: ExplainedNumber) -> str:
+    """Return that an attack says little, where it cannot tell the release from the unprotected data; empty otherwise."""
+    own, row = _confidential_value(found), found.row
+    if own is None or row.lower is None or row.upper is None or not row.lower <= own <= row.upper:
+        return ""
+    return (
+        f"The same attack on the unprotected data reaches {format_percent(own)}, so that it cannot tell the two apart."
+    )
+
+
+def _confidential_value(found: ExplainedNumber) -> float | None:
+    """Return the value of the confidential data in the series of a number; None without one."""
+    own = next((one for one in found.series_rows if one.dataset == "confidential" and one.value is not None), None)
+    return None if own is None or found.row.dataset == "confidential" else own.value
+
+
+def measures_whole_release(key: str) -> bool:
+    """Return whether a number of a release is of all its datasets together, and no average over them."""
+    method, _ = method_and_output(key)
+    return method is not None and method.measures_whole_release
 
 
 def verdict_text(verdict: Verdict, records: int | None = None) -> str:
@@ -179,15 +216,15 @@ def _reference_facts(found: ExplainedNumber, output: Output) -> FactLines:
     """Return the values to compare with: that of the confidential data, and another baseline."""
     row = found.row
     # for a risk this is what releasing the data unprotected would mean
-    own = next((one for one in found.series_rows if one.dataset == "confidential" and one.value is not None), None)
+    own = _confidential_value(found)
     facts = []
-    if own is not None and own.value is not None and row.dataset != "confidential":
+    if own is not None:
         of = CONFIDENTIAL_REFERENCE.get(row.family, "the confidential data")
         facts.append(
-            ("compared with", f"{quantity_of(row.key, own.value, found.n_records, row.params, unit=row.unit)}: {of}")
+            ("compared with", f"{quantity_of(row.key, own, found.n_records, row.params, unit=row.unit)}: {of}")
         )
-    if row.baseline is not None and (own is None or row.baseline != own.value or output.label.baseline):
-        of = output.label.baseline or "the baseline of the method"
+    if row.baseline is not None and (own is None or row.baseline != own or output.label.baseline):
+        of = output.label.baseline or "what the method compares it with"
         value = quantity_of(row.key, row.baseline, found.n_records, row.params, unit=row.unit)
         facts.append(("compared with", f"{value}: {of}"))
     return facts
@@ -197,8 +234,10 @@ def _certainty_text(found: ExplainedNumber, output: Output) -> str:
     """Return the interval of a number, its values in single datasets, and whether it is exact."""
     row = found.row
     parts = []
+    together = row.draw is None and measures_whole_release(row.key)
     if ends := row_interval_text(row, found.n_records):
         over = ", over the released datasets" if row.draw is None else ""
+        over = ", from all released datasets together" if together else over
         parts.append(f"95 % interval {ends}{over}")
     elif row.value is not None:
         parts.append("an estimate without an interval" if output.estimated else "exact for this release and these data")
@@ -207,7 +246,7 @@ def _certainty_text(found: ExplainedNumber, output: Output) -> str:
         values = ", ".join(
             one.status if one.value is None else _short_value(one, output, found.n_records) for one in draws
         )
-        parts.append(f"single datasets: {values}")
+        parts.append(f"{'from single datasets alone' if together else 'single datasets'}: {values}")
     parts += [row.reason] if row.value is not None and row.reason else []
     return "; ".join(parts)
 

@@ -11,6 +11,7 @@ from sfumato.engine.methods.outputs import ATTACK_PARTS, QUESTIONS
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.outcomes import WORST_FIRST
 from sfumato.engine.recipe.thresholds import Verdict
+from sfumato.engine.wording import record_noun, singular_noun
 
 from .tables import DisplayColumn
 from .words import (
@@ -69,6 +70,8 @@ SECTIONS = (
 )  # fmt: skip
 """Headings in their order; those of studies follow, then the privacy account."""
 ALL_RECORDS = "all records"
+RELATED = "related numbers"
+"""Name of the numbers that are folded into a line, in its explanation."""
 GOAL_WORDS: Mapping[str, str] = {"low": "low", "high": "high", "one": "1"}
 """Good values in a word, by the direction of a measure."""
 AS_IN_THE_DATA = "same"
@@ -154,15 +157,15 @@ def split_title(key: str) -> tuple[str, str]:
     return title, rest
 
 
-def titled_name(line: NumberLine, apart: SettingsByMethod = NO_SETTINGS) -> str:
+def titled_name(line: NumberLine, apart: SettingsByMethod = NO_SETTINGS, records: int | None = None) -> str:
     """Return the name of a line below its title: the rest of its measure's name and what it is about."""
-    parts = [split_title(line.row.key)[1], line_subject(line, apart)]
+    parts = [split_title(line.row.key)[1], line_subject(line, apart, records)]
     return ", ".join(part for part in parts if part) or ALL_RECORDS
 
 
-def whole_name(line: NumberLine, apart: SettingsByMethod = NO_SETTINGS) -> str:
+def whole_name(line: NumberLine, apart: SettingsByMethod = NO_SETTINGS, records: int | None = None) -> str:
     """Return the name of a line with what it is about."""
-    return ", ".join(part for part in (measure_name(line.row.key), line_subject(line, apart)) if part)
+    return ", ".join(part for part in (measure_name(line.row.key), line_subject(line, apart, records)) if part)
 
 
 def good_word(line: NumberLine) -> str:
@@ -296,11 +299,14 @@ def line_name(line: NumberLine) -> str:
     return f"{sign_for('folded')} {name}" if line.members else name
 
 
-def line_subject(line: NumberLine, apart: SettingsByMethod = NO_SETTINGS) -> str:
-    """Return what a line is about: its variable, what else distinguishes it, and the use of its method."""
+def line_subject(line: NumberLine, apart: SettingsByMethod = NO_SETTINGS, records: int | None = None) -> str:
+    """Return what a line is about: its variable, what else distinguishes it, and the use of its method.
+
+    The number of confidential ``records`` may know what units are.
+    """
     row = line.row
     uses = {name: value for name, value in apart.get(row.method_key, {}).items() if name not in _always_named(row)}
-    return "; ".join(part for part in (subject_of(row), method_use_text(row.params, uses)) if part)
+    return "; ".join(part for part in (subject_of(row, records), method_use_text(row.params, uses)) if part)
 
 
 def _always_named(row: Row) -> Mapping[str, object]:
@@ -368,7 +374,7 @@ def line_cells(line: NumberLine, records: int | None = None, apart: SettingsByMe
     return {
         "sign": sign_for(line.worst_outcome) if line.worst_outcome else "",
         "measure": line_name(line),
-        "of": line_subject(line, apart),
+        "of": line_subject(line, apart, records),
         "confidential": "" if line.confidential is None else row_value_text(line.confidential, records),
         "release": "" if line.release is None else row_value_text(line.release, records, limit),
         "interval": "" if line.release is None else row_interval_text(line.release, records),
@@ -405,13 +411,16 @@ def member_facts(
 ) -> list[tuple[str, str]]:
     """Return a fact for each line that is folded, as pairs of a name and a text; none where nothing is folded."""
     found = []
+    # Where numbers of units stand beside it, a number without a subject is of single records.
+    has_units = getattr(records, "units", None) is not None
+    whole = f"by {singular_noun(record_noun(records))}" if has_units else ALL_RECORDS
     for place, one in enumerate(line.members):
-        named = [line_subject(one, apart)]
+        named = [line_subject(one, apart, records)]
         if one.row.measure != line.row.measure:
             named.insert(0, measure_name(one.row.key))
         cells = line_cells(one, records, apart)
-        text = f"{'; '.join(part for part in named if part) or 'all records'}: {_values_text(one, cells)}"
-        found.append(("" if place else "all of them", text))
+        text = f"{'; '.join(part for part in named if part) or whole}: {_values_text(one, cells)}"
+        found.append(("" if place else RELATED, text))
     return found
 
 

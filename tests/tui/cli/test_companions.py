@@ -121,7 +121,7 @@ def test_every_source_has_a_table_of_ours_beside_the_published(
     line = next(one for one in tables["A paper, Table 4"].splitlines() if "Only match is the right one" in one)
     assert f"{rate['value']:.4g}  " in line
     assert f"{rate['value'] / 0.02:.4g}  " in line
-    zero = next(one for one in tables["A paper, Table 4"].splitlines() if "People with one matching row" in one)
+    zero = next(one for one in tables["A paper, Table 4"].splitlines() if "People with an only match" in one)
     assert "0      -" in zero
     assert "0.04" in tables["A paper, Table 9"]
     assert "0.1" in tables["A paper, Table 6"]

@@ -168,9 +168,9 @@ async def test_an_axis_is_chosen_by_words_and_remembered(sit, mapped, key, kept,
         await seat.press(*"unique", "space", *"match", "enter")
         assert isinstance(seat.app.screen, ProjectScreen)
         assert "unique_matches" in getattr(seat.app.state, kept)
-        assert "People with one matching row" in seat.text
+        assert "People with an only match" in seat.text
     async with sit(mapped, size=size) as seat:
-        assert "People with one matching row" in seat.text
+        assert "People with an only match" in seat.text
 
 
 @pytest.mark.slow

@@ -142,7 +142,7 @@ async def test_below_150_columns_the_explanation_has_the_whole_width_below_the_l
         assert detail.region.y > grid.region.bottom - 1
         assert detail.region.width == grid.region.width == 118
         assert "├── Explanation ─" in seat.text
-        assert "Wrong among single matches" in seat.text, "names are whole"
+        assert "Only matches that are wrong" in seat.text, "names are whole"
         await seat.pilot.resize_terminal(150, 40)
         await seat.until(lambda: detail.region.x > grid.region.right - 1)
         assert "├── Explanation ─" not in seat.text
@@ -188,16 +188,16 @@ async def test_enter_lists_what_is_folded(sit, directory):
     async with sit(directory, size=ALONE) as seat:
         assert count_numbers(seat.app.screen.query_one("#results Grid")) == 1
         await seat.press("enter")
-        await seat.until(lambda: "all of them" in seat.text)
+        await seat.until(lambda: "related numbers" in seat.text)
         for q in ("0.25", "0.5", "0.75", "0.9"):
             assert f"income; q {q}: release " in seat.text
 
 
 def test_what_is_said_of_the_order_holds_where_there_are_no_thresholds():
     """Where nothing was held against a limit nothing is said to have been met."""
-    assert order_text(FAILURES, []) == "by measure, no verdicts"
+    assert order_text(FAILURES, []) == "by measure, no limits"
     met = Verdict("risk.x.y", "", None, "max", 1.0, 0.5, 0.5, "met")
-    assert order_text(FAILURES, [met]) == "failures first (0 of 1 not met)"
+    assert order_text(FAILURES, [met]) == "by measure; the limit is met"
     assert order_text("value", [met]) == "by value"
 
 
@@ -255,7 +255,7 @@ def test_every_fact_of_a_row_is_told():
         "For 18.13 of 1,000 people (1.81 %), exactly one released record matches what the intruder knows"
     )
     assert found["how sure"] == "95 % interval 0.9 .. 2.7 %, over the released datasets"
-    assert found["compared with"] == "300 of 1,000 people (30 %): the baseline of the method"
+    assert found["compared with"] == "300 of 1,000 people (30 %): what the method compares it with"
     assert found["intruder knows"] == "region"
     assert found["match within"] == "income 5%"
     assert found["key"] == "risk.identification.true_match_rate"
@@ -266,8 +266,8 @@ def test_facts_come_in_the_order_in_which_people_ask():
     low = Verdict(line().key, "", None, "max", 0.01, 0.01813, -0.00813, "not met", "", None)
     told = number_facts(ExplainedNumber(line(baseline=0.4), [own], [low], 1000), describe_measure(line().key))
     assert [name for name, _ in told] == [
-        "in words", "good is", "compared with", "how sure", "verdict", "this means", "what to change",
-        "definition", "in the field", "direction", "method", "source", "measured on", "intruder knows", "match within",
+        "in words", "good is", "intruder knows", "compared with", "how sure", "verdict", "this means", "what to change",
+        "definition", "in the field", "direction", "method", "source", "measured on", "what he knows", "match within",
             "left at default", "key",
     ]  # fmt: skip
     found = dict(told)
@@ -316,9 +316,9 @@ def test_names_of_one_recipe_stay_different_however_short(width):
 
 def test_a_word_of_a_human_name_finds_its_rows(directory):
     with Workspace.open(directory, read_only=True) as reader:
-        found = read_selected_rows(reader, ResultSelection(1, filter_text="Only"), 0, 100)
+        found = read_selected_rows(reader, ResultSelection(1, filter_text="Right one"), 0, 100)
         assert {row.key.rpartition(".")[2] for row in found} == {"true_match_rate", "largest_true_match_rate"}
-        without = read_selected_rows(reader, ResultSelection(1, filter_text="!only"), 0, 10_000)
+        without = read_selected_rows(reader, ResultSelection(1, filter_text="!right"), 0, 10_000)
         assert "true_match_rate" not in {row.key.rpartition(".")[2] for row in without}
         assert len(found) + len(without) == len(read_selected_ids(reader, ResultSelection(1)))
 

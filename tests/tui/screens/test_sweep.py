@@ -57,7 +57,7 @@ async def test_m_and_brackets_go_through_measures_and_studies(sit, directory):
             await seat.press("m")
             seen.append(head(seat))
         assert [line.strip("│ ").partition(" (")[0] for line in seen] == [
-            "People found on average", "Only match is the right one", "Wrong among single matches", "People with one matching row",
+            "People found on average", "Only match is the right one", "Only matches that are wrong", "People with an only match",
             "People found on average, best window", "Only match is the right one, best window", "Sensitive values disclosed",
             "Sensitive values disclosed, best window", "People found on average",
         ]  # fmt: skip

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sfumato.engine.methods.rows import Row
+from sfumato.engine.wording import RecordCount
 from sfumato.workspace.reporting.explanation import (
     ExplainedNumber,
     definition_facts,
@@ -48,8 +51,8 @@ def test_an_attack_says_what_is_done_when_it_succeeds_and_with_whom() -> None:
 @pytest.mark.parametrize(
     ("ends", "said"),
     [
-        ((-0.01, 0.02), "The difference is within chance; up to 2 % is not excluded."),
-        ((-0.6, 0.77), "Too few attacks to tell: nothing up to 77 % is excluded."),
+        ((-0.01, 0.02), "Chance alone explains the difference; the true value may be as high as 2 %."),
+        ((-0.6, 0.77), "Too few guesses to tell: the true value may be as high as 77 %."),
         ((-0.03, -0.01), "No more is found about people in the data than about outsiders."),
         (None, "reaches -0.0012 %."),
     ],
@@ -72,11 +75,43 @@ def test_the_definition_stands_before_what_is_folded_and_settings_are_in_words()
     settings = settings_facts(
         {"known": ["age", "sex"], "radius": {"pay": "5%"}}, {"coverage": 1}, {"age": "years of age"}
     )
-    facts = definition_facts(meaning, "", None, settings, [("all of them", "by unit: 3")])
+    facts = definition_facts(meaning, "", None, settings, [("related numbers", "by unit: 3")])
     names = [name for name, _ in facts]
-    assert names.index("definition") < names.index("in the field") < names.index("all of them") < names.index("source")
+    assert (
+        names.index("definition") < names.index("in the field") < names.index("related numbers") < names.index("source")
+    )
     found = dict(facts)
     assert found["in the field"] == "true match rate (TMR), re-identification with certainty"
-    assert found["intruder knows"] == "age: years of age; sex"
+    assert found["what he knows"] == "age: years of age; sex"
     assert found["match within"] == "pay 5%"
     assert found["left at default"] == "share in his file 1"
+
+
+def test_a_number_of_all_datasets_together_is_no_average() -> None:
+    rows = [
+        Row("risk", "membership_inference", "auc", "", "synthetic", draw, None, value, 0.4, 0.6, unit="share")
+        for draw, value in ((None, 0.5), (1, 0.54), (2, 0.55))
+    ]
+    facts = dict(explanation_facts(ExplainedNumber(rows[0], rows, n_records=1000)))
+    assert facts["how sure"] == (
+        "95 % interval 40 .. 60 %, from all released datasets together; from single datasets alone: 54 %, 55 %"
+    )
+
+
+@pytest.mark.parametrize(("own", "is_said"), [(0.015, True), (0.2, False)])
+def test_an_attack_that_cannot_tell_the_release_from_the_data_says_so(own: float, is_said: bool) -> None:
+    row = part("excess_risk", 0.0, (-0.01, 0.02), "")
+    unprotected = replace(row, dataset="confidential", value=own, draw=None)
+    told = dict(explanation_facts(ExplainedNumber(row, [row, unprotected])))["in words"]
+    assert ("cannot tell the two apart" in told) is is_said
+
+
+def test_units_have_their_noun_where_it_is_known() -> None:
+    row = Row(
+        "risk", "identification", "true_match_rate", "", "synthetic", None, None, 0.01, None, None,
+        unit="share", params={"by": "unit"},
+    )  # fmt: skip
+    people = RecordCount(16_000, "person-years", RecordCount(4_000, "people"))
+    assert dict(explanation_facts(ExplainedNumber(row, [row], n_records=people)))["in words"] == (
+        "For 40 of 4,000 people (1 %), exactly one released person matches what the intruder knows, and it is theirs."
+    )
