@@ -142,7 +142,7 @@ class AttackerFamily:
     @property
     def names_of_units(self) -> tuple[str, ...]:
         """Return the descriptions of the attackers of units: of ``score_units``, and of ``unit_log_ratios``."""
-        each = [f"{name}, {how}" for how in ("largest of the unit", "smallest of the unit", "sum over the unit") for name in self.names]  # fmt: skip
+        each = [f"{name}, {how}" for how in ("by the record that scores highest", "by the record that scores lowest", "summed over the records") for name in self.names]  # fmt: skip
         whole = [name for name in self.names if name.startswith("agreement in ")]
         return (
             *each,

@@ -495,7 +495,7 @@ def _attack_estimates(
     own, others = ranks[scored.is_member], ranks[~scored.is_member]
     without = scored.score_without_release[scored.is_member], scored.score_without_release[~scored.is_member]
     value = roc_area(own, others)
-    words = f"{count_noun(len(own), 'record')} and {len(others):,} controls are scored"
+    words = f"{count_noun(len(own), 'record')} in the data and {len(others):,} outside it are compared"
     units = scored.units_of_both
     # As if the records of a unit said nothing beyond its first: limits are never too narrow.
     sizes = (len(own), len(others)) if units is None else (len(np.unique(units.own)), len(np.unique(units.others)))
@@ -545,7 +545,7 @@ def _area_of_units(ranks: Integers, without: Floats, unit_of: Integers, is_membe
     largest = [score_units(one[:, None].astype(np.float64), unit_of)[:count, 0] for one in (ranks, without)]
     areas = [roc_area(one[member], one[~member]) for one in largest]
     sizes = int(member.sum()), int((~member).sum())
-    words = f"{count_noun(sizes[0], 'unit')} and {sizes[1]:,} of controls are scored"
+    words = f"{count_noun(sizes[0], 'unit')} in the data and {sizes[1]:,} outside it are compared"
     return Estimate("auc", areas[0], "", *area_interval(areas[0], *sizes), areas[1], reason=words, params=OF_UNITS)
 
 
@@ -601,7 +601,7 @@ def _family_estimates(
         return
     found = evaluate_best_attacker(scores[0], training, first, spec.false_positives, rng, unit_of=unit_of)
     chosen = " and ".join(dict.fromkeys(names[k] for k in found.selected_attackers))
-    words = f"{count_noun(people, what)} and {controls:,} controls; the attackers that did best with others: {chosen}"
+    words = f"{count_noun(people, what)} in the data and {controls:,} outside it; the attackers that did best with others: {chosen}"
     yield Estimate("family_auc", found.area, "", found.lower, found.upper, without, reason=words, params=params)
     positives = found.true_positives
     # records of a unit are found together, so that they are taken for one at most
@@ -661,7 +661,7 @@ FAMILY_OUTPUTS = (
         risk=RiskOutput(gate_reference="chance", questions=("membership",), area=True),
         label=Label(
             "Members distinguished, best attacker (AUC)",
-            "Of two people, one in the data, the best of several attackers names that one in {value} of pairs; 50 % is chance.",
+            "Where chance gives 50 %, the best of several attackers says in {value} of pairs which of two people is in the data.",
             "Good is 50 % or below: no attacker can tell who is in the data.",
             "At least one attacker finds out who is in the data.",
             MEMBERSHIP,
@@ -733,7 +733,7 @@ OUTPUTS = (
         statbarn="StatisticalHypothesisTests",
         label=Label(
             "Members distinguished from others (AUC)",
-            "A person in the data looks more like the release than a person outside it in {value} of pairs; 50 % is chance.",
+            "Where chance gives 50 %, a person in the data looks more like the release than a person outside it in {value} of pairs.",
             "Good is 50 % or below: people in the data look like anybody else.",
             "The release reveals who is in the data.",
             MEMBERSHIP,

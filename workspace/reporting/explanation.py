@@ -52,6 +52,8 @@ SETTING_NAMES: Mapping[str, str] = {
     "vulnerable": "easiest to find",
 }
 """Names of settings for people; other settings have their own."""
+CHANCE_AREA = 0.5
+"""Area under the ROC curve of an attacker who guesses."""
 FactLines = list[tuple[str, str]]
 NO_FACTS: FactLines = []
 NO_TITLES: Mapping[str, str] = {}
@@ -127,7 +129,14 @@ def _words_text(found: ExplainedNumber, output: Output) -> str:
     """Return a number in words: of an attack what is done and when it succeeds, its parts, and whether chance explains it."""
     row = found.row
     said = [output.label.scene, sentence_of(row, found.n_records)]
-    if row.value is not None and output.label.scene and row.baseline == 0 and output.goal == "low":
+    if (
+        row.value is not None
+        and (output.risk.area or output.name == "auc")
+        and row.lower is not None
+        and row.upper is not None
+    ):
+        said.append(_area_text(row.lower, row.upper))
+    elif row.value is not None and output.label.scene and row.baseline == 0 and output.goal == "low":
         said += [_successes_text(found.parts), _difference_text(row.lower, row.upper), _weakness_text(found)]
     return " ".join(part for part in said if part)
 
@@ -140,6 +149,15 @@ def _successes_text(parts: Mapping[str, Row]) -> str:
         return ""
     said = f"{format_percent(own)} of its guesses are right about people in the data, {format_percent(others)} about outsiders"
     return f"{said} ({number_of} in each dataset)." if number_of else f"{said}."
+
+
+def _area_text(lower: float, upper: float) -> str:
+    """Return what the interval of an area under a ROC curve says."""
+    if lower > CHANCE_AREA:
+        return "This is more than chance explains."
+    if upper < CHANCE_AREA:
+        return "This is less than chance gives."
+    return f"Chance alone explains it; the true value may be as high as {format_percent(upper)}."
 
 
 def _difference_text(lower: float | None, upper: float | None) -> str:

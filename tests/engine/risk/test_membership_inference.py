@@ -176,7 +176,7 @@ def test_too_few_controls_are_said() -> None:
     )
     enough = answers(attacked(own, table(draw_people(200, rng)), releases).whole)
     assert (enough["control_success"].value, enough["guesses"].value) == (0.01, 50)
-    assert enough["added_risk"].reason == "50 records and 100 controls are scored"
+    assert enough["added_risk"].reason == "50 records in the data and 100 outside it are compared"
     with pytest.raises(NotComputable, match="one control record"):
         attacked(own, table(draw_people(1, rng)), releases)
 
@@ -202,7 +202,7 @@ def test_a_share_of_the_controls_is_the_reference_and_at_least_one_is_on_either_
     rng = np.random.default_rng(13)
     own = table(draw_people(20, rng))
     whole = attacked(own, table(draw_people(controls, rng)), [own], reference=share, false_positives=0.5).whole
-    assert answers(whole)["auc"].reason == f"20 records and {scored} controls are scored"
+    assert answers(whole)["auc"].reason == f"20 records in the data and {scored} outside it are compared"
 
 
 @pytest.mark.slow
