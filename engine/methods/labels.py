@@ -26,7 +26,7 @@ SOME_PEOPLE = ("targets", "among", "external", "coverage", "people", "intruder",
 """Parameters of which one says that a number is of some people, not of all confidential records."""
 KINDS_OF_PREDICATES = {"univariate": "by one variable", "multivariate": "by several variables"}
 """What the descriptions of a singling-out attack are of, in words."""
-BY_UNIT, WHOLE_UNITS = "by unit", "whole units"
+BY_UNIT, WHOLE_UNITS, UNITS_OF_SIZE = "by unit", "whole units", "units of "
 """What a number says that counts units, where it is not known what these are."""
 UNKNOWN = Output("", "", "none")
 SHORT_TITLES: Mapping[str, str] = {
@@ -119,7 +119,8 @@ def _name_units(text: str, records: int | None) -> str:
     if units is None:
         return text
     noun = singular_noun(record_noun(units))
-    return {BY_UNIT: f"by {noun}", WHOLE_UNITS: f"by all records of each {noun}"}.get(text, text)
+    named = {BY_UNIT: f"by {noun}", WHOLE_UNITS: f"by all records of each {noun}"}
+    return named.get(text) or text.replace(UNITS_OF_SIZE, f"{record_noun(units)} with ")
 
 
 def labels_of(rows: Sequence[LabelledNumber]) -> list[str]:
@@ -284,7 +285,7 @@ def _setting_text(name: str, value: object, row: LabelledNumber | None = None) -
     if name == "intruder":
         return format_setting(value)
     if name == UNIT_SIZE:
-        return f"units of {value} record{'' if value == '1' else 's'}"
+        return f"{UNITS_OF_SIZE}{value} record{'' if value == '1' else 's'}"
     if name == "other":
         return f"with {format_setting(value)}"
     if name in ("level", "condition"):

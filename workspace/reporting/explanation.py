@@ -367,6 +367,8 @@ def settings_facts(
             else text,
         )
         for (name, text), value in zip(all_parameters(params), params.values(), strict=True)
+        # the sentence and the name say of whom a number is
+        if name not in ("by", "of")
     ]
     left = {SETTING_NAMES.get(name, name): value for name, value in defaults.items() if name not in params}
     return [*chosen, ("left at default", method_use_text({}, left))]
