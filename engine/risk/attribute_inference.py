@@ -599,7 +599,7 @@ OUTPUTS = (
         estimated=True,
         label=Label(
             "Right guesses from other people's records",
-            "Without the release, the same attack guesses {value} rightly from records of other people.",
+            "From records of other people, without the release, {variable} is guessed rightly for {value}. What the release adds counts from here.",
             counts="share",
         ),
     ),

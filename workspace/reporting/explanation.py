@@ -52,6 +52,8 @@ SETTING_NAMES: Mapping[str, str] = {
     "vulnerable": "easiest to find",
 }
 """Names of settings for people; other settings have their own."""
+SMALL_DIFFERENCE = 0.05
+"""Upper end of an interval of a difference up to which it says that there is little to find."""
 CHANCE_AREA = 0.5
 """Area under the ROC curve of an attacker who guesses."""
 FactLines = list[tuple[str, str]]
@@ -92,7 +94,10 @@ def explanation_facts(found: ExplainedNumber) -> FactLines:
         ("in words", _words_text(found, output)),
         ("good is", _good_text(found, output)),
         ("intruder knows", _knowledge_text(row)),
+        ("a guess is right", _tolerance_text(row)),
+        ("uncertainty", _uncertainty_text(row)),
         *_reference_facts(found, output),
+        ("difference", _distance_text(found)),
         ("how sure", _certainty_text(found, output)),
         # the reason of a number stands with how sure it is
         *(
@@ -122,7 +127,46 @@ def _knowledge_text(row: Row) -> str:
     """Return the variables that the intruder of a risk has of a person; empty where its row does not say it."""
     lists = (row.params.get(name) for name in (*KNOWLEDGE, "synthesised"))
     names = [str(one) for found in lists if isinstance(found, (list, tuple)) for one in found]
-    return ", ".join(dict.fromkeys(names)) if row.family == "risk" else ""
+    return ", ".join(dict.fromkeys(names)) if row.family in CONFIDENTIAL_REFERENCE else ""
+
+
+def _tolerance_text(row: Row) -> str:
+    """Return how near a guess of a variable has to be; empty where it has to be equal, or nothing is guessed."""
+    radius = row.params.get("radius")
+    near = radius.get(row.target) if isinstance(radius, Mapping) and row.target else None
+    is_guessed = near is not None and _is_inference(row)
+    return f"within {near} of the true value" if is_guessed else ""
+
+
+def _is_inference(row: Row) -> bool:
+    """Return whether a number is of an attack that guesses a variable."""
+    return row.family == "risk" and row.method == "attribute_inference"
+
+
+def _uncertainty_text(row: Row) -> str:
+    """Return how unsure the intruder of a study is; empty for other numbers."""
+    if row.family != "studies" or row.level is None or "variable" not in row.params:
+        return ""
+    name = row.params["variable"]
+    return (
+        f"0: he knows {name} exactly" if row.level == 0 else f"{number(row.level)}, of {name}; at 0 he knows it exactly"
+    )
+
+
+def _distance_text(found: ExplainedNumber) -> str:
+    """Return how far a statistic of the release is from that of the data, and whether its interval explains that."""
+    row, own = found.row, _confidential_value(found)
+    if row.family != "utility" or row.value is None or own is None or row.baseline is None:
+        return ""
+    if row.value == own:
+        return "none"
+    way = "above" if row.value > own else "below"
+    share = f" ({format_percent(abs(row.value - own) / abs(own))} of it)" if own else ""
+    size = quantity_of(row.key, abs(row.value - own), None, row.params, unit=row.unit)
+    if row.lower is None or row.upper is None:
+        return f"{size} {way} that of the data{share}"
+    explained = "no more" if row.lower <= own <= row.upper else "more"
+    return f"{size} {way} that of the data{share}; {explained} than drawing the datasets explains"
 
 
 def _words_text(found: ExplainedNumber, output: Output) -> str:
@@ -170,7 +214,9 @@ def _difference_text(lower: float | None, upper: float | None) -> str:
         return "No more is found about people in the data than about outsiders."
     if upper - lower > WIDEST_TELLING:
         return f"Too few guesses to tell: the true value may be as high as {format_percent(upper)}."
-    return f"Chance alone explains the difference; the true value may be as high as {format_percent(upper)}."
+    if upper > SMALL_DIFFERENCE:
+        return f"This may be chance, but so few guesses cannot rule out {format_percent(upper)} either."
+    return f"Chance alone explains this; the true value is at most {format_percent(upper)} (95 % interval)."
 
 
 def _weakness_text(found: ExplainedNumber) -> str:
@@ -236,7 +282,8 @@ def _reference_facts(found: ExplainedNumber, output: Output) -> FactLines:
     # for a risk this is what releasing the data unprotected would mean
     own = _confidential_value(found)
     facts = []
-    if own is not None:
+    is_the_same = own == row.value and output.goal == "none" and row.family in CONFIDENTIAL_REFERENCE
+    if own is not None and not is_the_same:
         of = CONFIDENTIAL_REFERENCE.get(row.family, "the confidential data")
         facts.append(
             ("compared with", f"{quantity_of(row.key, own, found.n_records, row.params, unit=row.unit)}: {of}")
@@ -256,6 +303,7 @@ def _certainty_text(found: ExplainedNumber, output: Output) -> str:
     if ends := row_interval_text(row, found.n_records):
         over = ", over the released datasets" if row.draw is None else ""
         over = ", from all released datasets together" if together else over
+        over = f"{over} and the people attacked" if over and output.label.scene else over
         parts.append(f"95 % interval {ends}{over}")
     elif row.value is not None:
         parts.append("an estimate without an interval" if output.estimated else "exact for this release and these data")
@@ -344,7 +392,7 @@ def definition_facts(
             ("definition", meaning.meaning),
             ("in the field", meaning.term),
             *folded,
-            ("direction", DIRECTION_TEXTS.get(meaning.goal, "")),
+            ("direction", "" if meaning.goal == "none" else DIRECTION_TEXTS.get(meaning.goal, "")),
             ("method", meaning.title),
             ("variable", variable),
             ("level", "" if level is None else f"S = {number(level)}"),

@@ -51,7 +51,7 @@ def test_an_attack_says_what_is_done_when_it_succeeds_and_with_whom() -> None:
 @pytest.mark.parametrize(
     ("ends", "said"),
     [
-        ((-0.01, 0.02), "Chance alone explains the difference; the true value may be as high as 2 %."),
+        ((-0.01, 0.02), "Chance alone explains this; the true value is at most 2 % (95 % interval)."),
         ((-0.6, 0.77), "Too few guesses to tell: the true value may be as high as 77 %."),
         ((-0.03, -0.01), "No more is found about people in the data than about outsiders."),
         (None, "reaches -0.0012 %."),
@@ -115,3 +115,29 @@ def test_units_have_their_noun_where_it_is_known() -> None:
     assert dict(explanation_facts(ExplainedNumber(row, [row], n_records=people)))["in words"] == (
         "For 40 of 4,000 people (1 %), exactly one released person matches what the intruder knows, and it is theirs."
     )
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ((4.5, 5.5), "0.25 above that of the data (5.26 % of it); no more than drawing the datasets explains"),
+        ((4.9, 5.1), "0.25 above that of the data (5.26 % of it); more than drawing the datasets explains"),
+        ((None, None), "0.25 above that of the data (5.26 % of it)"),
+    ],
+)
+def test_a_statistic_says_how_far_it_is_from_that_of_the_data(
+    ends: tuple[float | None, float | None], said: str
+) -> None:
+    row = Row("utility", "summary", "mean", "pay", "synthetic", None, None, 5.0, *ends, baseline=4.75)
+    own = replace(row, dataset="confidential", value=4.75)
+    assert dict(explanation_facts(ExplainedNumber(row, [row, own])))["difference"] == said
+
+
+def test_a_study_says_how_unsure_the_intruder_is() -> None:
+    row = Row(
+        "studies", "intruder_uncertainty", "true_match_rate", "", "synthetic", None, 0.0, 0.1, None, None,
+        unit="share", params={"variable": "pay"},
+    )  # fmt: skip
+    for level, said in ((0.0, "0: he knows pay exactly"), (0.05, "0.05, of pay; at 0 he knows it exactly")):
+        facts = dict(explanation_facts(ExplainedNumber(replace(row, level=level))))
+        assert facts["uncertainty"] == said
