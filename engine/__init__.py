@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .anonymisation._partition import anonymised_table, notes_of
     from .data.microdata import Microdata
     from .data.schema import Kind, Role, Schema, Variable
+    from .data.table_blocks import OneBlock, TableBlocks
     from .errors import BadInput, NotComputable, NotConverged
     from .matching.radius import Radii
     from .methods.drafting import Case, Offer, drafts
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         RiskOutput,
         StudyOutput,
     )
+    from .methods.passes import Finished, FitPasses, MeasurePasses, NextPass, Partial, run_passes
     from .methods.registry import (
         BulkFittingDeclaration,
         PrivacyDeclaration,
@@ -53,6 +55,7 @@ _HOMES = {
     "anonymisation._partition": ("anonymised_table", "notes_of"),
     "data.microdata": ("Microdata",),
     "data.schema": ("Kind", "Role", "Schema", "Variable"),
+    "data.table_blocks": ("OneBlock", "TableBlocks"),
     "errors": ("BadInput", "NotComputable", "NotConverged"),
     "matching.radius": ("Radii",),
     "methods.drafting": ("Case", "Offer", "drafts"),
@@ -68,6 +71,7 @@ _HOMES = {
         "Split",
         *_OUTPUT_FACETS,
     ),
+    "methods.passes": ("Finished", "FitPasses", "MeasurePasses", "NextPass", "Partial", "run_passes"),
     "methods.registry": (*_DECORATORS, *_SYNTHESIS_FACETS),
     "methods.release_form": ("AnonymisationSpec", "Anonymised"),
     "methods.results": ("Diagnostic", "Estimate", "Fit", "Goal", "Measure", "StudyPoint"),
@@ -87,6 +91,7 @@ __all__ = [  # noqa: RUF022  (by subject)
     "Estimate", "Measure", "Fit", "Diagnostic", "StudyPoint", "Goal",
     "Output", "Label", "QualityOutput", "StudyOutput", "RiskOutput", "RecordArray", "Limit", "Axis", "Plane", "Beliefs", "AnswerColumns",
     "AnonymisationSpec", "Anonymised", "QuasiIdentifiers", "Limits", "anonymised_table", "notes_of", "equivalence_classes",
+    "FitPasses", "MeasurePasses", "NextPass", "Finished", "Partial", "run_passes", "TableBlocks", "OneBlock",
     "drafts", "Offer", "Case",
     "BadInput", "NotComputable", "NotConverged",
 ]  # fmt: skip

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from sfumato.engine.methods.registry import Method
 
 TESTS = tuple(
-    f"{__package__}.{name}" for name in ("every_method", "measures", "knowledge", "makers", "weights", "privacy")
+    f"{__package__}.{name}"
+    for name in ("every_method", "measures", "knowledge", "makers", "weights", "privacy", "passes")
 )
 # Before the modules are imported: else a failed assertion shows no values.
 pytest.register_assert_rewrite(*TESTS, f"{__package__}.examples")
@@ -95,6 +96,10 @@ def _methods_for_mark(mark: pytest.Mark, config: pytest.Config) -> list[Method]:
         methods = [found for found in methods if found.measurement.confidential]
     if mark.kwargs.get("private"):
         methods = [found for found in methods if found.synthesis.privacy.account is not None]
+    if mark.kwargs.get("in_passes"):
+        methods = [found for found in methods if found.synthesis.fit_passes or found.measurement.measure_passes]
+    if mark.kwargs.get("draws_by_block"):
+        methods = [found for found in methods if found.synthesis.draws_by_block]
     if mark.kwargs.get("monotone"):
         methods = [
             found

@@ -181,17 +181,7 @@ class Microdata:
         return self.sha256 if ordered == list(self.schema) else self._hash_variables(ordered)
 
     def _hash_variables(self, variables: Iterable[Variable]) -> str:
-        found = hashlib.sha256()
-        for variable in variables:
-            values, missing = self.frame[variable.name], self.missing_mask(variable.name)
-            levels = list(values.cat.categories) if variable.kind.has_levels else []
-            found.update(json.dumps([variable.name, variable.kind.value, levels, len(values)]).encode())
-            for first in range(0, len(values), HASHED_AT_ONCE):
-                some = slice(first, first + HASHED_AT_ONCE)
-                found.update(_hashed_values(values.iloc[some], missing[some], variable.kind).tobytes())
-            # A missing number is hashed as 0, so the mask distinguishes both.
-            found.update(np.packbits(missing).tobytes())
-        return found.hexdigest()
+        return hash_variables(variables, self, len(self), lambda _: (self,))
 
     @cached_property
     def units(self) -> Units | None:
@@ -356,6 +346,30 @@ class Microdata:
 def units_of(data: Microdata) -> Units:
     """Return the units of the records; every record is a unit of its own where the table has none."""
     return Units.from_codes(np.arange(len(data))) if data.units is None else data.units
+
+
+def hash_variables(
+    variables: Iterable[Variable], head: Microdata, records: int, blocks_of: Callable[[str], Iterable[Microdata]]
+) -> str:
+    """Return the hash of variables of a table of ``records`` records, which comes in blocks.
+
+    ``head`` has their levels, and ``blocks_of`` a variable returns the records that have it, block by block. The hash
+    does not depend on where blocks end.
+    """
+    found = hashlib.sha256()
+    for variable in variables:
+        name, masks = variable.name, []
+        levels = list(head.frame[name].cat.categories) if variable.kind.has_levels else []
+        found.update(json.dumps([name, variable.kind.value, levels, records]).encode())
+        for block in blocks_of(name):
+            values, missing = block.frame[name], block.missing_mask(name)
+            for first in range(0, len(values), HASHED_AT_ONCE):
+                some = slice(first, first + HASHED_AT_ONCE)
+                found.update(_hashed_values(values.iloc[some], missing[some], variable.kind).tobytes())
+            masks.append(missing)
+        # A missing number is hashed as 0, so the mask distinguishes both.
+        found.update(np.packbits(masks[0] if len(masks) == 1 else np.concatenate(masks)).tobytes())
+    return found.hexdigest()
 
 
 def _hashed_values(values: pd.Series, missing: NDArray[np.bool_], kind: Kind) -> NDArray[Any]:

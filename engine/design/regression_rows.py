@@ -73,5 +73,10 @@ def joint_triangle(tables: Sequence[RegressionRows]) -> Floats:
     if held is not None:
         rows = np.column_stack(held)
         return triangle_of_blocks([rows if weights is None else rows * np.sqrt(weights)[:, None]])
-    found = triangle_of_blocks([np.vstack([design_triangle(one.design, one.data, one.response) for one in tables])])
+    return stack_triangles([design_triangle(one.design, one.data, one.response) for one in tables])
+
+
+def stack_triangles(triangles: Sequence[Floats]) -> Floats:
+    """Return R of the rows behind several triangles R (., K), in this order, with a diagonal of no negative number."""
+    found = triangle_of_blocks([np.vstack(triangles)])
     return found * np.where(np.diagonal(found) < 0, -1.0, 1.0)[:, None]

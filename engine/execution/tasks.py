@@ -389,7 +389,7 @@ def gather_blocks(
         blocks = [block_result.from_arrays(part) for part in parts]
         found = gather(_with_needed_controls(step, confidential), releases, spec, blocks)
     except NotComputable as error:
-        found = WholeReleaseMeasure(_not_computed_estimates(step.method, error, confidential))
+        found = WholeReleaseMeasure(explain_not_computed(step.method, error, confidential))
     settings = recipe.settings(step)
     rows = rows_of_measure(step.method, found.whole, recipe.origin, None, settings=settings)
     for draw, alone in enumerate(found.datasets, start=1):
@@ -431,10 +431,10 @@ def _compute_or_explain(method: Method, confidential: Microdata, compute: Callab
     try:
         return compute()
     except NotComputable as error:
-        return _not_computed_estimates(method, error, confidential)
+        return explain_not_computed(method, error, confidential)
 
 
-def _not_computed_estimates(method: Method, error: NotComputable, confidential: Microdata) -> Measure:
+def explain_not_computed(method: Method, error: NotComputable, confidential: Microdata) -> Measure:
     """Return all outputs without a value and with the reason; those by unit too where units have several records."""
     found = [Estimate.not_computed(output.name, error.reason) for output in method.outputs]
     if confidential.units is not None:
@@ -497,7 +497,7 @@ def compute_study_points(
             ]
     except NotComputable as error:
         found = [
-            StudyPoint(None, tuple(_not_computed_estimates(step.method, error, confidential) for _ in releases))
+            StudyPoint(None, tuple(explain_not_computed(step.method, error, confidential) for _ in releases))
             for _ in points
         ]
     return [

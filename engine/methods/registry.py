@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from ..errors import BadInput, PackageExtra, near_miss_hint
 from .outputs import AnswerColumns, Axis, Beliefs, LatticeOutputs, Output, Plane, RecordArray
+from .passes import FitPasses, MeasurePasses
 from .protocols import (  # fmt: skip
     ENGINE,
     FAMILIES,
@@ -141,6 +142,10 @@ class SynthesisDeclaration:
     release_model: model with which an intruder evaluates guesses at records
     bulk_fitting: its faster ways to fit many variables or tables
     fit_uncertainty: describes how uncertain a fit is, and how much of that the datasets show
+    fit_passes: fits the model in passes over the blocks of a table, with the same result for one block
+        (``sfumato.engine.methods.passes``)
+    draws_by_block: whether the draw of a record depends on no other record, given the fit and the levels of the table,
+        so that a dataset may be drawn block by block
     """
 
     draw: DrawTarget[Any] | None = None
@@ -151,6 +156,8 @@ class SynthesisDeclaration:
     release_model: ReleaseModelDeclaration[Any] = ReleaseModelDeclaration()
     bulk_fitting: BulkFittingDeclaration[Any] = BulkFittingDeclaration()
     fit_uncertainty: DescribeFit[Any] | None = None
+    fit_passes: FitPasses[Any] | None = None
+    draws_by_block: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +177,8 @@ class MeasureDeclaration:
     beliefs: outputs that tell what an intruder believes before and after
     repeats_analysis: whether it carries out an analysis of the user's kind on both tables, so that its numbers say whether
         analyses agree
+    measure_passes: computes the measure in passes over the blocks of both tables, with the same result for one block
+        (``sfumato.engine.methods.passes``)
     """
 
     confidential: bool = False
@@ -181,6 +190,7 @@ class MeasureDeclaration:
     per_record: tuple[RecordArray, ...] = ()
     beliefs: Beliefs | None = None
     repeats_analysis: bool = False
+    measure_passes: MeasurePasses[Any] | None = None
 
     def __post_init__(self) -> None:
         """Raise TypeError where one of ``gather`` and ``block_result`` is declared without the other."""
@@ -409,6 +419,8 @@ def synthesis_method(
     release_model: ReleaseModelDeclaration[S] = ...,
     bulk_fitting: BulkFittingDeclaration[S] = ...,
     fit_uncertainty: DescribeFit[S] | None = ...,
+    fit_passes: FitPasses[S] | None = ...,
+    draws_by_block: bool = ...,
     extra: PackageExtra | None = ...,
 ) -> Callable[[SynthesisMethod[S]], SynthesisMethod[S]]: ...
 @overload
@@ -498,6 +510,7 @@ def measure_method(
     extra: PackageExtra | None = ...,
     per_record: tuple[RecordArray, ...] = ...,
     repeats_analysis: bool = ...,
+    measure_passes: MeasurePasses[S] | None = ...,
 ) -> Callable[[MeasureMethod[S]], MeasureMethod[S]]: ...
 def measure_method(
     title: str,

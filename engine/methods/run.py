@@ -57,17 +57,22 @@ class Randomness:
     key: bytes = field(repr=False)
     bound_to: tuple[str, ...] = ()
     path_prefix: tuple[str | int, ...] = ()
+    path_suffix: tuple[str | int, ...] = ()
 
     def with_path_prefix(self, *path: str | int) -> Randomness:
         """Return the same source with this path in front of every path, for a computation that has tasks of its own."""
         return replace(self, path_prefix=(*self.path_prefix, *path))
+
+    def with_path_suffix(self, *path: str | int) -> Randomness:
+        """Return the same source with this path behind every path, such as the number of a block of a table."""
+        return replace(self, path_suffix=(*self.path_suffix, *path))
 
     def generator(self, *path: str | int) -> np.random.Generator:
         """Return the generator of one task, which depends on seed, key, ``bound_to`` and the task's path alone.
 
         In the path of a public one a word enters by the first four bytes of its SHA-256, a number as itself.
         """
-        path = (*self.path_prefix, *path)
+        path = (*self.path_prefix, *path, *self.path_suffix)
         if self.key:
             # Philox 4x64-10 (Salmon, Moraes, Dror & Shaw 2011) under a key of 128 bits is 10 keyed bijections of a
             # counter, without a state that outputs could be solved for. NumPy's default, PCG64, has such a state and

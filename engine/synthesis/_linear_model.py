@@ -57,9 +57,25 @@ def regression_posterior(
     """
     weights, records = stack_weights(tables), sum(map(len, tables))
     n = float(records if weights is None else weights.sum())
+    return posterior_of_triangle(triangle, spec, n, records, stack_blocks(tables), weights, by)
+
+
+def posterior_of_triangle(
+    triangle: Floats,
+    spec: LinearRegressionSpec,
+    n: float,
+    records: int,
+    held: tuple[Floats, Floats] | None = None,
+    weights: Floats | None = None,
+    by: Standardisation | None = None,
+) -> LinearPosterior:
+    """Return the posterior given ``records`` records, whose weights sum to ``n``.
+
+    ``triangle`` is R (K + 1, K + 1) of their design and response, ``held`` both where they are one block, ``weights``
+    theirs, (records,). Raises ValueError as ``LinearPosterior`` does.
+    """
     settings = spec.prior_sd, spec.sigma_scale
-    require_more_records(n, records, len(tables[0].design.names), weighted=weights is not None)
-    held = stack_blocks(tables)
+    require_more_records(n, records, triangle.shape[1] - 1, weighted=weights is not None)
     if spec.prior == "published":
         return LinearPosterior.from_triangle(triangle, n, *settings, symmetric=held is None)
     if held is not None:

@@ -22,10 +22,13 @@ from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..data.provenance import FitUncertainty
 from ..data.schema import Kind, Schema
+from ..data.table_blocks import OneBlock
 from ..design.design_matrix import Design
-from ..design.regression_rows import RegressionRows, joint_triangle, stack_blocks, stack_weights
+from ..design.design_triangle import design_triangle
+from ..design.regression_rows import RegressionRows, joint_triangle, stack_blocks, stack_triangles, stack_weights
 from ..errors import BadInput, NotComputable, NotConverged
 from ..methods.drafting import SUITED, Case, Offer, drafts
+from ..methods.passes import Finished, NextPass, Partial, run_passes
 from ..methods.registry import ReleaseModelDeclaration, synthesis_method
 from ..methods.release_models import IntruderGuesses, Plausibility
 from ..methods.results import Diagnostic, Fit, NoTrace
@@ -47,6 +50,7 @@ from ..wording import count_noun
 from ._linear_model import (
     LinearRegressionSpec,
     make_regression_rows,
+    posterior_of_triangle,
     posterior_of_units,
     regression_posterior,
     response_limits,
@@ -334,6 +338,21 @@ def _check_and_fit(
     data: Microdata, target: str, spec: LinearRegressionSpec, place: str
 ) -> tuple[LinearPosterior, float]:
     """Check the data as ``check_data`` does, and return the posterior and the share of the variance of units."""
+    if not spec.unit_effect:
+        passes = RegressionPasses(place)
+        first = passes.start(data.select_rows(slice(0, 0)), target, spec, 1)
+        return run_passes(first, [OneBlock(data)], passes.block, passes.merge), 0.0
+    own = _checked_rows(data, target, spec, place)
+    triangle = joint_triangle([own])
+    require_full_rank(own.data, spec.predictors, f"{place}.predictors", _known_design_triangle(own, triangle))
+    try:
+        return posterior_of_units(own, spec, triangle)
+    except ValueError as error:
+        raise BadInput(f"{place}.predictors", str(error)) from None
+
+
+def _checked_rows(data: Microdata, target: str, spec: LinearRegressionSpec, place: str) -> RegressionRows:
+    """Return the records of positive weight as rows of the regression. Raises BadInput for values that have none."""
     require_complete(data, target, spec.predictors, place)
     if spec.transform == "log" and (outside := int(np.sum(data.numbers(target) <= 0))):
         raise BadInput(
@@ -341,17 +360,75 @@ def _check_and_fit(
             f'"log" is undefined for {count_noun(outside, "record")} where "{target}" is 0 or below; use "identity", or leave '
             "them out with [data] where",
         )
-    own = make_regression_rows(data.with_positive_weight, target, spec)
-    triangle = joint_triangle([own])
+    return make_regression_rows(data.with_positive_weight, target, spec)
+
+
+def _known_design_triangle(own: RegressionRows, triangle: Floats) -> Floats | None:
+    """Return R of the design without its weights where the triangle with the response has it, else None."""
     # R of the design is at hand then, and the rank needs no second decomposition.
-    known = triangle[:-1, :-1] if own.data.weights is None and len(triangle) == triangle.shape[1] else None
-    require_full_rank(own.data, spec.predictors, f"{place}.predictors", known)
-    try:
-        if spec.unit_effect:
-            return posterior_of_units(own, spec, triangle)
-        return regression_posterior([own], spec, triangle), 0.0
-    except ValueError as error:
-        raise BadInput(f"{place}.predictors", str(error)) from None
+    return triangle[:-1, :-1] if own.data.weights is None and len(triangle) == triangle.shape[1] else None
+
+
+@dataclass(frozen=True)
+class _RegressionState:
+    """What a block of a regression needs to know.
+
+    head: the table without records
+    target, spec: of the regression
+    alone: whether there is one block
+    """
+
+    head: Microdata
+    target: str
+    spec: LinearRegressionSpec
+    alone: bool
+
+
+@dataclass(frozen=True)
+class RegressionPasses:
+    """One pass: R of QR = [X y] of each block, and of all of them stacked in their order.
+
+    place: place in the recipe for error messages; the target where it is empty
+    """
+
+    place: str = ""
+
+    def start(self, head: Microdata, target: str, spec: LinearRegressionSpec, n_blocks: int) -> NextPass:
+        names = dict.fromkeys((target, *Design.from_texts(spec.predictors, head).columns))
+        return NextPass(_RegressionState(head, target, spec, n_blocks == 1), tuple(names), f"regression of {target}")
+
+    def block(self, state: _RegressionState, data: Microdata) -> Partial:
+        """Return R of the block, and of a table of one block its rows too. Raises BadInput as ``check_data`` does."""
+        own = _checked_rows(data, state.target, state.spec, self.place or state.target)
+        triangle = joint_triangle([own])
+        found = {"triangle": triangle, "records": np.array([own.data.effective_weights.sum(), len(own)])}
+        if not state.alone:
+            return found
+        if own.data.weights is not None:
+            found["weights"] = own.data.weights
+        if _known_design_triangle(own, triangle) is None:
+            found["design"] = design_triangle(own.design, replace(own.data, weights=None))
+        if own.single_block is not None:
+            found["x"], found["y"] = own.single_block
+        return found
+
+    def merge(self, state: _RegressionState, partials: Sequence[Partial]) -> Finished[LinearPosterior]:
+        """Return the posterior given all records. Raises BadInput as ``check_data`` does."""
+        place, first, alone = f"{self.place or state.target}.predictors", partials[0], len(partials) == 1
+        triangle = first["triangle"] if alone else stack_triangles([one["triangle"] for one in partials])
+        n, records = np.sum([one["records"] for one in partials], axis=0).tolist()
+        require_full_rank(state.head, state.spec.predictors, place, first.get("design", triangle[:-1, :-1]))
+        held = (first["x"], first["y"]) if "x" in first else None
+        try:
+            found = posterior_of_triangle(triangle, state.spec, n, int(records), held, first.get("weights"))
+        except ValueError as error:
+            raise BadInput(place, str(error)) from None
+        return Finished(found)
+
+    def fit(
+        self, answer: LinearPosterior, head: Microdata, target: str, spec: LinearRegressionSpec, run: Run, draws: int
+    ) -> Fit:
+        return _fit_of_posterior(answer, 0.0, head, target, spec, run, draws)
 
 
 def draw(
@@ -459,6 +536,8 @@ def fit_uncertainty(spec: LinearRegressionSpec, targets: tuple[str, ...], schema
     weighted=True,
     release_model=ReleaseModelDeclaration(release_model, is_weighted=True),
     fit_uncertainty=fit_uncertainty,
+    fit_passes=RegressionPasses(),
+    draws_by_block=True,
 )
 @drafts(draft_offer)
 def linear_regression(data: Microdata, target: str, spec: LinearRegressionSpec, run: Run, draws: int) -> Fit:
@@ -472,9 +551,22 @@ def linear_regression(data: Microdata, target: str, spec: LinearRegressionSpec, 
         BadInput: what ``check_data`` refuses.
     """
     posterior, share = _check_and_fit(data, target, spec, target)
+    return _fit_of_posterior(posterior, share, data, target, spec, run, draws)
+
+
+def _fit_of_posterior(
+    posterior: LinearPosterior,
+    share: float,
+    head: Microdata,
+    target: str,
+    spec: LinearRegressionSpec,
+    run: Run,
+    draws: int,
+) -> Fit:
+    """Return the fit with draws from the posterior. ``head`` has the variables and levels of the table."""
     coefficients, sigma = posterior.draw_parameters(draws, run.rng)
     run.report(Progress(1, 1, f"regression of {target}"))
-    names = Design.from_texts(spec.predictors, data).names
+    names = Design.from_texts(spec.predictors, head).names
     arrays, said = {"coefficients": coefficients, "sigma": sigma}, _regression_diagnostics(posterior, names)
     if spec.unit_effect:
         arrays["unit_share"] = np.array([share])

@@ -450,6 +450,7 @@ def fit_uncertainty(spec: ZeroInflatedSpec, targets: tuple[str, ...], schema: Sc
     weighted=True,
     release_model=ReleaseModelDeclaration(release_model),
     fit_uncertainty=fit_uncertainty,
+    draws_by_block=True,
 )
 @drafts(_draft_offer)
 def zero_inflated_truncated_poisson(data: Microdata, target: str, spec: ZeroInflatedSpec, run: Run, draws: int) -> Fit:

@@ -12,30 +12,39 @@ their weights too, and the expectations are those of Kish's effective sample siz
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Annotated, Literal, Self
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..data.arrays import Floats
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema, compared_variables
+from ..data.table_blocks import OneBlock
 from ..design.survey import SurveyDesign
 from ..design.survey_estimation import effective_sample_size
 from ..errors import BadInput
 from ..methods.drafting import OURS, Case, Offer, OfferedLimit, drafts
 from ..methods.levers import FIDELITY
 from ..methods.outputs import FigureOfCounts, Label, Output
+from ..methods.passes import Finished, NextPass, Partial, run_passes
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..statistics.columns import missing_values_text
+from ..statistics.ordered_blocks import ValueCounts, count_values, cuts_of_counts, merge_counts, range_edges
+from ..wording import count_noun
 
 ORDERED = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.ORDINAL, Kind.BINARY)
 LARGEST_GAP = 0.05
+FEW_VALUES = 4096
+"""Distinct values of a block that are kept by its first pass."""
+MOST_VALUES = 1 << 22
+"""Values of both tables, of all variables of a pass, that are counted at a time: 64 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,42 +74,87 @@ def ecdf_difference(
     distinct: whether the squared difference is averaged over distinct values
     weights: survey weights of both tables, (n,) and (m,); both expectations are then approximate
     """
-    ours, theirs = (np.ones(len(confidential)), np.ones(len(released))) if weights is None else weights
-    n, m, total = effective_sample_size(ours), effective_sample_size(theirs), float(ours.sum() + theirs.sum())
-    points, here, there = _totals_at_points(confidential, released, weights)
-    difference = np.cumsum(here) / ours.sum() - np.cumsum(there) / theirs.sum()
-    # Rounding may leave the cumulative shares at a little more or less than 1.
-    difference[-1] = 0.0
+    if weights is None:
+        n, m = float(len(confidential)), float(len(released))
+        here, there = _counts_at_points(count_values(confidential), count_values(released))
+        gaps = _gaps_in_range(here, there, (0.0, 0.0), (n, m), (n, m), distinct=distinct, is_last=True)
+        return _difference_of_ranges([gaps], (n, m), distinct=distinct)
+    points, place = np.unique(np.concatenate([confidential, released]), return_inverse=True)
+    rows = place[: len(confidential)], place[len(confidential) :]
+    here, there = (np.bincount(of, own, points.size).astype(np.float64) for of, own in zip(rows, weights, strict=True))
+    sizes = effective_sample_size(weights[0]), effective_sample_size(weights[1])
+    sums = float(weights[0].sum()), float(weights[1].sum())
+    gaps = _gaps_in_range(here, there, (0.0, 0.0), sizes, sums, distinct=distinct, is_last=True)
+    return _difference_of_ranges([gaps], sizes, distinct=distinct)
+
+
+def _counts_at_points(ours: ValueCounts, theirs: ValueCounts) -> tuple[Floats, Floats]:
+    """Return the records of each table at each of the ascending pooled values: (points,) each."""
+    points = np.union1d(ours[0], theirs[0])
+    here, there = np.zeros((2, points.size))
+    for records, (distinct, count) in zip((here, there), (ours, theirs), strict=True):
+        records[np.searchsorted(points, distinct)] = count
+    return here, there
+
+
+@dataclass(frozen=True, slots=True)
+class _RangeGaps:
+    """Gaps between both cdfs at the pooled values of a range.
+
+    points: number of distinct pooled values
+    largest: largest absolute gap
+    squared, variance: sums of squared gaps and of their expectations by records, or their means over the distinct values
+    """
+
+    points: int
+    largest: float
+    squared: float
+    variance: float
+
+
+def _gaps_in_range(
+    here: Floats,
+    there: Floats,
+    before: tuple[float, float],
+    sizes: tuple[float, float],
+    sums: tuple[float, float],
+    *,
+    distinct: bool,
+    is_last: bool,
+) -> _RangeGaps:
+    """Compute the gaps at consecutive pooled values from the records or weights of each table there, (points,) each.
+
+    before: records or weights of each table at all smaller values
+    sizes, sums: effective sample size of each table, and its records or weights together
+    """
+    (n, m), total = sizes, sums[0] + sums[1]
+    difference = (np.cumsum(here) + before[0]) / sums[0] - (np.cumsum(there) + before[1]) / sums[1]
+    if is_last:
+        # Rounding may leave the cumulative shares at a little more or less than 1.
+        difference[-1] = 0.0
     repeats = (here + there) / total
-    pooled = np.cumsum(here + there) / total
+    pooled = (np.cumsum(here + there) + (before[0] + before[1])) / total
     # Exact given the pooled values, ties included: every split of them into n and m is equally likely.
     variance = pooled * (1 - pooled) * (1 / n + 1 / m) * (n + m) / (n + m - 1)
-    averaged = np.full(points.size, 1 / points.size) if distinct else repeats
-    return EcdfDifference(
-        float(np.abs(difference).max()),
-        float(averaged @ difference**2),
-        # The mean of Kolmogorov's limit, for continuous variables; with ties the maximum is smaller.
-        math.sqrt(math.pi / 2) * math.log(2) * math.sqrt(1 / n + 1 / m),
-        float(averaged @ variance),
+    averaged = np.full(here.size, 1 / here.size) if distinct else repeats
+    return _RangeGaps(
+        here.size, float(np.abs(difference).max()), float(averaged @ difference**2), float(averaged @ variance)
     )
 
 
-def _totals_at_points(
-    confidential: Floats, released: Floats, weights: tuple[Floats, Floats] | None
-) -> tuple[Floats, Floats, Floats]:
-    """Return the ascending pooled points, and the records or weights of each table at each of them: (points,) each."""
-    if weights is not None:
-        points, place = np.unique(np.concatenate([confidential, released]), return_inverse=True)
-        n = len(confidential)
-        parts = zip((place[:n], place[n:]), weights, strict=True)
-        here, there = (np.bincount(rows, own, points.size).astype(np.float64) for rows, own in parts)
-        return points, here, there
-    counted = [np.unique(values, return_counts=True) for values in (confidential, released)]
-    points = np.union1d(counted[0][0], counted[1][0])
-    here, there = np.zeros((2, points.size))
-    for records, (distinct, count) in zip((here, there), counted, strict=True):
-        records[np.searchsorted(points, distinct)] = count
-    return points, here, there
+def _difference_of_ranges(
+    ranges: Sequence[_RangeGaps], sizes: tuple[float, float], *, distinct: bool
+) -> EcdfDifference:
+    """Return the differences given the gaps in ranges that together hold all pooled values."""
+    points = sum(one.points for one in ranges)
+    shares = [one.points / points if distinct else 1.0 for one in ranges]
+    return EcdfDifference(
+        max(one.largest for one in ranges),
+        math.fsum(one.squared * share for one, share in zip(ranges, shares, strict=True)),
+        # The mean of Kolmogorov's limit, for continuous variables; with ties the maximum is smaller.
+        math.sqrt(math.pi / 2) * math.log(2) * math.sqrt(1 / sizes[0] + 1 / sizes[1]),
+        math.fsum(one.variance * share for one, share in zip(ranges, shares, strict=True)),
+    )
 
 
 def largest_gap(confidential: Floats, released: Floats) -> float:
@@ -111,20 +165,21 @@ def largest_gap(confidential: Floats, released: Floats) -> float:
     return float(np.abs(shares[0] - shares[1]).max(initial=0.0))
 
 
-def _variable_estimates(confidential: Microdata, released: Microdata, name: str, spec: EcdfSpec) -> Iterator[Estimate]:
-    """Yield the estimates of both differences for one variable."""
-    ours, theirs = confidential.present_numbers(name), released.present_numbers(name)
-    if not len(theirs):
+def _variable_estimates(
+    name: str, found: EcdfDifference | None, lacking: tuple[tuple[int, int], tuple[int, int]]
+) -> Iterator[Estimate]:
+    """Yield the estimates of both differences for one variable, None where no released record has a value.
+
+    ``lacking`` has for each table the records without a value, and all of its records.
+    """
+    if found is None:
         for measure in ("max_abs_difference", "mean_squared_difference"):
             yield Estimate.not_computed(measure, "no released record has a value", name)
         return
-    weights = _present_weights(confidential, released, name)
-    found = ecdf_difference(ours, theirs, distinct=spec.points == "distinct", weights=weights)
-    lacking = (("confidential", confidential, ours), ("released", released, theirs))
     said = [
-        f"{table}: {missing_values_text(len(data) - len(own), len(data))}"
-        for table, data, own in lacking
-        if len(own) < len(data)
+        f"{table}: {missing_values_text(missing, records)}"
+        for table, (missing, records) in zip(("confidential", "released"), lacking, strict=True)
+        if missing
     ]
     reason = "; ".join(said)
     yield Estimate("max_abs_difference", found.max_abs, name, baseline=found.expected_max_abs, reason=reason)
@@ -132,13 +187,154 @@ def _variable_estimates(confidential: Microdata, released: Microdata, name: str,
     yield Estimate("mean_squared_difference", found.mean_squared, name, baseline=expected, reason=reason)
 
 
-def _present_weights(confidential: Microdata, released: Microdata, name: str) -> tuple[Floats, Floats] | None:
-    """Return the survey weights of the records with a value, of each table; None without a survey weight."""
-    design = SurveyDesign.from_schema(confidential.schema)
-    if design is None:
-        return None
-    ours, theirs = (design.weights_of(data)[~data.missing_mask(name)] for data in (confidential, released))
+def _weighted_estimates(
+    confidential: Microdata, released: Microdata, name: str, spec: EcdfSpec, design: SurveyDesign
+) -> Iterator[Estimate]:
+    """Yield the estimates of both differences for one variable, by survey weights."""
+    ours, theirs = confidential.present_numbers(name), released.present_numbers(name)
+    weights = [design.weights_of(data)[~data.missing_mask(name)] for data in (confidential, released)]
+    found = None
+    if len(theirs):
+        found = ecdf_difference(ours, theirs, distinct=spec.points == "distinct", weights=(weights[0], weights[1]))
+    sizes = [(len(data) - len(own), len(data)) for data, own in ((confidential, ours), (released, theirs))]
+    yield from _variable_estimates(name, found, (sizes[0], sizes[1]))
+
+
+@dataclass(frozen=True)
+class _VariableProgress:
+    """What the passes have found of a variable.
+
+    counts: for each table, records with and without a value
+    edges: edges of the ranges of values that later passes count one after the other
+    before: records of each table at values below the next range
+    ranges: gaps in the ranges so far
+    """
+
+    counts: tuple[tuple[int, int], tuple[int, int]]
+    edges: tuple[float, ...] = ()
+    before: tuple[float, float] = (0.0, 0.0)
+    ranges: tuple[_RangeGaps, ...] = ()
+
+    @property
+    def sizes(self) -> tuple[float, float]:
+        """Return the number of values of each table."""
+        return float(self.counts[0][0]), float(self.counts[1][0])
+
+    @property
+    def next_range(self) -> tuple[float, float] | None:
+        """Return the ends of the next range to count; None where all are."""
+        at = len(self.ranges)
+        return (self.edges[at], self.edges[at + 1]) if at + 1 < len(self.edges) else None
+
+    @property
+    def values_a_range(self) -> float:
+        """Return about how many values of both tables a range has."""
+        return sum(self.sizes) / max(1, len(self.edges) - 1)
+
+    def with_range(self, ours: ValueCounts, theirs: ValueCounts, *, distinct: bool) -> _VariableProgress:
+        """Return the same with the counts of the values of the next range."""
+        here, there = _counts_at_points(ours, theirs)
+        is_last = len(self.ranges) + 2 == len(self.edges)
+        if not here.size:
+            return replace(self, ranges=(*self.ranges, _RangeGaps(0, 0.0, 0.0, 0.0)))
+        gaps = _gaps_in_range(here, there, self.before, self.sizes, self.sizes, distinct=distinct, is_last=is_last)
+        before = self.before[0] + float(here.sum()), self.before[1] + float(there.sum())
+        return replace(self, before=before, ranges=(*self.ranges, gaps))
+
+
+@dataclass(frozen=True)
+class _EcdfState:
+    """What the passes of the measure know: the variables and how far each is, and the ranges that this pass counts."""
+
+    spec: EcdfSpec
+    names: tuple[str, ...]
+    alone: bool
+    known: Mapping[str, _VariableProgress] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
+class EcdfPasses:
+    """One pass over variables of few values, or in memory. For others, the first pass finds ranges of values, and further
+    passes count the values of one range after another.
+    """
+
+    def start(self, confidential: Microdata, released: Microdata, spec: EcdfSpec, n_blocks: int) -> NextPass:
+        names = spec.for_release(confidential.schema, ()).variables
+        return NextPass(_EcdfState(spec, names, n_blocks == 1), names, "distributions")
+
+    def block(self, state: _EcdfState, confidential: Microdata, released: Microdata) -> Partial:
+        found: dict[str, NDArray[Any]] = {}
+        for table, data in (("ours", confidential), ("theirs", released)):
+            for name, (low, high) in state.ranges.items():
+                values = data.present_numbers(name)
+                own = count_values(values[(values >= low) & (values < high)])
+                found |= {f"{name}.{table}": own[0], f"{name}.{table}.count": own[1]}
+            for name in () if state.ranges else state.names:
+                values = data.present_numbers(name)
+                found[f"{name}.{table}.records"] = np.array([len(values), len(data) - len(values)])
+                own = count_values(values)
+                if state.alone or len(own[0]) <= FEW_VALUES:
+                    found |= {f"{name}.{table}": own[0], f"{name}.{table}.count": own[1]}
+                else:
+                    found[f"{name}.{table}.cuts"] = cuts_of_counts(own)
+        return found
+
+    def merge(self, state: _EcdfState, partials: Sequence[Partial]) -> NextPass | Finished[Measure]:
+        distinct = state.spec.points == "distinct"
+        known = dict(state.known) or {name: _first_progress(name, partials, distinct=distinct) for name in state.names}
+        for name in state.ranges:
+            known[name] = known[name].with_range(*_counts_of_partials(name, partials), distinct=distinct)
+        ranges, values = dict[str, tuple[float, float]](), 0.0
+        for name, one in known.items():
+            if (wanted := one.next_range) is not None and (not ranges or values + one.values_a_range <= MOST_VALUES):
+                ranges[name], values = wanted, values + one.values_a_range
+        if ranges:
+            left = sum(max(0, len(one.edges) - 1 - len(one.ranges)) for one in known.values())
+            what = f"distributions, {count_noun(left, 'range')} of values left"
+            return NextPass(replace(state, known=known, ranges=ranges), tuple(ranges), what)
+        return Finished(
+            Measure(tuple(one for name in state.names for one in _estimates_of(name, known[name], distinct)))
+        )
+
+
+def _counts_of_partials(name: str, partials: Sequence[Partial]) -> tuple[ValueCounts, ValueCounts]:
+    """Return the counts of the values of each table over all blocks."""
+    ours, theirs = (
+        merge_counts([(one[f"{name}.{table}"], one[f"{name}.{table}.count"]) for one in partials])
+        for table in ("ours", "theirs")
+    )
     return ours, theirs
+
+
+def _first_progress(name: str, partials: Sequence[Partial], *, distinct: bool) -> _VariableProgress:
+    """Return what the first pass finds of a variable: all of it where no block has many values, else ranges."""
+    tables = ("ours", "theirs")
+    ours, theirs = (
+        tuple(np.sum([one[f"{name}.{table}.records"] for one in partials], axis=0).tolist()) for table in tables
+    )
+    found = _VariableProgress((ours, theirs))
+    if not ours[0] or not theirs[0]:
+        return found
+    if all(f"{name}.{table}.cuts" not in one for one in partials for table in tables):
+        whole = replace(found, edges=(-math.inf, math.inf))
+        return whole.with_range(*_counts_of_partials(name, partials), distinct=distinct)
+    cuts, records = [], []
+    for one in partials:
+        for table in tables:
+            key = f"{name}.{table}"
+            known = one.get(f"{key}.cuts")
+            cuts.append(cuts_of_counts((one[key], one[f"{key}.count"])) if known is None else known)
+            records.append(int(one[f"{key}.records"][0]))
+    return replace(found, edges=tuple(range_edges(cuts, records, MOST_VALUES).tolist()))
+
+
+def _estimates_of(name: str, known: _VariableProgress, distinct: bool) -> Iterator[Estimate]:
+    """Yield the estimates of a variable whose ranges are all counted."""
+    found = _difference_of_ranges(known.ranges, known.sizes, distinct=distinct) if known.ranges else None
+    (ours, ours_missing), (theirs, theirs_missing) = known.counts
+    yield from _variable_estimates(
+        name, found, ((ours_missing, ours + ours_missing), (theirs_missing, theirs + theirs_missing))
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -223,11 +419,18 @@ def _draft_offer(case: Case) -> Offer | None:
         ),
     ),
     survey_weighted=True,
+    measure_passes=EcdfPasses(),
 )
 @drafts(_draft_offer)
 def ecdf(confidential: Microdata, released: Microdata, spec: EcdfSpec, run: Run) -> Measure:
     """Measure both differences for each variable, with their expectations for two samples of one distribution."""
+    design = SurveyDesign.from_schema(confidential.schema)
+    if design is None:
+        passes, heads = EcdfPasses(), [data.select_rows(slice(0, 0)) for data in (confidential, released)]
+        first = passes.start(heads[0], heads[1], spec, 1)
+        answer: Measure = run_passes(first, [OneBlock(confidential), OneBlock(released)], passes.block, passes.merge)
+        return answer
     names = spec.for_release(confidential.schema, ()).variables
     return Measure(
-        tuple(estimate for name in names for estimate in _variable_estimates(confidential, released, name, spec))
+        tuple(one for name in names for one in _weighted_estimates(confidential, released, name, spec, design))
     )

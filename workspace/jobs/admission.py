@@ -125,7 +125,10 @@ class TaskAdmission:
                 run = find_run(self.workspace, run_id)
                 data = self.workspace.find_dataset(run.dataset_id)
                 costs = estimate_task_costs(
-                    run.recipe, data.records, measure_recent_costs(self.workspace, data.records)
+                    run.recipe,
+                    data.records,
+                    measure_recent_costs(self.workspace, data.records),
+                    in_parts=self.workspace.tables.has_parts(data.table_sha256),
                 )
                 left = remaining_seconds(run.recipe, self.workspace.tables.count_levels(data.table_sha256), costs)
             # The task itself fails by the same error, which its run then reports.

@@ -27,6 +27,8 @@ from sfumato.engine.data.schema import UnitDeclaration
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput, Cancelled, EngineError, NotConverged
 from sfumato.engine.execution import tasks
+from sfumato.engine.execution.in_passes import draw_blocks, fit_in_passes, measure_in_passes, works_in_passes
+from sfumato.engine.execution.making import as_released
 from sfumato.engine.execution.protecting import (
     audit_protected_tables,
     list_cells_by_hand,
@@ -77,6 +79,7 @@ from ..store.protected_tables import (
 from ..store.redraw_counts import redraws_name, write_redraws
 from ..store.run_log import log_task
 from ..store.runs import find_run
+from ..store.stored_blocks import StoredBlocks
 from ..store.tables import TableStore
 from ..store.workspace import Workspace, schema_from_json, schema_to_json
 from ..views.records import store_rankings
@@ -369,9 +372,36 @@ def _released_data(tables: TableStore, task: TaskInput, draw: int) -> Microdata:
     return _read_released_table(tables.directory, task.recipe, left[f"draw/{draw}"], left.get(classes_name(draw)))
 
 
+def _confidential_blocks(tables: TableStore, task: TaskInput) -> StoredBlocks | None:
+    """Return the confidential table of a task in blocks; None where the task needs all of it, or it is one part."""
+    recipe, held = _parse_recipe(task.recipe), task.lease
+    if not tables.has_parts(task.table_sha256) or not works_in_passes(recipe, TaskKind(held.kind), held.item):
+        return None
+    return StoredBlocks(tables, task.table_sha256, schema_from_json(task.schema), "confidential")
+
+
+def _released_blocks(tables: TableStore, task: TaskInput, draw: int) -> StoredBlocks:
+    """Return released dataset ``draw`` (from 1) of a task's run in blocks."""
+    recipe = _parse_recipe(task.recipe)
+    name = task.tables[f"draw/{draw}"]
+    return StoredBlocks(
+        tables,
+        name,
+        recipe.released_schema,
+        recipe.origin,
+        lambda block: replace(as_released(recipe, block.frame), schema=block.schema),
+    )
+
+
 def _compute_fit(tables: TableStore, task: TaskInput, report: ReportProgress, key: bytes) -> TaskResult:
     """Fit the model of a synthesis step; the result has the fit, its privacy account and its diagnostics."""
     recipe, held = _parse_recipe(task.recipe), task.lease
+    if (blocks := _confidential_blocks(tables, task)) is not None:
+        # A step in passes keeps no account, and its fit estimates nothing.
+        fit = fit_in_passes(recipe, held.item, blocks, report, key=key)
+        looked_at = store_fit_diagnostics(tables, task, fit)
+        ran = _record_packages(tables, held.key, [recipe.synthesis[held.item]])
+        return replace(looked_at, artefacts={held.key: tables.write_arrays(fit.arrays), **looked_at.artefacts, **ran})
     fit = tasks.fit_model(recipe, held.item, _data_for_fit(tables, task), report, key=key)
     looked_at = store_fit_diagnostics(tables, task, fit)
     confidential = _confidential_data(tables, task)
@@ -413,13 +443,18 @@ def _compute_draw(tables: TableStore, task: TaskInput, report: ReportProgress, k
     recipe, held = _parse_recipe(task.recipe), task.lease
     assert held.draw is not None
     fits = [_read_fit(tables.directory, task.tables[f"fit/{k}"]) for k in range(len(recipe.synthesis))]
-    counts: list[RedrawCounts] = []
-    released = tasks.draw_dataset(
-        recipe, held.draw, _data_for_fit(tables, task), fits, report, key=key, note=counts.extend
-    )
-    left = {redraws_name(held.draw): write_redraws(tables, counts)} if counts else {}
+    left = {}
+    if (blocks := _confidential_blocks(tables, task)) is not None:
+        drawn = tables.write_microdata_blocks(draw_blocks(recipe, held.draw, blocks, fits, report, key=key))
+    else:
+        counts: list[RedrawCounts] = []
+        released = tasks.draw_dataset(
+            recipe, held.draw, _data_for_fit(tables, task), fits, report, key=key, note=counts.extend
+        )
+        drawn = tables.write_microdata(released)
+        left = {redraws_name(held.draw): write_redraws(tables, counts)} if counts else {}
     left |= _record_packages(tables, held.key, recipe.synthesis)
-    return TaskResult(artefacts={held.key: tables.write_microdata(released), **left})
+    return TaskResult(artefacts={held.key: drawn, **left})
 
 
 def _compute_anonymise(tables: TableStore, task: TaskInput, report: ReportProgress, key: bytes) -> TaskResult:
@@ -435,6 +470,10 @@ def _compute_measure(tables: TableStore, task: TaskInput, report: ReportProgress
     held, recipe = task.lease, _parse_recipe(task.recipe)
     if recipe.measures[held.item].method.measures_whole_release:
         return _compute_whole_measure(tables, task, report, key)
+    if (blocks := _confidential_blocks(tables, task)) is not None:
+        other = blocks if held.draw is None else _released_blocks(tables, task, held.draw)
+        if other.part_rows == blocks.part_rows:  # a file that was given to be scored may be of other records
+            return TaskResult(rows=measure_in_passes(recipe, held.item, blocks, other, held.draw, report)[1])
     confidential = _data_for_measure(tables, task)
     released = confidential if held.draw is None else _released_data(tables, task, held.draw)
     measure, rows = tasks.measure_dataset(recipe, held.item, confidential, released, held.draw, report, key=key)

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
+from sfumato.engine.execution.in_passes import works_in_passes
 from sfumato.engine.execution.tasks import Task, TaskKind, plan_tasks, points_of_task
+from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.task_rates import PROCESS, draw_rate_of, task_rate_of
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.steps import RecipeStep
+from sfumato.engine.wording import join_names
 
 from ..errors import NotEnoughMemory
+from ..store.table_manifests import PART_ROWS
 from ..store.workspace import Workspace
 from .memory import MemoryLimit, memory_text
 
@@ -22,6 +26,8 @@ RECENT_RUNS = 20
 """Number of earlier runs that are considered."""
 IDLE_PROCESS_BYTES = 120_000_000
 """Bytes of a process below which a peak says nothing of its task."""
+BYTES_OF_PARTIALS = 350_000_000
+"""Bytes of what a task that works part by part keeps of all parts, and merges."""
 BYTES_OF_TABLES = 300_000_000
 """Bytes of the equations of tables, whatever the number of records."""
 TABLE_KINDS = (TaskKind.TABLES, TaskKind.TABLES_AUDIT)
@@ -59,6 +65,7 @@ class TaskCost:
     seconds: seconds, None where unknown
     memory: bytes of its process
     from_runs: estimated from earlier runs
+    needs_table: whether it needs the whole of a table that is stored in parts
     """
 
     task: Task
@@ -66,6 +73,7 @@ class TaskCost:
     seconds: float | None
     memory: int
     from_runs: bool = False
+    needs_table: bool = False
 
     @property
     def label(self) -> str:
@@ -73,18 +81,24 @@ class TaskCost:
         return f"{self.task.key} ({self.method})" if self.method else self.task.key
 
 
-def estimate_task_costs(recipe: Recipe, records: int, measured: MeasuredCosts | None = None) -> tuple[TaskCost, ...]:
-    """Estimate the cost of each task of a recipe on so many records, in the order of the tasks."""
-    return tuple(_estimate_task_cost(recipe, task, records, measured or {}) for task in plan_tasks(recipe))
+def estimate_task_costs(
+    recipe: Recipe, records: int, measured: MeasuredCosts | None = None, *, in_parts: bool | None = None
+) -> tuple[TaskCost, ...]:
+    """Estimate the cost of each task of a recipe on so many records, in the order of the tasks.
+
+    ``in_parts`` is whether their table is stored in several parts, None for one that will be stored.
+    """
+    parts = records > PART_ROWS if in_parts is None else in_parts
+    return tuple(_estimate_task_cost(recipe, task, records, measured or {}, parts) for task in plan_tasks(recipe))
 
 
-def _estimate_task_cost(recipe: Recipe, task: Task, records: int, earlier: MeasuredCosts) -> TaskCost:
+def _estimate_task_cost(recipe: Recipe, task: Task, records: int, earlier: MeasuredCosts, in_parts: bool) -> TaskCost:
     """Estimate the cost of a task by measured costs, else by the declared rates of its methods."""
     if task.kind in TABLE_KINDS:
         took = earlier.get((task.kind.value, ""))
         seconds = None if took is None else took.seconds * records
         memory = PROCESS + BYTES_OF_TABLES + records * 8 * (len(recipe.schema.names) + len(recipe.tables))
-        return TaskCost(task, "", seconds, memory, from_runs=took is not None)
+        return TaskCost(task, "", seconds, memory, took is not None, in_parts)
     steps = _steps_of_task(recipe, task)
     named = steps[0].method.key if steps and task.kind is not TaskKind.DRAW else ""
     columns = len(recipe.schema.names)
@@ -102,12 +116,16 @@ def _estimate_task_cost(recipe: Recipe, task: Task, records: int, earlier: Measu
         seconds += steps[0].spec.steady_seconds(columns)
     if task.point is not None and steps and (times := steps[0].spec.shadows_a_task()):
         seconds = _seconds_of_refits(recipe, records, columns, times)
-    memory = max((rate.estimate_bytes(records, columns, together) for rate in rates), default=PROCESS)
+    by_block = in_parts and works_in_passes(recipe, task.kind, task.item)
+    held = min(records, PART_ROWS) if by_block else records
+    memory = max((rate.estimate_bytes(held, columns, together) for rate in rates), default=PROCESS)
+    memory += BYTES_OF_PARTIALS if by_block else 0
+    needs_table = in_parts and not by_block and bool(steps)
     if (took := earlier.get((task.kind.value, named))) is None or not steps:
-        return TaskCost(task, named, seconds, memory)
+        return TaskCost(task, named, seconds, memory, needs_table=needs_table)
     if took.memory is not None:
         memory = int(IDLE_PROCESS_BYTES + took.memory * records)
-    return TaskCost(task, named, took.seconds * records, memory, from_runs=True)
+    return TaskCost(task, named, took.seconds * records, memory, from_runs=True, needs_table=needs_table)
 
 
 def _seconds_of_refits(recipe: Recipe, records: int, columns: int, times: float) -> float | None:
@@ -184,8 +202,19 @@ def memory_refusal(costs: Sequence[TaskCost], limit: MemoryLimit) -> str:
         return ""
     return (
         f"{most.label} needs {memory_text(most.memory)} of memory, and there is {memory_text(limit.max_bytes)} ({limit.source_text}). "
-        "Take a sample ([data] sample), leave variables out, or use another machine or a Dask cluster (--dask ADDRESS); "
+        f"{_parts_text(most)}Take a sample ([data] sample), leave variables out, or use another machine or a Dask cluster (--dask ADDRESS); "
         'if you know better, --memory SIZE or none, in the app "Where runs are computed" (ctrl+p)'
+    )
+
+
+def _parts_text(cost: TaskCost) -> str:
+    """Return that a task needs the whole of a long table, and what does not; empty where it does not."""
+    if not cost.needs_table:
+        return ""
+    able = [one for one in registry().values() if one.synthesis.fit_passes or one.measurement.measure_passes]
+    return (
+        "It reads the whole table at once, also a long one that is stored in parts; part by part work "
+        f"{join_names([one.key for one in able])}. "
     )
 
 

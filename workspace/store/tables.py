@@ -460,7 +460,7 @@ class TableStore:
         The bytes are not verified: the numbers may serve for estimates alone.
         """
         try:
-            with self._open_file(sha256) as opened:
+            with self._open_file(self._part_hashes(sha256)[0]) as opened:
                 file = pq.ParquetFile(opened, pre_buffer=False)
                 names = [field.name for field in file.schema_arrow if pa.types.is_dictionary(field.type)]
                 if not names or not file.num_row_groups:

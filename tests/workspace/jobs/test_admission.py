@@ -66,7 +66,7 @@ class Queueing(TaskPool):
 def needs(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     """Let every task be expected to take so many bytes."""
 
-    def costs(recipe: Recipe, records: int, earlier: object = None) -> tuple[TaskCost, ...]:
+    def costs(recipe: Recipe, records: int, earlier: object = None, *, in_parts: bool = False) -> tuple[TaskCost, ...]:
         return tuple(TaskCost(task, "some.method", 0.1, size) for task in plan_tasks(recipe))
 
     monkeypatch.setattr(admission, "estimate_task_costs", costs)
@@ -124,7 +124,7 @@ def test_a_run_is_not_refused_for_what_is_done_of_it(
     assert held is not None
     workspace.connection.execute("UPDATE task SET state = 'done' WHERE id = ?", (held.task_id,))
     big = [TaskCost(Task(held.key, TaskKind.FIT), "some.method", 1.0, 3_000 * MB)]
-    monkeypatch.setattr(admission, "estimate_task_costs", lambda *_: big)
+    monkeypatch.setattr(admission, "estimate_task_costs", lambda *_, **__: big)
     asked = TaskAdmission(workspace, lambda: MemoryLimit(1_000 * MB, "little"))
     assert asked.refusal_message(held) == ""
     workspace.connection.execute("UPDATE task SET state = 'waiting' WHERE id = ?", (held.task_id,))

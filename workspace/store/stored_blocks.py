@@ -1,0 +1,53 @@
+"""A stored table that is read part by part, again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Origin, Schema
+
+from .tables import TableStore
+
+
+@dataclass(frozen=True, eq=False)
+class StoredBlocks:
+    """Stored table whose parts are its blocks (``sfumato.engine.data.table_blocks.TableBlocks``).
+
+    tables: where it is stored
+    sha256: its hash
+    schema: its variables
+    origin: whether it is confidential or released
+    finish: makes of each block, and of the table without records, what is computed with
+    """
+
+    tables: TableStore
+    sha256: str
+    schema: Schema
+    origin: Origin
+    finish: Callable[[Microdata], Microdata] = lambda block: block
+
+    @cached_property
+    def part_rows(self) -> tuple[int, ...]:
+        """Return the number of records of each block. Raises DamagedTable."""
+        return tuple(part.rows for part in self.tables.read_manifest(self.sha256).parts)
+
+    @property
+    def n_blocks(self) -> int:
+        return len(self.part_rows)
+
+    def __len__(self) -> int:
+        return sum(self.part_rows)
+
+    @cached_property
+    def head(self) -> Microdata:
+        """Return the table without its records. Raises DamagedTable."""
+        return self.finish(self.tables.read_microdata(self.sha256, self.schema, self.origin, rows=[]))
+
+    def iterate_blocks(self, names: Sequence[str] | None = None) -> Iterator[Microdata]:
+        """Yield the records of these variables part by part, each verified as it is read. Raises DamagedTable."""
+        schema = self.schema if names is None else self.schema.select_variables(names)
+        for block in self.tables.iterate_microdata(self.sha256, schema, self.origin):
+            yield self.finish(block)
