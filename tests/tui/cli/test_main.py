@@ -11,9 +11,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
-import pyarrow as pa
 import pytest
 
+from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.files import find_source, read_file_microdata
@@ -278,15 +278,15 @@ def test_others_can_write_while_an_import_writes_its_table(
 ) -> None:
     """In SQLite a second writer waits until the first one's transaction ends."""
     assert sfumato("init", "w") == 0
-    written, write = [], TableStore.write_table
+    written, write = [], TableStore.write_microdata
 
-    def beside_a_writer(tables: TableStore, table: pa.Table) -> str:
+    def beside_a_writer(tables: TableStore, data: Microdata) -> str:
         with closing(sqlite3.connect(tables.directory.parent / DATABASE, timeout=0)) as other:
             other.execute("BEGIN IMMEDIATE")
-        written.append(table.num_rows)
-        return write(tables, table)
+        written.append(len(data))
+        return write(tables, data)
 
-    monkeypatch.setattr(TableStore, "write_table", beside_a_writer)
+    monkeypatch.setattr(TableStore, "write_microdata", beside_a_writer)
     assert import_file(study.parent / "w", "visits.csv", "").records == 60
     assert written == [60]
 
