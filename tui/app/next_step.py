@@ -28,6 +28,7 @@ ROLES = frozenset({"quasi_identifier", "known", "sensitive"})
 MAKERS = ("synthesis", "anonymisation")
 OTHER_FINDINGS = ("verdicts", "records", "results", "sweep", "diagnostics")
 """Tabs of Findings besides that of tables."""
+FINDINGS = (*OTHER_FINDINGS, "tables")
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class ProjectStage:
     plan_run: newest run of the plan
     answers: the gate's answers by run, ``no``, ``to be judged`` or ``yes``, if known
     stamp: stamp for which the answers are valid
+    findings_tab: tab at which Findings opens from another place
     """
 
     plan: PlanStage | None = None
@@ -68,6 +70,7 @@ class ProjectStage:
     plan_run: RunSummary | None = None
     answers: Mapping[int, str] = field(default_factory=dict)
     stamp: str = ""
+    findings_tab: str = "verdicts"
 
     def with_plan_run(self, lines: Sequence[RunSummary], sha256: str = "") -> ProjectStage:
         """Return the progress with the newest run of the plan among these runs, which are listed newest first.
@@ -191,23 +194,25 @@ def _step_after_run(standing: ProjectStage, line: RunSummary, tab: str) -> str:
     # A released run needs no further step, whatever its verdicts are.
     if run_id in standing.released:
         return f"run {run_id} was released; {{report}} writes its report, {{compare}} in Runs compares runs"
+    verdicts = _verdicts_key(standing, tab)
     if answer == "no":
         if tab == "verdicts":
             return "next: {open} explains what blocks and how to fix it"
-        return f"next: {{findings}} Findings says what blocks the release of run {run_id}"
+        return f"next: {verdicts} says what blocks the release of run {run_id}"
     if open_ and tab == "verdicts":
         return "next: {open} explains it and how to fix it; {try} tries other limits"
     if open_:
         became = next(word for word in UNMET_OUTCOMES if tally.by_outcome[word])
         lack = tally.by_outcome[became]
         these = f"{lack} of {tally.total} thresholds" if tally.total > 1 else "the threshold"
-        return f"next: {{findings}} Findings says why {these} {agreeing_word(lack, 'is', 'are')} {became}"
+        return f"next: {verdicts} says why {these} {agreeing_word(lack, 'is', 'are')} {became}"
     own = stage_of_plan(line.run.recipe_toml)
     if not tally.total and own is not None and own.tables:
         if tab == "tables":
             return "next: {open} says why a cell is hidden, {exclude} publishes or hides one"
         if tab in OTHER_FINDINGS:
-            return f"next: {{findings}} again shows the tables of run {run_id}"
+            way = "next_tab" if tab == "verdicts" else "previous_tab"
+            return f"next: the tab Tables ({{{way}}}) has the tables of run {run_id}"
         return f"next: {{findings}} Findings has the tables of run {run_id}"
     if not tally.total:
         return f"next: run {run_id} has no limits: {{add}} in Plan{_key_hint('plan', tab)} adds one"
@@ -218,11 +223,19 @@ def _step_after_run(standing: ProjectStage, line: RunSummary, tab: str) -> str:
         return (
             "next: {open} explains what you have to judge"
             if tab == "verdicts"
-            else "next: {findings} Findings says what you have to judge"
+            else f"next: {verdicts} says what you have to judge"
         )
     if tab == "verdicts":
         return "the gate has not answered yet; {report} writes the report"
-    return f"next: {{findings}} Findings says whether run {run_id} may leave"
+    return f"next: {verdicts} says whether run {run_id} may leave"
+
+
+def _verdicts_key(standing: ProjectStage, tab: str) -> str:
+    """Return the keys that lead from a tab to Verdicts, and the name of what they lead to."""
+    if tab in FINDINGS:
+        return "{findings} Verdicts"
+    # From another place Findings opens at the tab that it showed last, and its key leads from there to Verdicts.
+    return "{findings} Findings" if standing.findings_tab == "verdicts" else "{findings} {findings} Verdicts"
 
 
 def step_with_keys(app: App[Any], step: str) -> Content:

@@ -20,7 +20,7 @@ from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.keys.own_keys import current_key
 from sfumato.tui.parts.verdict_board import VerdictBoard
 from sfumato.tui.session.export import ScreenExport
-from sfumato.tui.session.gate_answers import SHORT_ANSWERS, STATE_SIGNS, current_stamp
+from sfumato.tui.session.gate_answers import NOT_ASKED, NOT_EXAMINED, current_stamp, signed_answer_text
 from sfumato.tui.session.words import run_state_text, tally_text
 from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.terminal.text import cut_text
@@ -98,7 +98,7 @@ VIEWS = ("quality", "planes", "limits", "beliefs", "pairs")
 """Screens above the tabs, for runs that have something to show there."""
 
 
-BEING_EXAMINED, NOT_EXAMINED = "being examined", "not examined"
+BEING_EXAMINED = "being examined"
 LEAST_TITLE = 12
 """Cells of the project's name that stay if the state of its run needs room."""
 PAUSE_SECONDS = 0.1
@@ -125,8 +125,8 @@ class ProjectPanes(Backdrop, ContentSwitcher):
 
 
 def _place_description(title: str, tabs: Mapping[str, str]) -> str:
-    """Describe the key of a place; pressed again, it goes to the next tab."""
-    return f"{title}; again: its next tab" if len(tabs) > 1 else title
+    """Describe the key of a place; pressed again, it goes to the first tab."""
+    return f"{title}; again: {next(iter(tabs.values()))}" if len(tabs) > 1 else title
 
 
 class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
@@ -141,6 +141,8 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         *(bind_act(name, f"show_tab('{name}')") for name in TABS if name not in PLACES),
         *(bind_act(name, f"view('{name}')") for name in VIEWS),
         bind_act("projects", "app.close_place"),
+        bind_act("next_tab", "tab(1)", "Next tab", show=True),
+        bind_act("previous_tab", "tab(-1)", "Previous tab"),
         bind_act("report", "report"),
         bind_act("search", "guide", "Find the smallest sample"),
         bind_act("distributions", "distributions"),
@@ -363,7 +365,8 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
             self.set_title(into, self._title)
         elif self._tab in PROJECT_TABS:
             self.check_seal_of(line.run)
-            self.set_title(into, (self._title, "bold"), into, PLACES[PLACE_BY_TAB[self._tab]][0].lower())
+            place = PLACES[PLACE_BY_TAB[self._tab]][0].lower()
+            self._set_run_title(f"{place}  run {line.run.id}  ", line)
         else:
             self.check_seal_of(line.run)
             said = [
@@ -373,25 +376,34 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
                 run_state_text(line),
             ]
             said.insert(0, f"{sign_for('fail')} not as it was sealed" if self.broken_seal_text(line.run) else "")
-            answer = self._gate_answers.get(line.run.id)
-            judged = (
-                f"{sign_for(STATE_SIGNS[answer])} {SHORT_ANSWERS[answer]}" if answer else self._unanswered_text(line)
-            )
             said += [duration_text(line.run.seconds) if line.run.state.is_final else ""]
-            state = "".join(f"{part}  " for part in said if part)
-            room = self.size.width - len("Sfumato") - 2 * len(into) - cell_len(state + judged) - 2
-            title = cut_text(self._title, max(LEAST_TITLE, room))
-            self.set_title(into, (title, "bold"), into, state, (judged, "bold" if answer else ""))
+            self._set_run_title("".join(f"{part}  " for part in said if part), line)
+
+    def _set_run_title(self, state: str, line: RunSummary) -> None:
+        """Write the name of the project, the state of a run, and the gate's answer for it with unmet limits after it."""
+        into = f" {sign_for('into')} "
+        answer = self.sfumato.gate_memory.release_answers(self._standing.stamp).get(line.run.id)
+        judged = self._unanswered_text(line) if answer is None else signed_answer_text(answer)
+        room = self.size.width - len("Sfumato") - 2 * len(into) - cell_len(state + judged) - 2
+        title = cut_text(self._title, max(LEAST_TITLE, room))
+        self.set_title(into, (title, "bold"), into, state, (judged, "bold" if answer else ""))
 
     def _unanswered_text(self, line: RunSummary) -> str:
-        """Return what is known of a run for which the gate has not answered: its limits, but never that all are met."""
+        """Return what is known of a run for which the gate has not answered: that, and its limits that are not met."""
         tally = line.verdicts
-        if line.run.state is not RunState.DONE or tally.met < tally.total:
-            return tally_text(tally)
         # Limits that are met would read as a permission.
-        # Only that tab asks the gate.
-        shown = self.pane
-        return BEING_EXAMINED if isinstance(shown, VerdictsPane) and shown.is_examining else NOT_EXAMINED
+        limits = tally_text(tally) if tally.met < tally.total else ""
+        if line.run.state is not RunState.DONE:
+            return limits
+        return "  ".join(filter(None, (self._gate_state_text(line.run.id), limits)))
+
+    def _gate_state_text(self, run_id: int) -> str:
+        """Return why there is no answer of the gate for a run: it examines it, it could not, or nobody has asked."""
+        shown, gate = self.pane, self._runs_tab.gate
+        if run_id == gate.asking or (isinstance(shown, VerdictsPane) and shown.is_examining):
+            return BEING_EXAMINED
+        # Verdicts asks at once, so that there nothing but a failure leaves a run without an answer.
+        return NOT_EXAMINED if run_id in gate.unexamined or isinstance(shown, VerdictsPane) else NOT_ASKED
 
     @property
     def _gate_answers(self) -> Mapping[int, str]:
@@ -410,14 +422,16 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
             toml, sha256 = self._examined
             known = self._tab == "plan" or toml == self._standing.toml
             standing = replace(
-                self._standing.with_plan_run(self._lines, sha256 if known else ""), answers=self._gate_answers
+                self._standing.with_plan_run(self._lines, sha256 if known else ""),
+                answers=self._gate_answers,
+                findings_tab=self._last["findings"],
             )
             if isinstance(plan := self._panes["plan"], PlanTab):
                 plan.set_run_of_plan(None if standing.plan_run is None else standing.plan_run.run.id)
             text = self.pane.focused_step() or next_step_text(standing, self.current_run_line, self._tab)
             step = step_with_keys(self.app, text)
             self.query_one("#next-step", Line).set_text(step)
-            offered = tuple(map(self.in_footer, ("export", "release", "distributions"))), self.views
+            offered = tuple(map(self.in_footer, ("export", "release", "distributions"))), self.views, self._tab
             # Reading the bindings again takes long enough to be left out if nothing has changed.
             if offered != self._offered:
                 self._offered = offered
@@ -587,10 +601,14 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
             await self._switch_tab(event.name if event.name in TABS else self._last[event.name])
 
     async def action_place(self, name: str) -> None:
-        """Go to a place, at the tab that it showed last; if it is shown already, to its next tab."""
-        tabs = list(self._tabs_of_place(name))
-        again = PLACE_BY_TAB[self._tab] == name
-        await self.action_show_tab(tabs[(tabs.index(self._tab) + 1) % len(tabs)] if again else self._last[name])
+        """Go to a place, at the tab that it showed last; if it is shown already, to its first tab."""
+        first = next(iter(self._tabs_of_place(name)))
+        await self.action_show_tab(first if PLACE_BY_TAB[self._tab] == name else self._last[name])
+
+    async def action_tab(self, step: int) -> None:
+        """Go to the next tab of the place, or to the previous one; after the last comes the first."""
+        tabs = list(self._tabs_of_place(PLACE_BY_TAB[self._tab]))
+        await self.action_show_tab(tabs[(tabs.index(self._tab) + step) % len(tabs)])
 
     async def take_words(self, act: str, words: str) -> None:
         """Go to a place or tab, for the run or with the filter that ``words`` name."""
@@ -674,7 +692,9 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         return frozenset() if here is None else self._views.get(here.run.id, frozenset())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable a view that would be empty."""
+        """Disable a view that would be empty, and another tab where there is one alone."""
+        if action == "tab":
+            return not self._is_run_missing and len(self._tabs_of_place(PLACE_BY_TAB[self._tab])) > 1
         return parameters[0] in self.views if action == "view" else super().check_action(action, parameters)
 
     def in_footer(self, action: str) -> bool:

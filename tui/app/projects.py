@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -19,13 +19,14 @@ from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.keys.own_keys import current_key
 from sfumato.tui.parts.fields import FormField
 from sfumato.tui.session import jobs
+from sfumato.tui.session.gate_answers import NOT_ASKED, current_stamp, signed_answer_text
 from sfumato.tui.session.words import listed_state_text, tally_text, tasks_done_text
 from sfumato.tui.widgets.facts import titled_facts
 from sfumato.tui.widgets.grid import HEADER, Grid
 from sfumato.tui.widgets.lines import is_same_text
 from sfumato.tui.widgets.marks import MarkedGrid
 from sfumato.tui.widgets.panel import FrameEdge, FrameSides
-from sfumato.tui.widgets.tables import GridTable, TableColumn
+from sfumato.tui.widgets.tables import Columns, GridTable, TableColumn
 from sfumato.workspace.plan.drafts import find_draft
 from sfumato.workspace.reporting.words import duration_text, records_and_dropped_text
 from sfumato.workspace.store.database import DATABASE
@@ -36,6 +37,11 @@ from sfumato.workspace.views.data_view import read_dataset_outline
 from ..parts.page import PageScreen
 from ..parts.sifted import FilteredList
 from ..parts.tables import TableScreen
+
+if TYPE_CHECKING:
+    from sfumato.workspace.gate.answer import ReleaseAnswer
+
+    ListedProjects = tuple[list[ProjectSummary], Mapping[int, ReleaseAnswer]]
 
 MOST_RUNS, LEAST_FACTS = 6, 4
 """Newest runs of a project that are named below the list, and least lines for the facts about it."""
@@ -71,43 +77,55 @@ def _tasks_cell(last: RunSummary) -> str:
     return "" if last.run.state is RunState.DONE else tasks_done_text(last.run)
 
 
-TABLE: GridTable[ProjectSummary] = GridTable(
-    (
-        TableColumn("name", "project", 14, grow_order=1, cell=lambda line: line.name),
-        TableColumn("datasets", "datasets", 8, "right", drop_order=2, yields=True, cell=lambda line: line.datasets),
-        TableColumn("runs", "runs", 5, "right", cell=lambda line: line.runs),
-        TableColumn(
-            "run",
-            "newest run",
-            10,
-            "right",
-            drop_order=3,
-            yields=True,
-            cell=lambda line: line.last and line.last.run.id,
-        ),
-        TableColumn("state", "state", 13, cell=_newest_run_cell(listed_state_text)),
-        TableColumn(
-            "progress",
-            "tasks",
-            14,
-            "right",
-            drop_order=4,
-            optional=True,
-            cell=_newest_run_cell(_tasks_cell),
-        ),
-        TableColumn(
-            "seconds",
-            "time",
-            9,
-            "right",
-            drop_order=1,
-            yields=True,
-            cell=_newest_run_cell(lambda last: duration_text(last.run.seconds)),
-        ),
-        TableColumn("verdicts", "limits", 16, cell=_newest_run_cell(lambda last: tally_text(last.verdicts))),
+COLUMNS: Columns[ProjectSummary] = (
+    TableColumn("name", "project", 14, grow_order=1, cell=lambda line: line.name),
+    TableColumn("datasets", "datasets", 8, "right", drop_order=2, yields=True, cell=lambda line: line.datasets),
+    TableColumn("runs", "runs", 5, "right", cell=lambda line: line.runs),
+    TableColumn(
+        "run",
+        "newest run",
+        10,
+        "right",
+        drop_order=3,
+        yields=True,
+        cell=lambda line: line.last and line.last.run.id,
     ),
-    key=lambda line: line.id,
+    TableColumn("state", "state", 13, cell=_newest_run_cell(listed_state_text)),
+    TableColumn(
+        "progress",
+        "tasks",
+        14,
+        "right",
+        drop_order=4,
+        optional=True,
+        cell=_newest_run_cell(_tasks_cell),
+    ),
+    TableColumn(
+        "seconds",
+        "time",
+        9,
+        "right",
+        drop_order=1,
+        yields=True,
+        cell=_newest_run_cell(lambda last: duration_text(last.run.seconds)),
+    ),
+    TableColumn(
+        "verdicts",
+        "limits",
+        16,
+        drop_order=5,
+        yields=True,
+        cell=_newest_run_cell(lambda last: tally_text(last.verdicts)),
+    ),
 )
+STATE_PLACE = 4
+"""Place of the state among the columns; the gate's answer follows it, and the limits come after it."""
+
+
+def projects_table(answers: Mapping[int, ReleaseAnswer]) -> GridTable[ProjectSummary]:
+    """Return the table of projects with the gate's ``answers`` that are known, by run."""
+    answer = TableColumn("answer", "may it leave?", 15, cell=_newest_run_cell(lambda last: _answer_text(last, answers)))
+    return GridTable((*COLUMNS[: STATE_PLACE + 1], answer, *COLUMNS[STATE_PLACE + 1 :]), key=lambda line: line.id)
 
 
 class ProjectGrid(MarkedGrid):
@@ -140,6 +158,7 @@ class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
         """Create the screen."""
         super().__init__()
         self._lines: list[ProjectSummary] = []
+        self._answers: Mapping[int, ReleaseAnswer] = {}
         self._facts: tuple[ProjectSummary | None, Facts] = None, []
 
     def compose_body(self) -> ComposeResult:
@@ -152,18 +171,29 @@ class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
             yield from self.compose_filter()
         yield FrameEdge(lower=True)
 
-    def read_query(self) -> Callable[[Workspace], list[ProjectSummary]]:
-        """Return the query for all projects."""
-        return list_project_summaries
+    def read_query(self) -> Callable[[Workspace], ListedProjects]:
+        """Return the query for all projects, and the gate's answers that are still valid."""
+        memory = self.sfumato.gate_memory
 
-    def show_answer(self, answer: list[ProjectSummary]) -> None:
+        def query(workspace: Workspace) -> ListedProjects:
+            """Read the projects."""
+            # The engine is imported for the stamp: while no run was examined, nobody needs it.
+            answers = memory.release_answers(current_stamp(workspace)) if memory.runs else {}
+            return list_project_summaries(workspace), answers
+
+        return query
+
+    def show_answer(self, answer: ListedProjects) -> None:
         """Show the projects, and the directory of the workspace."""
-        self._lines = answer
+        self._lines, answers = answer
+        if answers != self._answers:
+            # The facts name the answers too.
+            self._answers, self._facts = answers, (None, [])
         self.refresh_bindings()
-        self.show_rows(TABLE, answer)
+        self.show_rows(projects_table(answers), self._lines)
         self._show_welcome()
         self.set_title(f"  {self.sfumato.directory}")
-        self.query_one("#projects-head", FrameEdge).set_text(Content.styled(f"Projects: {len(answer)}", "bold"))
+        self.query_one("#projects-head", FrameEdge).set_text(Content.styled(f"Projects: {len(self._lines)}", "bold"))
         self._show_facts()
 
     def on_resize(self) -> None:
@@ -187,7 +217,7 @@ class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
         known, facts = self._facts
         if known != here:
             self._facts = here, facts if known is not None and known.id == here.id else []
-            self.read(partial(_read_project_facts, here), self._take_facts)
+            self.read(partial(_read_project_facts, here, self._answers), self._take_facts)
             if known is not None:
                 # What stands there is painted over once, when the facts are here.
                 return
@@ -323,8 +353,17 @@ class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
         await self.sfumato.open_project(row.id)
 
 
-def _read_project_facts(line: ProjectSummary, workspace: Workspace) -> tuple[ProjectSummary, Facts]:
-    """Read the data of a project and its newest runs, trials of searches left out."""
+def _answer_text(last: RunSummary, answers: Mapping[int, ReleaseAnswer]) -> str:
+    """Return the gate's answer for a run, or that it was not asked; empty for a run that is not done."""
+    if last.run.state is not RunState.DONE:
+        return ""
+    return signed_answer_text(answers[last.run.id]) if last.run.id in answers else NOT_ASKED
+
+
+def _read_project_facts(
+    line: ProjectSummary, answers: Mapping[int, ReleaseAnswer], workspace: Workspace
+) -> tuple[ProjectSummary, Facts]:
+    """Read the data of a project and its newest runs, trials of searches left out; ``answers`` are the gate's by run."""
     facts: Facts = []
     draft = find_draft(workspace, line.id)
     if draft is not None:
@@ -335,7 +374,10 @@ def _read_project_facts(line: ProjectSummary, workspace: Workspace) -> tuple[Pro
         )
     started = [one for one in summarise_runs(workspace, line.id) if one.run.search_id is None]
     for at, one in enumerate(started[:MOST_RUNS]):
-        parts = [one.run.full_title, listed_state_text(one), duration_text(one.run.seconds), tally_text(one.verdicts)]
+        # Limits that are met would read as a permission before the gate's answer.
+        judged = f"may it leave: {answered}" if (answered := _answer_text(one, answers)) else ""
+        state, time = listed_state_text(one), duration_text(one.run.seconds)
+        parts = [one.run.full_title, state, judged, tally_text(one.verdicts), time]
         facts.append(("" if at else "runs", f"{one.run.id}  {' · '.join(filter(None, parts))}"))
     left = len(started) - MOST_RUNS
     return line, [*facts, *([("", f"and {count_noun(left, 'earlier run')}")] if left > 0 else [])]

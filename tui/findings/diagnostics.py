@@ -88,7 +88,7 @@ class ParameterDialog(Dialog[None], OffersExport):
         *(bind_act(plot, f"plot('{plot}')") for plot in PLOTS),
         bind_act("next_other", "only(1)", "Chain", show=True),
         bind_act("previous_other", "only(-1)", "Previous chain"),
-        bind_act("next", "parameter(1)", show=True),
+        bind_act("next", "parameter(1)", "Parameter", show=True),
         bind_act("previous", "parameter(-1)", "Previous parameter"),
     ]
     AUTO_FOCUS = "Plot"

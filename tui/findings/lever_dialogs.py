@@ -11,6 +11,7 @@ from textual.binding import BindingType
 from textual.widgets import OptionList, Static
 
 from sfumato.tui.keys.acts import bind_act
+from sfumato.tui.keys.own_keys import current_key
 from sfumato.tui.widgets.lines import Scroll
 from sfumato.tui.widgets.panel import DialogBox
 
@@ -110,5 +111,5 @@ class VerdictExplanation(LeverDialog, ResultExplanation):
     @property
     def keys_text(self) -> str:
         """Return the help on the keys at the lower edge."""
-        people = "" if self._of_run is None else "] people recognised, "
+        people = "" if self._of_run is None else f"{current_key(self.app, 'next')} people recognised, "
         return f"{people}enter changes the plan, esc closes"

@@ -15,7 +15,7 @@ KEYLESS = "act:"
 """Prefix of the key in the binding of an act without a key; no terminal sends such a key."""
 TYPED = ".typed"
 """Suffix of the name of a binding where text is typed: it has only those of its act's keys that are not characters."""
-CHARACTERS = frozenset({"asterisk", "slash", "plus", "minus", "colon", "at", "space", "comma"})
+CHARACTERS = frozenset({"asterisk", "slash", "plus", "minus", "colon", "at", "space", "comma", "full_stop"})
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,8 @@ ACTS: tuple[KeyAct, ...] = (
         ("last", "end G", "Last"),
         ("far_left", "", "Far left"),
         ("far_right", "", "Far right"),
+        ("next_tab", "right_square_bracket", "Next tab or step"),
+        ("previous_tab", "left_square_bracket", "Previous tab or step"),
         ("next_pane", "tab", "Next pane or field"),
         ("jump", "ctrl+o", "Jump to a field by its letter"),
     ),
@@ -149,8 +151,8 @@ ACTS: tuple[KeyAct, ...] = (
     *_acts_of_group(
         LOOK,
         ("ledger", "", "Privacy ledger of these people"),
-        ("previous", "left_square_bracket", "Previous"),
-        ("next", "right_square_bracket", "Next"),
+        ("previous", "comma", "Previous dataset, study, table, variable, person or page"),
+        ("next", "full_stop", "Next dataset, study, table, variable, person or page"),
         ("previous_other", "left_curly_bracket", "Previous second variable, chain, hit or cell"),
         ("next_other", "right_curly_bracket", "Next second variable, chain, hit or cell"),
         ("picture", "m", "Next picture, measure or view"),

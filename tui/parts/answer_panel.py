@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 from textual.widgets import Static
 
-from sfumato.tui.session.gate_answers import SHORT_ANSWERS, STATE_INKS, STATE_SIGNS
+from sfumato.tui.session.gate_answers import STATE_INKS, STATE_SIGNS, short_answer_text
 from sfumato.workspace.reporting.words import sign_for
 from sfumato.workspace.visible_text import replace_unprintable
 
@@ -54,7 +54,7 @@ def answer_of_run_title(count: str, run_id: int, answer: ReleaseAnswer) -> Conte
     stands before the colon says enough.
     """
     sign, ink = sign_for(STATE_SIGNS[answer.may_leave]), STATE_INKS[answer.may_leave]
-    said = replace_unprintable(": ".join(filter(None, (SHORT_ANSWERS[answer.may_leave], answer.claim))))
+    said = replace_unprintable(": ".join(filter(None, (short_answer_text(answer), answer.claim))))
     name = f"{count} · run {run_id} " if count else f"Run {run_id} "
     return Content.assemble((name, "$foreground bold"), (f" {sign} {said} ", f"{ink} reverse"))
 

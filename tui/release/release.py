@@ -256,9 +256,9 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         *(bind_act(name, f"leave_for('{name}')") for name in ("data", "plan", "runs", "findings", "projects")),
-        bind_act("release", "next_step", "Next step, then the first again"),
-        bind_act("next", "step(1)", "Next step", show=True),
-        bind_act("previous", "step(-1)", "Previous step"),
+        bind_act("release", "first_step", "The first step"),
+        bind_act("next_tab", "step(1)", "Next step", show=True),
+        bind_act("previous_tab", "step(-1)", "Previous step"),
         bind_act("release_run", "write", "Release", show=True),
         bind_act("open", "step(1)", "Next step"),
         bind_act("request", "request", "Request"),
@@ -343,10 +343,9 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         if 0 <= at < len(names):
             self.go_to_step(names[at])
 
-    def action_next_step(self) -> None:
-        """Go to the next step, and from the last to the first: the key of a place that is shown already."""
-        names = list(STEPS)
-        self.go_to_step(names[(names.index(self._step) + 1) % len(names)])
+    def action_first_step(self) -> None:
+        """Go to the first step: the key of a place that is shown already."""
+        self.go_to_step(next(iter(STEPS)))
 
     @on(TabLine.TabChosen)
     def _choose_place(self, event: TabLine.TabChosen) -> None:

@@ -42,7 +42,7 @@ from ..parts.sifted import FilteredList
 from ..parts.split import REST_SECONDS, DetailQuery, SplitView
 from ..parts.tables import TableScreen
 from ..session import jobs
-from ..session.gate_answers import ASKING, NOT_ASKED, NOT_EXAMINED, SHORT_ANSWERS, STATE_SIGNS
+from ..session.gate_answers import ASKING, NOT_ASKED, NOT_EXAMINED, signed_answer_text
 from ..session.words import (
     listed_state_text,
     run_state_text,
@@ -323,7 +323,7 @@ class GateAnswers:
         if line.run.state is not RunState.DONE:
             return ""
         if (answer := self.answers.get(run_id)) is not None:
-            return f"{sign_for(STATE_SIGNS[answer.may_leave])} {SHORT_ANSWERS[answer.may_leave]}"
+            return signed_answer_text(answer)
         return ASKING if run_id == self.asking else NOT_EXAMINED if run_id in self.unexamined else NOT_ASKED
 
     def people_cell(self, line: RunSummary) -> str:
@@ -451,7 +451,7 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
             )
         going = sum(not line.run.state.is_final for line in lines)
         self.set_heading_count(f"{len(lines)}{f', {going} unfinished' if going else ''}")
-        self.show_rows(runs_table(self._gate), fold_trials(lines, self._open_searches, self._progress), want)
+        self.show_rows(runs_table(self.gate), fold_trials(lines, self._open_searches, self._progress), want)
         self._show_brief()
         self._read_progress()
 
@@ -469,7 +469,7 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
             self._take_gate_answer(self._asking, unexpected_error(error))
 
     @property
-    def _gate(self) -> GateAnswers:
+    def gate(self) -> GateAnswers:
         """Return what is known of the gate's answers."""
         return GateAnswers(self._answers, self._asking, self._unexamined)
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from sfumato.workspace.reporting.words import sign_for
+
 if TYPE_CHECKING:
     from sfumato.engine.recipe.recipe import Recipe
     from sfumato.workspace.gate.answer import ReleaseAnswer
@@ -19,10 +21,21 @@ if TYPE_CHECKING:
 STATE_SIGNS = {"no": "block", "to be judged": "warn", "yes": "pass"}
 """The sign of each answer, as ``mark`` knows it."""
 STATE_INKS = {"no": "$error bold", "to be judged": "$warning bold", "yes": "$success bold"}
-NOT_ASKED, ASKING, NOT_EXAMINED = "not asked", "asking …", "not examined"
+NOT_ASKED, ASKING, NOT_EXAMINED = "not asked yet", "asking …", "not examined"
 """What stands in place of an answer: the gate was not asked, it examines, or it could not examine."""
 SHORT_ANSWERS = {"no": "may not leave", "to be judged": "to be judged", "yes": "may leave"}
 """The answer where it is one of several words in a line."""
+
+
+def short_answer_text(answer: ReleaseAnswer) -> str:
+    """Return an answer in few words: ``may not leave``, ``overruled by ana``."""
+    # A release that the gate blocks and a person lets leave was judged already, and by whom counts.
+    return f"overruled by {', '.join(answer.overruled_by)}" if answer.overruled_by else SHORT_ANSWERS[answer.may_leave]
+
+
+def signed_answer_text(answer: ReleaseAnswer) -> str:
+    """Return an answer in few words with its sign: ``✗ may not leave``."""
+    return f"{sign_for(STATE_SIGNS[answer.may_leave])} {short_answer_text(answer)}"
 
 
 @dataclass(frozen=True)

@@ -30,10 +30,15 @@ SHORT = {
     "Strongest intruder": "Intruder",
     "Studies: curves": "Curves",
     "Studies: limits": "Limits",
+    "Include or exclude": "Include",
+    "Search for a plan": "Search",
+    "Next tab": "Tab",
 }
 """Short forms of long words in a narrow terminal."""
-LAST = {"export": 1, "release_run": 2, "keys": 3, "close": 4}
+LAST = {"export": 1, "release_run": 2, "next_tab": 3, "keys": 4, "close": 5}
 """Acts that stand last among the keys in the footer, with their order."""
+KEPT = frozenset({"next_tab"})
+"""Acts whose keys stay in the footer of a narrow terminal, since nothing else says how to reach what they lead to."""
 
 
 class Line(Static):
@@ -204,7 +209,7 @@ def keys_that_fit(named: Sequence[FooterKey], width: int) -> Sequence[FooterKey]
     spare = [
         *(one for one in found if not one.enabled and one.reach < 2),
         *(one for one in own if one.enabled),
-        *(one for one in reversed(found) if one.reach == 1 and one.enabled),
+        *(one for one in reversed(found) if one.reach == 1 and one.enabled and one.act not in KEPT),
     ]
     for one in spare:
         if is_short_enough(found):

@@ -88,6 +88,7 @@ class ReleaseAnswer:
     records: confidential records of the run, or their units where several describe one, with what they are
     error: why the gate could not examine the release; empty where it could
     is_overruled: whether the gate blocks, and a person waived all that does: ``to be judged`` then, and no milder
+    overruled_by: accounts that waived what blocks; empty where nobody did
     """
 
     may_leave: MayLeave
@@ -104,6 +105,7 @@ class ReleaseAnswer:
     how: str = ""
     decision: str = ""
     is_overruled: bool = False
+    overruled_by: tuple[str, ...] = ()
 
     @property
     def change_has_effect(self) -> bool:
@@ -256,6 +258,7 @@ def answer_from_examination(examination: Examination, recipe: Recipe, policy: Po
             how=how,
             decision=f"{_judged_text(open_findings, unchecked)} {waived}".rstrip(),
             is_overruled=bool(waived),
+            overruled_by=tuple(_waiving_users(examination)) if waived else (),
         )
     # Nothing is waived here, since what is waived stays to be judged. Not "no more than chance": limits let a few be
     # found, and a measure may count them on the same page.

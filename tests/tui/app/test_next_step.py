@@ -107,8 +107,10 @@ def test_after_a_run_the_verdicts_say_what_is_next(line, counts, tab, words):
     [
         ("no", "verdicts", "{open} explains what blocks"),
         ("no", "runs", "{findings} Findings says what blocks"),
+        ("no", "sweep", "{findings} Verdicts says what blocks"),
         ("to be judged", "verdicts", "{open} explains what you have to judge"),
         ("to be judged", "map", "{findings} Findings says what you have to judge"),
+        *(("to be judged", tab, "{findings} Verdicts says what you") for tab in ("records", "results", "diagnostics")),
         ("yes", "verdicts", "{release_run} releases"),
         ("yes", "runs", "{release_run} releases"),
     ],
@@ -118,6 +120,12 @@ def test_only_the_gate_s_yes_leads_to_a_release_however_many_thresholds_are_met(
     assert words in said
     assert ("{release_run}" in said) is (answer == "yes")
     assert "{release_run}" not in next_step_text(ProjectStage(WHOLE, answers={7: "yes"}), judged(line, met=2), tab)
+
+
+def test_where_findings_opens_at_another_tab_its_key_is_named_twice(line):
+    stage = ProjectStage(WHOLE, answers={1: "no"}, findings_tab="sweep")
+    assert "{findings} {findings} Verdicts says what blocks" in next_step_text(stage, judged(line, met=2), "runs")
+    assert "next: {findings} Verdicts says" in next_step_text(stage, judged(line, met=2), "sweep")
 
 
 def test_what_blocks_comes_before_thresholds_and_limits(line):

@@ -7,7 +7,7 @@ import pytest
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import RecordCount
 from sfumato.tui.parts.gate_lines import answer_lines, most_answer_lines
-from sfumato.tui.session.gate_answers import ExaminedRun, GateMemory
+from sfumato.tui.session.gate_answers import ExaminedRun, GateMemory, signed_answer_text
 from sfumato.workspace.gate.answer import ReleaseAnswer
 from sfumato.workspace.gate.gate import Approval, Examination, Finding, Waiver
 from sfumato.workspace.policy.policy import Policy
@@ -48,6 +48,17 @@ def test_an_answer_fits_and_keeps_its_title(width, most, may_leave):
     texts = [line.plain.removeprefix(label).strip() for line in lines for label in ("Found", "Not examined")]
     whole = " ".join(dict.fromkeys(texts))
     assert ("…" in whole) is (len(lines) - len(title) < 6 or not all(one in whole for one in (LONG, OPEN)))
+
+
+def test_who_overruled_the_gate_stands_in_place_of_a_judgement(monkeypatch):
+    monkeypatch.setattr("sfumato.workspace.audit.user", lambda: "ana")
+    blocked = examined(finding("kept_keys"))
+    waived = examined(finding("kept_keys"), waiver_reasons={"kept_keys": "agreed with the board"})
+    assert signed_answer_text(blocked.release_answer) == "✗ may not leave"
+    assert waived.release_answer.may_leave == "to be judged"
+    assert signed_answer_text(waived.release_answer) == "! overruled by ana"
+    judged = examined(finding("kept_keys", "warn"))
+    assert signed_answer_text(judged.release_answer) == "! to be judged"
 
 
 def labelled_answer(may_leave="no"):

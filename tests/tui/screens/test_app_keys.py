@@ -4,15 +4,15 @@ from sfumato.tui.app.project import OPTIONAL_TABS, PLACES, ProjectScreen
 from sfumato.tui.widgets.grid import LiveGrid
 
 FOOTERS = {
-    "runs": "enter Open R Run again m Map e Export w Release ? Keys q Close",
-    "results": "enter Explain t Plots / Filter s Sort f Family e Export w Release ? Keys q Close",
-    "verdicts": "enter Explain T Try other limits e Export w Release ? Keys q Close",
-    "sweep": "m Measure ] Study o Log scale t Numbers e Export w Release ? Keys q Close",
-    "diagnostics": "t Plot f Failed only e Export w Release ? Keys q Close",
-    "records": "enter Why m Measure ] Dataset e Export w Release ? Keys q Close",
-    "data": "enter Edit D Draft r Role x Include or exclude e Export w Release ? Keys q Close",
+    "runs": "enter Open R Run again m Map e Export w Release ] Next tab ? Keys q Close",
+    "results": "enter Explain t Plots / Filter s Sort e Export w Release ] Tab ? Keys q Close",
+    "verdicts": "enter Explain T Try other limits e Export w Release ] Tab ? Keys q Close",
+    "sweep": "m Measure . Study o Log scale t Numbers e Export w Release ] Tab ? Keys q Close",
+    "diagnostics": "t Plot f Failed only e Export w Release ] Next tab ? Keys q Close",
+    "records": "enter Why m Measure . Dataset e Export w Release ] Next tab ? Keys q Close",
+    "data": "enter Edit D Draft r Role x Include e Export w Release ] Tab ? Keys q Close",
     "plan": "enter Edit a Add R Run S Search for a plan u Undo w Release ? Keys q Close",
-    "map": "enter Open f4 Across t Numbers e Export w Release ? Keys q Close",
+    "map": "enter Open f4 Across t Numbers e Export w Release ] Next tab ? Keys q Close",
 }
 
 
@@ -24,23 +24,30 @@ async def test_the_footer_names_the_keys_that_matter_and_fits(sit, directory, ta
 
 
 @pytest.mark.slow
-async def test_digits_lead_to_the_places_and_again_to_their_tabs(sit, directory):
+async def test_digits_lead_to_the_places_and_brackets_to_their_tabs(sit, directory):
     async with sit(directory, tab="runs") as seat:
         for digit, (title, tabs) in enumerate(list(PLACES.values())[:-1], start=1):
             await seat.press("4" if digit != 4 else "1", str(digit))
             assert f"[{digit} {title}]" in seat.text
             shown = [name for name in tabs if name not in OPTIONAL_TABS]
             for name in (*shown[1:], shown[0]) if len(shown) > 1 else ():
-                assert f"[{tabs[name]}]" in await seat.press(str(digit))
+                assert f"[{tabs[name]}]" in await seat.press("right_square_bracket")
                 assert seat.app.state.tab == name
+            if len(shown) > 1:
+                assert "] Tab" in seat.footer.replace("Next tab", "Tab")
+                assert f"[{tabs[shown[-1]]}]" in await seat.press("left_square_bracket")
+                assert f"[{tabs[shown[0]]}]" in await seat.press(str(digit)), "the digit of a shown place"
             commands = {command.title.partition("   ")[0] for command in seat.app.get_system_commands(seat.app.screen)}
             assert title in commands
 
 
 @pytest.mark.slow
 async def test_a_place_shows_the_tab_that_it_showed_last(sit, directory):
-    async with sit(directory, "4", "4", "4", "3", "4", tab="runs") as seat:
-        assert "[Numbers]" in seat.text
+    async with sit(directory, "4", "]", "]", "3", tab="runs") as seat:
+        assert "next: 4 4 Verdicts says" in seat.text
+        assert "[Numbers]" in await seat.press("4")
+        assert "next: 4 Verdicts says" in seat.text
+        assert "[Verdicts]" in await seat.press("4")
 
 
 @pytest.mark.slow
@@ -61,7 +68,7 @@ async def test_the_list_of_keys_has_those_of_the_foot(sit, directory, tab):
             "Places",
             "Help",
             "Findings",
-            *FOOTERS[tab].replace("Plots", "Distributions").split(),
+            *FOOTERS[tab].replace("Plots", "Distributions").replace("] Tab", "] Next tab").split(),
         ):
             assert words in shown
         await seat.press("q")

@@ -63,16 +63,16 @@ async def test_from_findings_two_keys_lead_to_what_gives_the_first_target_away_a
     save_state(audit_workspace, AppState(project=1, run=1, tab="verdicts"))
     async with sit(audit_workspace, size=(80, 24)) as seat:
         text = await explain_verdict(seat)
-        assert "] people recognised" in text
-        text = await seat.press("right_square_bracket")
+        assert ". people recognised" in text
+        text = await seat.press("full_stop")
         assert isinstance(seat.app.screen, AuditedTargetDialog)
         assert f"record {targets[0].record:,} of run 1 · 1 of {len(targets)} targets" in text
         assert "recognised by" in text
         await seat.press("end")
         assert "what to change" in seat.text
-        text = await seat.press("right_square_bracket")
+        text = await seat.press("full_stop")
         assert f"record {targets[1].record:,} of run 1 · 2 of" in text
-        text = await seat.press("left_square_bracket", "left_square_bracket")
+        text = await seat.press("comma", "comma")
         assert f"record {targets[-1].record:,} of run 1" in text
 
 
@@ -89,5 +89,5 @@ async def test_a_number_that_no_audit_made_leads_to_nobody(sit, built_data):
     save_state(built_data, AppState(project=1, run=1, tab="verdicts"))
     async with sit(built_data, size=(80, 24)) as seat:
         assert "people recognised" not in await seat.press("enter")
-        await seat.press("right_square_bracket")
+        await seat.press("full_stop")
         assert not isinstance(seat.app.screen, AuditedTargetDialog)

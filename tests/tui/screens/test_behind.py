@@ -95,7 +95,7 @@ async def test_the_records_of_another_measure_are_asked_for_though_the_run_is_th
     async with sit(built_data, tab="records", size=(120, 40)) as seat:
         records = seat.app.screen.pane
         assert isinstance(records, RecordsPane)
-        await seat.press("]")
+        await seat.press(".")
         records.show_by_measure(DONE, 0)
         await seat.press("shift")
         assert "average over 3 datasets" in seat.text

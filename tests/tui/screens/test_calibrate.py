@@ -203,7 +203,7 @@ async def test_left_and_right_move_the_threshold_and_the_error_rate_follows(sit,
         assert "rilm_numerical (2 of 7)" in await seat.press("m")
         assert "rho (1 of 7)" in await seat.press("act:previous_picture")
         assert "non_suppressed (7 of 7)" in await seat.press("act:previous_picture")
-        await seat.press("right_square_bracket")
+        await seat.press("full_stop")
         assert "rho (1 of 7)" in seat.text
         assert max(map(len, seat.text.splitlines())) <= size[0]
         await seat.press("q")

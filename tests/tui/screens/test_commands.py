@@ -35,7 +35,7 @@ def paste(text):
         ("verdicts", (), "results 1"),
         ("sweep", (), "figures 1"),
         ("records", (), "records 1 --measure 'measure[2]'"),
-        ("records", ("right_square_bracket",), "records 1 --measure 'measure[2]' --draw 1"),
+        ("records", ("full_stop",), "records 1 --measure 'measure[2]' --draw 1"),
         ("plan", (), "plan survey.csv"),
         ("runs", ("act:audit",), "audit list"),
         ("runs", ("act:doctor",), "doctor"),

@@ -180,7 +180,7 @@ PLACES = {
     "guided": Place(("GuidedMinimisation",), "runs", ("S",), {"GuidedMinimisation.up": ("j",)}),
     "planes": Place(("StudiesPane",), "runs", ("G", "act:planes"), {"StudiesPane.right": ("h", "h")}, data="census"),
     "limits": Place(("StudiesPane",), "runs", ("G", "act:limits"), data="census"),
-    "lattice": Place(("StudiesPane",), "sweep", ("right_square_bracket",), data="towns"),
+    "lattice": Place(("StudiesPane",), "sweep", ("full_stop",), data="towns"),
     "intruder": Place(("ProjectScreen",), "runs", data="workspace_with_beliefs"),
     "guesses": Place(("GuessesDialog",), "records", ("enter",), data="workspace_with_beliefs"),
     "beliefs": Place(("BeliefsDialog",), "runs", ("act:beliefs",), data="workspace_with_beliefs"),

@@ -248,6 +248,23 @@ async def test_another_policy_has_the_run_examined_again(sit, unique, examined):
         assert "? ✗ NO" in frame_title(seat).replace("  ", " ")
 
 
+async def test_the_list_of_projects_and_every_title_have_the_answer_before_the_limits(sit, unique):
+    async with sit(unique) as seat:
+        assert "may it leave?" in seat.text
+        assert "not asked yet" in seat.text.splitlines()[3]
+        await seat.press("1")
+        assert "data  run 2  not asked yet" in seat.text.splitlines()[0]
+        await seat.press("4")
+        await seat.until(lambda: "may not leave" in seat.text.splitlines()[0])
+        for key in ("1", "2"):
+            assert seat.text != await seat.press(key)
+            assert "run 2  ✗ may not leave" in seat.text.splitlines()[0]
+        await seat.press("p")
+        row = seat.text.splitlines()[3]
+        assert "✗ may not leave" in row
+        assert "limits met" not in row or row.index("may not leave") < row.index("limits met")
+
+
 async def test_the_list_of_runs_has_no_tick_for_thresholds(sit, unique, unanswered):
     async with sit(unique, tab="runs") as seat:
         rows = [line for line in listed(seat) if "  2 limits met" in line]

@@ -139,11 +139,11 @@ async def test_words_find_sections_and_n_goes_from_hit_to_hit(sit, built_data):
 async def test_it_opens_in_any_terminal_and_pages_follow_each_other(sit, built_data):
     async with sit(built_data, "f1", tab="runs", size=(40, 12)) as seat:
         screen = await settled(seat)
-        await seat.press("right_square_bracket")
+        await seat.press("full_stop")
         await seat.until(lambda: screen.entry.page == "plain")
         assert at(screen) == "plain"
         await seat.pilot.resize_terminal(160, 50)
-        await seat.press("left_square_bracket")
+        await seat.press("comma")
         await seat.until(lambda: screen.entry.page == "app")
         assert at(screen) == "app"
         await seat.press("f1")

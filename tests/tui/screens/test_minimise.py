@@ -133,7 +133,7 @@ async def test_sizes_are_drawn_with_limits_and_the_answer(sit, two, size):
         assert "rho, the least of" in text
         assert "limit 0.9: rho" in text
         assert "limit 0.3" not in text
-        assert "k = 3" in await seat.press("right_square_bracket")
+        assert "k = 3" in await seat.press("full_stop")
         assert "study 2 of 2" in seat.text
         text = await seat.press("t")
         assert "✗ " in text or "✓ " in text

@@ -53,7 +53,18 @@ async def test_random_keys_break_nothing(sit, built_data, no_worker, tmp_path, m
         pressed += await walk(sit, built_data, drawn, "ansi-dark" if mode == "ansi" else "")
 
 
-OF_TABLES = ("right_curly_bracket", "left_curly_bracket", "right_square_bracket", "enter", "v", "x", "escape", "y", "n")
+OF_TABLES = (
+    "right_curly_bracket",
+    "left_curly_bracket",
+    "full_stop",
+    "right_square_bracket",
+    "enter",
+    "v",
+    "x",
+    "escape",
+    "y",
+    "n",
+)
 
 
 @pytest.mark.study

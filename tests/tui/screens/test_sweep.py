@@ -65,12 +65,12 @@ async def test_m_and_brackets_go_through_measures_and_studies(sit, directory):
         assert "best window (8 of 8)" in head(seat)
         assert "study 1 of 2" in question(seat)
         assert "…" not in question(seat), "what does not fit is left out, and not cut"
-        await seat.press("right_square_bracket")
+        await seat.press("full_stop")
         assert "study 2 of 2" in question(seat)
         assert "best window (8 of 8)" in head(seat)
         assert "study 2 of 2   a match: income ±5%" in question(seat)
         assert "…" not in question(seat)
-        await seat.press("left_square_bracket")
+        await seat.press("comma")
         assert "study 1 of 2" in question(seat)
 
 
@@ -146,7 +146,7 @@ def test_only_the_same_sweep_of_a_release_is_laid_over():
 
 @pytest.mark.slow
 async def test_a_run_without_a_study_yet_says_so(sit, directory):
-    async with sit(directory, "enter", "act:sweep", "m", "right_square_bracket", "o", "t") as seat:
+    async with sit(directory, "enter", "act:sweep", "m", "full_stop", "o", "t") as seat:
         assert "No studies yet" in seat.text
 
 

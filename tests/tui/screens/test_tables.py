@@ -59,14 +59,14 @@ async def test_the_next_hidden_cell_and_why_it_is_hidden(sit, tabled, size):
 async def test_the_next_table_and_one_that_hides_nothing(sit, tabled):
     async with sit(tabled, tab="tables") as seat:
         await shown(seat)
-        await seat.press("right_square_bracket")
+        await seat.press("full_stop")
         assert cells(seat).sheet.columns == ["pay"]
         assert "  iron" in "\n".join(label for (label,) in cells(seat).sheet.row_labels)
-        await seat.press("right_square_bracket")
+        await seat.press("full_stop")
         assert cells(seat).sheet.columns == ["number of records"]
         await seat.press("right_curly_bracket")
         assert seat.app.notices[-1] == "This table hides no other cell"
-        await seat.press("right_square_bracket")
+        await seat.press("full_stop")
         assert cells(seat).sheet.column_name == "trade"
 
 

@@ -112,7 +112,7 @@ async def test_every_plot_of_a_chain_has_its_key(sit, chained, size):
         assert isinstance(seat.app.screen, ParameterDialog)
         assert isinstance(seat.app.focused, Plot)
         assert "income beta: trace · 2 of 3 · every chain" in seat.text
-        assert "m Plot } Chain ] Next" in " ".join(seat.footer.split())
+        assert "m Plot } Chain . Parameter" in " ".join(seat.footer.split())
         for key, words in (("m", "over expected"), ("m", "all draws"), ("m", "lag in steps"), ("m", "burn-in")):
             assert words in await seat.press(key)
             assert max(map(len, seat.text.splitlines())) <= size[0]
@@ -134,9 +134,9 @@ async def test_chains_are_shown_alone_and_parameters_one_after_the_other(sit, ch
             "right_curly_bracket",
         )
         assert "only 2 late" in await seat.press("act:ranks", "left_curly_bracket")
-        assert "income log posterior: ranks · 3 of 3" in await seat.press("right_square_bracket")
+        assert "income log posterior: ranks · 3 of 3" in await seat.press("full_stop")
         assert "the whole model: accepted 45%" in seat.text
-        assert "income beta" in await seat.press("left_square_bracket")
+        assert "income beta" in await seat.press("comma")
         assert "only" not in await seat.press("act:autocorrelation")
         assert "} Chain" not in " ".join(seat.footer.split())
 
@@ -160,7 +160,7 @@ async def test_weighted_draws_have_a_density_and_weights(sit, weighted, size):
         text = await seat.press("enter")
         assert "income log posterior: density" in text
         assert "normal approximation" not in text
-        assert "normal approximation" in await seat.press("right_square_bracket")
+        assert "normal approximation" in await seat.press("full_stop")
         assert "weight, times the number of draws" in await seat.press("act:weights")
         assert "importance-weighted" in await seat.press("act:density")
         await seat.press("act:trace", "act:ranks", "act:autocorrelation", "right_curly_bracket")

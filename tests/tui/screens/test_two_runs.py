@@ -345,7 +345,7 @@ async def test_the_tab_and_the_footers_fit_a_small_terminal(sit, directory):
     async with sit(directory, "enter", "G", "enter", "act:records", size=(80, 24)) as seat:
         assert all(len(line) <= 80 for line in seat.text.splitlines())
         await seat.press("enter")
-        assert " ".join(seat.footer.split()).startswith("] Dataset v Values e Export ? Keys q Close")
+        assert " ".join(seat.footer.split()).startswith(". Dataset v Values e Export ? Keys q Close")
 
 
 @pytest.mark.slow

@@ -12,9 +12,9 @@ from terminals import APP, Pty, app_environment
 pytestmark = pytest.mark.slow
 
 TABS = (
-    (("3",), "3 Runs", "done +[0-9]"), (("4",), "Numbers", "People found on av"), (("4",) * 3, "Verdicts", "unmet +Largest gap"),
-    (("4",) * 3, "Studies", "less sure of"), (("4",), "Diagnostics", "income: "), (("4",) * 2, "Records", "probability"),
-    (("1",), "1 Data", "records, "), (("2",), "2 Plan", "Limits"), (("3", "3"), "Map", "not dominated"),
+    (("3",), "3 Runs", "done +[0-9]"), (("4",), "Numbers", "People found on av"), (("4",), "Verdicts", "unmet +Largest gap"),
+    (("]",) * 3, "Studies", "less sure of"), (("]",), "Diagnostics", "income: "), (("]",) * 2, "Records", "probability"),
+    (("1",), "1 Data", "records, "), (("2",), "2 Plan", "Limits"), (("3", "]"), "Map", "not dominated"),
 )  # fmt: skip
 """The keys that lead to each view, its name in the frame, and what it shows once it has read its part."""
 PLOT = {"braille": "[\u2801-\u28ff]", "block": "[▘▝▖▗▚▞▛▜▙▟]"}

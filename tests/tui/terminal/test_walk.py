@@ -95,14 +95,14 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.press("T").see("WHAT IF", "threshold 1/2").press("down").see("threshold 2/2").press("ctrl+u").type("60").see(
         "all 2 thresholds are met"
     )
-    at.press("q").see(r"\[Verdicts\]").press("4").see(r"\[Records\]", "probability").press("enter").see(
+    at.press("q").see(r"\[Verdicts\]").press("]").see(r"\[Records\]", "probability").press("enter").see(
         "must be", "Driver"
     ).press("q")
-    at.press("4").see(r"\[Numbers\]", "People found on av")
+    at.press("]").see(r"\[Numbers\]", "People found on av")
     at.press("/").type("true_match").press("enter").see("4 numbers · filter: true_match").press("enter")
     at.see("true match rate", "lower is better").press("q")
-    at.press("4").see(r"less sure of.* age\?").press("right", "right").see(r"uncertainty 0\.")
-    at.press("4").see(r"\[Diagnostics\]", "no convergence check")
+    at.press("]").see(r"less sure of.* age\?").press("right", "right").see(r"uncertainty 0\.")
+    at.press("]").see(r"\[Diagnostics\]", "no convergence check")
     at.press("3", "m").see(r"\[Map\]", "not dominated")
 
     at.press("w").see("Release of run 1", "May this leave").press("w").see("Output folder").type(REASON).press("tab")

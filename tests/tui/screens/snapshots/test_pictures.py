@@ -85,7 +85,7 @@ async def test_the_strongest_intruder_looks_as_it_did(sit, believed_desk, hold, 
 @pytest.mark.parametrize(("name", "size"), [("lattice", (80, 24)), ("lattice-120x40", (120, 40))])
 async def test_the_subsets_of_knowledge_look_as_they_did(sit, towns_desk, hold, name, size):
     save_state(towns_desk, AppState(project=1, run=1, tab="sweep"))
-    async with sit(towns_desk, "right_square_bracket", size=size) as seat:
+    async with sit(towns_desk, "full_stop", size=size) as seat:
         await hold(seat, name)
 
 
