@@ -7,14 +7,13 @@ import math
 import numpy as np
 
 from ..data.arrays import Floats, Integers
+from ..statistics.ranks_and_tails import average_ranks
 from ..statistics.score_interval import Z_95
 
 
 def roc_area(positives: Floats | Integers, negatives: Floats | Integers) -> float:
     """Return the AUC of two groups, (m,) and (n,): share of pairs won by the positive, ties half."""
-    from scipy.stats import rankdata
-
-    ranks = rankdata(np.concatenate([positives, negatives]))[: len(positives)]
+    ranks = average_ranks(np.concatenate([positives, negatives]))[: len(positives)]
     # ``fsum``, so that the order of the people does not change the last digits.
     return float((math.fsum(ranks) - len(positives) * (len(positives) + 1) / 2) / (len(positives) * len(negatives)))
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
+from ..statistics.ranks_and_tails import average_ranks
 from ..statistics.score_interval import Z_95
 from .areas import de_long_variance, roc_area
 from .power import POWER
@@ -219,8 +220,6 @@ class _SplitHalfScores:
         unit_of: Integers | None = None,
     ) -> _SplitHalfScores:
         """Compute AUCs and true positive rates with the true and ``deals`` permuted labels."""
-        from scipy.stats import rankdata
-
         q, n = len(member), int(member.sum())
         c = q - n
         labels = np.empty((1 + deals, q), dtype=np.bool_)
@@ -232,7 +231,7 @@ class _SplitHalfScores:
             _, record, unit = np.unique(unit_of, return_index=True, return_inverse=True)
             for row in labels[1:]:
                 row[:] = rng.permutation(member[record])[unit]
-        ranks = rankdata(scores, axis=0)
+        ranks = average_ranks(scores)
         # Mann-Whitney statistics of all labellings and attackers in one product. Units differ in their numbers of
         # records, and labellings then in those of targets.
         targets = n if unit_of is None else labels.sum(axis=1)[:, None]

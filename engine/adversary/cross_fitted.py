@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Booleans, Floats, Integers
+from ..statistics.ranks_and_tails import average_ranks
 from ..statistics.score_interval import Z_95, score_interval
 from .areas import de_long_variance
 
@@ -186,8 +187,6 @@ def _evaluate_target(
     smooth: Floats, label: Booleans, part: Integers, share: float, order: Integers
 ) -> tuple[NDArray[np.float64], ...]:
     """Return the fields of ``TargetEvaluations`` for one target."""
-    from scipy.stats import rankdata
-
     labels = np.concatenate([label[None], label[order]]).T
     signs = np.where(labels, 1.0, -1.0)
     scores = smooth @ signs if smooth.ndim == 2 else np.broadcast_to(smooth[:, None], labels.shape)
@@ -197,7 +196,7 @@ def _evaluate_target(
         own, mine = scores[some], labels[some]
         n1 = mine.sum(axis=0)
         n0 = mine.shape[0] - n1
-        ranks = rankdata(own, axis=0)
+        ranks = average_ranks(own)
         wins += np.where(mine, ranks, 0).sum(axis=0) - n1 * (n1 + 1) / 2
         pairs += n1 * n0
         variance += (n1[0] * n0[0]) ** 2 * _area_variance(own[mine[:, 0], 0], own[~mine[:, 0], 0])

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..data.arrays import Floats, Integers
 from ..data.bits import Keys
 from ..data.rows import distinct_codes, distinct_rows
+from ..statistics.ranks_and_tails import average_ranks
 
 SAME = 0.99
 """Share of records in groups whose value must follow from the kept column."""
@@ -99,10 +100,8 @@ def _share_in_groups(cells: Keys) -> float:
 
 def _are_monotone(ours: Floats, theirs: Floats) -> bool:
     """Return whether two columns have the same or the reverse rank order; columns of few values never have."""
-    from scipy.stats import rankdata
-
     present = ~(np.isnan(ours) | np.isnan(theirs))
     if present.sum() < FEW or len(np.unique(theirs[present])) < 10 or len(np.unique(ours[present])) < 10:
         return False
-    first, second = rankdata(ours[present]), rankdata(theirs[present])
+    first, second = average_ranks(ours[present]), average_ranks(theirs[present])
     return bool(abs(np.corrcoef(first, second)[0, 1]) > MONOTONE)

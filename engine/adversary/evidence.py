@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..statistics.ranks_and_tails import hypergeometric_tail
+
 CONTENT_LEVEL = 0.01
 """Probability that an honest release is blocked by any test of its content."""
 COPY_LEVEL = 0.001
@@ -14,8 +16,6 @@ BESIDE_KEPT_LEVEL, OWN_ROW_LEVEL = 0.005, 0.004
 
 def holdout_probability(members: int, of_members: int, controls: int, of_controls: int) -> float:
     """Return the p-value of Fisher's exact test: probability of at least ``members`` members among all found."""
-    from scipy.stats import hypergeom
-
     if not of_controls:
         return 1.0
-    return float(hypergeom.sf(members - 1, of_members + of_controls, of_members, members + controls))
+    return hypergeometric_tail(members - 1, of_members + of_controls, of_members, members + controls)

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.bits import Keys
 from ..data.sorting import sort_with_order, sorted_search
+from ..statistics.ranks_and_tails import binomial_tail
 from ..wording import agreeing_word, count_noun
 from .cells import look_up_counts, row_keys, run_starts_and_lengths
 from .coded import CodedColumn, JointColumn, binned_rank_keys, code_by_value, record_surprisal, released_row_surprisal
@@ -82,11 +83,9 @@ def compare_coincidences_with_pairs(
 
     Of the records of a unit one counts, where ``unit_of`` (N,) numbers these.
     """
-    from scipy.stats import binom
-
     # Records of a household come together, by chance too: only its first is a toss of its own.
     found = len(records) if unit_of is None else len(np.unique(unit_of[records]))
-    p = float(binom.sf(found - 1, found + n_pairs, 0.5)) if found else 1.0
+    p = float(binomial_tail(found - 1, found + n_pairs, 0.5)) if found else 1.0
     least = 0.5 ** min(1000, found + n_pairs)
     return RowCoincidenceTest(
         what, kind, np.sort(records), float(min(found, n_pairs)), _pairs_text(n_pairs), p, least, n_pairs
@@ -210,10 +209,8 @@ def strongest_beginning(is_found: Booleans) -> tuple[float, int]:
 @cache
 def _binomial_tails() -> NDArray[np.float64]:
     """Return the probability of at least k heads in t + 1 tosses, (n, n + 1)."""
-    from scipy.stats import binom
-
     n = MOST_EXAMINED
-    return np.asarray(binom.sf(np.arange(n + 1)[None, :] - 1, np.arange(1, n + 1)[:, None], 0.5))
+    return np.asarray(binomial_tail(np.arange(n + 1)[None, :] - 1, np.arange(1, n + 1)[:, None], 0.5))
 
 
 def find_repeated_rows(
@@ -223,8 +220,6 @@ def find_repeated_rows(
 
     There is one test for each of ``REPEATS``. Of the records of a unit one counts.
     """
-    from scipy.stats import binom
-
     tests = list[RowCoincidenceTest]()
     for least in REPEATS:
         repeated = released.keys[released.counts >= least]
@@ -235,7 +230,7 @@ def find_repeated_rows(
             continue
         records = np.sort(own.order[own.starts[sorted_search(own.keys, met)]])
         n_met = len(met) if unit_of is None else len(np.unique(unit_of[records]))
-        p = float(binom.sf(n_met - 1, len(repeated), 1 / np.e))
+        p = float(binomial_tail(n_met - 1, len(repeated), 1 / np.e))
         chance = f"{count_noun(len(repeated), 'row')} {agreeing_word(len(repeated), 'is', 'are')} repeated so, and rows that do not depend on the data meet exactly one person with probability .37 at most"
         tests.append(
             RowCoincidenceTest(
@@ -351,10 +346,8 @@ def strongest_row_evidence(tests: Sequence[RowCoincidenceTest]) -> RowEvidence |
 
 def fewest_detectable_copies(pairs: int, members: int, records: int, level: float) -> int | None:
     """Return the fewest wholly copied members that are detected at a level; None if no number is."""
-    from scipy.stats import binom
-
     copied = np.arange(1, members + 1)
-    alone = binom.sf(copied - 1, copied + pairs, 0.5)
+    alone = binomial_tail(copied - 1, copied + pairs, 0.5)
     if records == members:
         sure = alone <= COPY_LEVEL * SHARES[WHOLE]
     else:

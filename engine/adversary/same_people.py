@@ -22,6 +22,7 @@ import pandas as pd
 from ..data.arrays import Floats, Integers
 from ..data.bits import Keys
 from ..data.microdata import Microdata
+from ..statistics.ranks_and_tails import binomial_tail
 from .cells import count_occurrences, distinct_key_counts
 
 LEAST_SHARE_ALONE = 0.5
@@ -83,10 +84,8 @@ class PeopleOverlap:
 
 def _is_beyond_chance(common: int, alone: int) -> bool:
     """Return whether ``common`` of ``alone`` unique records are more than chance."""
-    from scipy.stats import binom
-
     # Few records exceed half by chance.
-    return bool(binom.sf(common - 1, alone, LARGEST_CHANCE) <= OVERLAP_LEVEL)
+    return bool(binomial_tail(common - 1, alone, LARGEST_CHANCE) <= OVERLAP_LEVEL)
 
 
 def identifies_most(rows: Keys) -> bool:
@@ -136,8 +135,6 @@ def agree_at_numbers(ours: Keys, theirs: Keys, own_columns: Sequence[Keys], othe
     own_columns, other_columns : sequences of keys
         The same columns of either table, (n,) and (N,) each.
     """
-    from scipy.stats import binom
-
     mine, places, of_mine = np.unique(ours, return_index=True, return_inverse=True)
     others, of_others = np.unique(theirs, return_inverse=True)
     common, at, there = np.intersect1d(mine, others, assume_unique=True, return_indices=True)
@@ -151,7 +148,7 @@ def agree_at_numbers(ours: Keys, theirs: Keys, own_columns: Sequence[Keys], othe
         # both neighbours, since of files that are sorted one may be ahead of the other
         beyond = 2 * (first == second) - sum((first == np.roll(second, by)).astype(np.int64) for by in (-1, 1))
         more, less = int((beyond > 0).sum()), int((beyond < 0).sum())
-        if binom.sf(more - 1, more + less, 0.5) <= OVERLAP_LEVEL / len(own_columns):
+        if binomial_tail(more - 1, more + less, 0.5) <= OVERLAP_LEVEL / len(own_columns):
             return True
     return False
 
