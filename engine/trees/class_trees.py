@@ -35,6 +35,8 @@ Int32s = NDArray[np.int32]
 MOST_LEVELS = 10
 # Bounds the memory of ``_best_level_sets``, which takes nodes in parts.
 _MOST_COUNTS = 2_000_000
+# Sets of all nodes together up to which nodes with different levels are taken together.
+_FEW_SETS = 20_000
 MAX_DEPTH = 30
 # rpart's rule: a gain below this share of the largest one so far is taken for rounding, and the node stays a leaf.
 _MIN_RELATIVE_GAIN = 1e-10
@@ -53,11 +55,6 @@ class CutPositions(NamedTuple):
     position: Integers
     per_node: Integers
     left_counts: Sequence[Int32s]
-
-    @classmethod
-    def without_cuts(cls, classes: int, nodes: int) -> CutPositions:
-        """Return the positions of ``nodes`` nodes that have no cut."""
-        return cls(np.empty(0, np.int64), np.zeros(nodes, np.int64), [np.empty(0, np.int32)] * classes)
 
 
 class CandidateCuts(NamedTuple):
@@ -293,17 +290,16 @@ def _running_count(flags: Booleans) -> Int32s:
     return found.ravel()[: len(flags)]
 
 
-def nearly_best_cuts(positions: Sequence[CutPositions], nodes: SplittableNodes, known: Floats) -> CandidateCuts:
+def nearly_best_cuts(positions: Sequence[CutPositions], nodes: SplittableNodes) -> CandidateCuts:
     """Return the cuts of Q predictors that may be the best of their node, within rounding.
 
-    ``known`` (A,) is the best gain of other splits of each node, before it is divided by the node's weight. In the
-    result the node is A times the number of the predictor, plus the number of the node.
+    In the result the node is A times the number of the predictor, plus the number of the node.
     """
     each = np.concatenate([places.per_node for places in positions])
     left = [np.concatenate(parts) for parts in zip(*(places.left_counts for places in positions), strict=True)]
     some = np.flatnonzero(each)
     starts, repeats, of_node = (np.cumsum(each) - each)[some], each[some], some % len(nodes)
-    best = known / nodes.weight
+    best = np.zeros(len(nodes))
     if len(some):
         gain = _impurity_decrease(left, nodes, of_node, repeats)
         np.maximum.at(best, of_node, np.maximum.reduceat(gain, starts))
@@ -401,8 +397,7 @@ def find_best_splits(predictors: Sequence[CodedPredictor], nodes: SplittableNode
     """Find the best split of every node; of equal ones the first of the first predictor is taken."""
     classes, count = nodes.total.shape
     whole = _node_impurity(nodes.total * rules.class_weights)
-    found, cells = [], {}
-    sets: dict[int, tuple[Floats, Floats, Booleans]] = {}
+    found, cells, by_sets = list[CutPositions](), dict[int, ValueCells](), set[int]()
     for j, predictor in enumerate(predictors):
         predictor.prepare_nodes(nodes)
         if not predictor.is_unordered:
@@ -412,22 +407,19 @@ def find_best_splits(predictors: Sequence[CodedPredictor], nodes: SplittableNode
         # With two classes the best set of levels is one of neighbours in the order of the class shares (Breiman et al.
         # 1984, theorem 4.5), so that trying all sets would find nothing better.
         if classes > 2 and 1 < predictor.size <= MOST_LEVELS:
-            sets[j] = _best_level_sets(cells[j], nodes.total, whole, predictor.size, rules)
-            found.append(CutPositions.without_cuts(classes, count))
+            by_sets.add(j)
+            found.append(_best_level_sets(predictor, cells[j], nodes, rules.minbucket))
         else:
             cells[j] = _sort_cells_by_class_shares(cells[j], nodes.total, rules)
             found.append(_cuts_between_cells(cells[j], nodes, rules.minbucket))
-    known = np.maximum.reduce([np.zeros(count), *(gain for gain, _, _ in sets.values())])
-    gain, left, place = _best_cuts_by_predictor(nearly_best_cuts(found, nodes, known), nodes, whole, len(predictors))
-    for j, (by_sets, chosen, _) in sets.items():
-        gain[j], left[:, j] = by_sets, chosen
+    gain, left, place = _best_cuts_by_predictor(nearly_best_cuts(found, nodes), nodes, whole, len(predictors))
     # argmax takes the first of equal gains, which is the first predictor, as in rpart.
     feature, each = gain.argmax(axis=0), np.arange(count)
     cut, members = np.zeros(count, np.int64), np.zeros((count, rules.most_unordered_levels), np.bool_)
     for j, predictor in enumerate(predictors):
         at = np.flatnonzero((feature == j) & (gain[j] > 0))
-        if j in sets:
-            members[at, : predictor.size] = sets[j][2][at]
+        if j in by_sets:
+            members[at, : predictor.size] = _level_sets(predictor.size)[place[j, at]]
         elif predictor.is_unordered:
             members[at, : predictor.size] = _levels_before_cut(cells[j], place[j], count, predictor.size)[at]
         else:
@@ -481,18 +473,33 @@ def _sort_cells_by_class_shares(cells: ValueCells, total: Floats, rules: GrowthR
     """Sort the cells of each node by the share of the first class, or along the first principal component of all
     shares.
     """
-    table, total = cells.class_counts * rules.class_weights, total * rules.class_weights
+    table, whole = cells.class_counts * rules.class_weights, total * rules.class_weights
     size = table.sum(axis=0)
     # Breiman et al. 1984, theorem 4.5.
-    if len(total) == 2:
+    if len(whole) == 2:
         place = table[0] / size
     else:
-        # Coppersmith, Hong & Hosking (1999): the order along the first principal component of the class shares.
-        distance = table / size - (total / total.sum(axis=0))[:, cells.node]
-        products = (distance[:, None] * distance[None] * size).reshape(len(total) ** 2, -1)
-        sums = [np.bincount(cells.node, product, total.shape[1]) for product in products]
-        axes = np.linalg.eigh(np.stack(sums, axis=1).reshape(-1, len(total), len(total)))[1][:, :, -1]
-        place = np.einsum("cm,mc->m", distance, axes[cells.node])
+        # Coppersmith, Hong & Hosking (1999): the order along the first principal component of the class shares. Where
+        # all but the largest cell are too few for a leaf there is no cut, whatever the order.
+        records, nodes = cells.class_counts.sum(axis=0), whole.shape[1]
+        most = np.zeros(nodes)
+        np.maximum.at(most, cells.node, records)
+        asked = np.flatnonzero(total.sum(axis=0) - most >= rules.minbucket)
+        number = np.full(nodes, -1)
+        number[asked] = np.arange(len(asked))
+        some = np.flatnonzero(number[cells.node] >= 0)
+        node = cells.node[some]
+        shares = (whole / whole.sum(axis=0)).take(node, axis=1)
+        # In the order of memory that the sums below have always had: another one would round them differently.
+        distance = np.ascontiguousarray((table / size).take(some, axis=1) - shares)
+        weight, at = size[some], number[node]
+        # The matrices are symmetric, and their lower triangles are enough.
+        sums = np.zeros((len(whole), len(whole), len(asked)))
+        for i, j in zip(*np.tril_indices(len(whole)), strict=True):
+            sums[i, j] = np.bincount(at, distance[i] * distance[j] * weight, len(asked))
+        axes = np.linalg.eigh(sums.transpose(2, 0, 1))[1][:, :, -1]
+        place = np.zeros(len(cells.node))
+        place[some] = np.einsum("cm,mc->m", distance, axes[at])
     # Of equal shares the lower code comes first, so that the order of the records has no effect.
     order = np.lexsort((cells.value, place, cells.node))
     return ValueCells(cells.node[order], cells.value[order], cells.class_counts[:, order])
@@ -560,30 +567,61 @@ def _levels_before_cut(cells: ValueCells, last: Integers, nodes: int, size: int)
 
 
 def _best_level_sets(
-    cells: ValueCells, total: Floats, whole: Floats, size: int, rules: GrowthRules
-) -> tuple[Floats, Floats, Booleans]:
-    """Find the best set of levels of each node by trying all sets.
+    predictor: CodedPredictor, cells: ValueCells, nodes: SplittableNodes, minbucket: int
+) -> CutPositions:
+    """Find the sets of levels that may be the best of their node, of all sets and within rounding.
 
-    Returns the largest gain, 0 without one, (A,), the records in that set, (C, A), and the set, (A, size).
+    The position of a set is its number in ``_level_sets``.
     """
-    classes, nodes = total.shape
-    table = np.zeros((nodes, size, classes))
+    classes, size, count = len(nodes.total), predictor.size, len(nodes)
+    table = np.zeros((count, size, classes))
     table[cells.node, cells.value] = cells.class_counts.T
-    sets = _level_sets(size)
-    gain, members, chosen = np.zeros(nodes), np.zeros((nodes, size), bool), np.zeros_like(total)
-    step = max(_MOST_COUNTS // (len(sets) * classes), 1)
-    for part in (slice(begin, begin + step) for begin in range(0, nodes, step)):
-        cells_of = table[part].transpose(1, 2, 0).reshape(size, -1)
-        left = (sets * 1.0 @ cells_of).reshape(len(sets), classes, -1).transpose(1, 2, 0).reshape(classes, -1)
-        node = np.repeat(np.arange(nodes)[part], len(sets))
-        right = total[:, node] - left
-        allowed = np.flatnonzero(np.minimum(left.sum(axis=0), right.sum(axis=0)) >= rules.minbucket)
-        both = _children_impurity(left[:, allowed] * rules.class_weights, right[:, allowed] * rules.class_weights)
-        best, which = _least_impurity_by_node(both, node[allowed], whole[node[allowed]])
-        of = node[allowed[which]]
-        gain[of], members[of] = whole[of] - best, sets[allowed[which] % len(sets)]
-        chosen[:, of] = left[:, allowed[which]]
-    return gain, chosen, members
+    # What the records of a level are beyond the node's share of each class. The numerator of the gain of a set
+    # (``_impurity_decrease``) is the sum of the products of its levels: that needs no sum for each class.
+    weighted = table * nodes.weights[:, 0]
+    weight = weighted.sum(axis=2)
+    apart = weighted - weight[:, :, None] * nodes.shares.T[:, None, :]
+    products = apart @ apart.transpose(0, 2, 1)
+    has = (table.sum(axis=2) > 0) @ (1 << np.arange(size))
+    if count * len(_level_sets(size)) <= _FEW_SETS:
+        has[:] = (1 << size) - 1
+    node, place = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for mask in np.unique(has).tolist():
+        levels, numbers, pairs = _sets_of_present_levels(size, mask)
+        sets = _level_sets(size)[numbers][:, levels].astype(np.float64)
+        own = np.flatnonzero(has == mask)
+        step = max(_MOST_COUNTS // max(1, len(sets)), 1)
+        for some in (own[begin : begin + step] for begin in range(0, len(own), step)):
+            left = sets @ table[some][:, levels].sum(axis=2).T
+            allowed = (left >= minbucket) & (nodes.sizes[some] - left >= minbucket)
+            left = sets @ weight[some][:, levels].T
+            here = products[some][:, levels][:, :, levels].reshape(len(some), -1)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                gain = pairs @ here.T / (left * (nodes.weight[some] - left))
+            gain[~allowed] = -np.inf
+            # Sums of large numbers that nearly cancel are rounded by their size.
+            near = gain >= gain.max(axis=0, initial=0.0) - np.maximum(_ROUNDING, 1e-15 * nodes.sizes[some])
+            found, which = np.nonzero((near & allowed).T)
+            node.append(some[found])
+            place.append(numbers[which])
+    of, at = np.concatenate(node), np.concatenate(place)
+    order = np.argsort(of, kind="stable")
+    of, at = of[order], at[order]
+    left = np.einsum("ml,mlc->cm", _level_sets(size)[at].astype(np.float64), table[of])
+    return CutPositions(at, np.bincount(of, minlength=count), list(left.astype(np.int32)))
+
+
+@cache
+def _sets_of_present_levels(size: int, mask: int) -> tuple[Integers, Integers, Floats]:
+    """Return the levels (p,) in a bit mask, the numbers of the first sets that differ in these, (s,), and their pairs.
+
+    The pairs (s, p p) mark which two levels are both in a set.
+    """
+    levels = np.flatnonzero(mask >> np.arange(size) & 1)
+    sets = _level_sets(size)[:, levels]
+    numbers = np.sort(np.unique(sets @ (1 << np.arange(len(levels))), return_index=True)[1])
+    chosen = sets[numbers].astype(np.float64)
+    return levels, numbers, (chosen[:, :, None] * chosen[:, None, :]).reshape(len(numbers), -1)
 
 
 @cache

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from itertools import combinations
 
@@ -287,3 +288,63 @@ def test_trees_are_the_same_however_values_are_held(classes: int) -> None:
 def test_running_counts_are_those_of_cumulative_sums(count: int) -> None:
     flags = np.random.default_rng(count).random(count) < 0.6
     assert np.array_equal(class_counts._running_count(flags), np.cumsum(flags))
+
+
+def tree_digest(trees: list[ClassTree]) -> str:
+    """The first digits of the hash of all that trees are."""
+    found = hashlib.sha256()
+    for tree in trees:
+        for part in (tree.feature, tree.cut, tree.left_levels, tree.left, tree.right, tree.counts, tree.leaf):
+            found.update(np.ascontiguousarray(part).astype(np.int64).tobytes())
+    return found.hexdigest()[:12]
+
+
+# Of the version that tried every set of levels class by class.
+OF_ALL_SETS = {"adult": "8e68419c402c", "acs": "058a8a960471"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("table", "digest"), OF_ALL_SETS.items())
+def test_trees_of_many_classes_are_those_of_all_sets_class_by_class(table: str, digest: str) -> None:
+    """Each variable of few values given those before it, levels left out of most nodes among them."""
+    if not (PUBLIC_DATA / f"{table}.csv").exists():
+        pytest.skip("public data are not here")
+    frame = pd.read_csv(PUBLIC_DATA / f"{table}.csv", skipinitialspace=True).head(10_000)
+    codes = [np.unique(frame[name].astype("str").to_numpy(), return_inverse=True)[1] for name in frame]
+    levels = [int(own.max()) + 1 if own.max() < 50 else 0 for own in codes]
+    trees = [
+        grow_class_tree(np.column_stack(codes[:k]), codes[k], levels=levels[:k], minbucket=5, cp=1e-8)
+        for k in range(1, len(codes))
+        if levels[k]
+    ]
+    assert tree_digest(trees) == digest
+
+
+def grown_at_random(seed: int) -> list[ClassTree]:
+    """Trees of three to seven classes by predictors of up to ten levels, with ties, class weights and units."""
+    rng = np.random.default_rng(seed)
+    n, classes = int(rng.integers(20, 900)), int(rng.integers(3, 8))
+    levels = [int(k) for k in rng.choice([0, 2, 3, 5, 8, 10, 12], int(rng.integers(1, 5)))]
+    x = np.column_stack([np.minimum(rng.geometric(0.3, n) - 1, (own or 30) - 1) for own in levels])
+    y = (x.sum(axis=1) // 2 + rng.integers(0, 3, n)) % classes
+    y[:classes] = np.arange(classes)
+    weights = [float(one) for one in rng.choice([1.0, 0.3, 1.7], classes)] if seed % 3 == 0 else []
+    units = rng.integers(1, 4, 2 * n) if seed % 4 == 0 else None
+    return grow_class_trees(
+        x,
+        [y, rng.permutation(y)],
+        levels=levels,
+        minbucket=int(rng.integers(1, 8)),
+        cp=0.0,
+        weights=weights,
+        units=units,
+        prune=bool(seed % 2),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("few", [0, 20_000])
+def test_trees_at_random_are_those_of_all_sets_class_by_class(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(class_counts, "_FEW_SETS", few, raising=False)
+    monkeypatch.setattr(class_counts, "_MOST_COUNTS", 3_000)
+    assert tree_digest([tree for seed in range(60) for tree in grown_at_random(seed)]) == "a7ad361c1c8d"
