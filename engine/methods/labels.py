@@ -22,7 +22,7 @@ from .spec import Spec, to_plain_value
 
 KNOWLEDGE = ("known", "keys", "quasi_identifiers")
 """Settings that list what an intruder knows; a row's own ``variables`` are those of one subset."""
-SOME_PEOPLE = ("targets", "among", "external", "coverage", "people", "intruder", "records")
+SOME_PEOPLE = ("targets", "among", "external", "coverage", "people", "intruder", "records", UNIT_SIZE)
 """Parameters of which one says that a number is of some people, not of all confidential records."""
 KINDS_OF_PREDICATES = {"univariate": "by one variable", "multivariate": "by several variables"}
 """What the descriptions of a singling-out attack are of, in words."""
@@ -119,8 +119,9 @@ def _name_units(text: str, records: int | None) -> str:
     if units is None:
         return text
     noun = singular_noun(record_noun(units))
-    named = {BY_UNIT: f"by {noun}", WHOLE_UNITS: f"by all records of each {noun}"}
-    return named.get(text) or text.replace(UNITS_OF_SIZE, f"{record_noun(units)} with ")
+    if text in (BY_UNIT, WHOLE_UNITS):
+        return f"by {noun}"
+    return text.replace(UNITS_OF_SIZE, f"{record_noun(units)} with ")
 
 
 def labels_of(rows: Sequence[LabelledNumber]) -> list[str]:
@@ -264,6 +265,13 @@ def _name_parts(row: LabelledNumber, method: Method | None) -> tuple[list[str], 
     return [one for one in words if one], rest
 
 
+def level_meaning(key: str, params: Mapping[str, Any]) -> str:
+    """Return what a level of a study means in the model of its row: ``error as a share of the value``; empty where unsaid."""
+    method, _ = method_and_output(key)
+    axis = method.study.axis if method else None
+    return dict(axis.units).get(str(params.get("model")), "") if axis else ""
+
+
 def _is_text_or_number(value: object) -> bool:
     return isinstance(value, (str, int, float)) and not isinstance(value, bool)
 
@@ -389,9 +397,8 @@ def sentence_of(row: ValuedRow, records: int | None = None) -> str:
         {row.target} if "variable" in fields else set()
     )
     rest = [_name_units(part, records) for part in said if part not in shown]
-    # A sentence that counts units need not say that it does.
-    counted = getattr(records, "units", None) is not None and output.label.counts == "people"
-    rest = [] if counted and rest == [_name_units(BY_UNIT, records)] else rest
+    # A sentence that counts units by their noun need not say that it does.
+    rest = [one for one in rest if getattr(records, "units", None) is None or one != _name_units(BY_UNIT, records)]
     return _name_with_parts(text.removesuffix("."), rest) + "."
 
 

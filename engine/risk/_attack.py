@@ -209,7 +209,7 @@ def attack_outputs(
             risk=RiskOutput(gate_reference="chance", questions=questions),
             label=Label(
                 f"{title}: added by the release",
-                "On a scale up to always right (100 %), the release helps this attack by {value} more with people in the data than with outsiders.",
+                "Beyond guesses without it, the release makes {value} more right about people in the data than about outsiders; 100 % is always right.",
                 "Good is 0 % or below: the release tells no more about people in the data than about outsiders.",
                 "The release discloses more about people in the data than about outsiders.",
                 levers,

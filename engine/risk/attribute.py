@@ -136,7 +136,7 @@ def _draft_offer(case: Case) -> Offer | None:
             risk=RiskOutput(questions=("inference",)),
             label=Label(
                 "People whose sensitive values are disclosed",
-                "An intruder guesses the sensitive values of each person from the released records that match. On average he guesses those of {value} rightly.",
+                "An intruder guesses {sensitive} of a person from the released records that match. On average all guesses are right for {value}.",
                 "Fewer are better; 0 means that no sensitive value is learned.",
                 "An intruder learns the sensitive values of more people than the limit allows.",
                 INFERENCE,

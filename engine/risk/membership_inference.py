@@ -713,7 +713,8 @@ FAMILY_OUTPUTS = (
         estimated=True,
         label=Label(
             "Smallest AUC that would have been found",
-            "With a power of 80 %, the test finds an AUC of {value} or more.",
+            "A true AUC of {value} or more would be noticed in four of five tests; a weaker attack may go unnoticed.",
+            "The smaller, the sharper the test; an AUC of 50 % is chance, one of 100 % is certainty.",
             counts="share",
         ),
     ),

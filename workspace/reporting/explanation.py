@@ -148,9 +148,16 @@ def _uncertainty_text(row: Row) -> str:
     if row.family != "studies" or row.level is None or "variable" not in row.params:
         return ""
     name = row.params["variable"]
-    return (
-        f"0: he knows {name} exactly" if row.level == 0 else f"{number(row.level)}, of {name}; at 0 he knows it exactly"
+    if row.level == 0:
+        return f"0: he knows {name} exactly"
+    # imported late, since loading the methods takes long
+    from sfumato.engine.methods.labels import level_meaning
+
+    meant = level_meaning(row.key, row.params)
+    wider = (
+        "; he searches a range, which may find more than one value" if "best window" in measure_name(row.key) else ""
     )
+    return f"{number(row.level)} in what he knows of {name}{meant and f': {meant}'}; 0 is exact{wider}"
 
 
 def _distance_text(found: ExplainedNumber) -> str:
@@ -224,9 +231,7 @@ def _weakness_text(found: ExplainedNumber) -> str:
     own, row = _confidential_value(found), found.row
     if own is None or row.lower is None or row.upper is None or not row.lower <= own <= row.upper:
         return ""
-    return (
-        f"The same attack on the unprotected data reaches {format_percent(own)}, so that it cannot tell the two apart."
-    )
+    return f"Even on the unprotected data the attack reaches only {format_percent(own)}: it does not show that the release protects."
 
 
 def _confidential_value(found: ExplainedNumber) -> float | None:
@@ -300,19 +305,20 @@ def _certainty_text(found: ExplainedNumber, output: Output) -> str:
     row = found.row
     parts = []
     together = row.draw is None and measures_whole_release(row.key)
+    draws = [one for one in found.series_rows if one.draw is not None and one.dataset != "confidential"]
+    draws = draws if row.draw is None else []
+    values = [one.status if one.value is None else _short_value(one, output, found.n_records) for one in draws]
     if ends := row_interval_text(row, found.n_records):
         over = ", over the released datasets" if row.draw is None else ""
         over = ", from all released datasets together" if together else over
         over = f"{over} and the people attacked" if over and output.label.scene else over
+        # what is measured without the release is the same for all datasets
+        over = ", over the people sampled" if over and output.goal == "none" and len(set(values)) == 1 else over
         parts.append(f"95 % interval {ends}{over}")
     elif row.value is not None:
         parts.append("an estimate without an interval" if output.estimated else "exact for this release and these data")
-    draws = [one for one in found.series_rows if one.draw is not None and one.dataset != "confidential"]
-    if len(draws) > 1 and row.draw is None:
-        values = ", ".join(
-            one.status if one.value is None else _short_value(one, output, found.n_records) for one in draws
-        )
-        parts.append(f"{'from single datasets alone' if together else 'single datasets'}: {values}")
+    if len(values) > 1:
+        parts.append(f"{'from single datasets alone' if together else 'single datasets'}: {', '.join(values)}")
     parts += [row.reason] if row.value is not None and row.reason else []
     return "; ".join(parts)
 

@@ -103,7 +103,7 @@ def test_an_attack_that_cannot_tell_the_release_from_the_data_says_so(own: float
     row = part("excess_risk", 0.0, (-0.01, 0.02), "")
     unprotected = replace(row, dataset="confidential", value=own, draw=None)
     told = dict(explanation_facts(ExplainedNumber(row, [row, unprotected])))["in words"]
-    assert ("cannot tell the two apart" in told) is is_said
+    assert ("does not show that the release protects" in told) is is_said
 
 
 def test_units_have_their_noun_where_it_is_known() -> None:
@@ -138,6 +138,6 @@ def test_a_study_says_how_unsure_the_intruder_is() -> None:
         "studies", "intruder_uncertainty", "true_match_rate", "", "synthetic", None, 0.0, 0.1, None, None,
         unit="share", params={"variable": "pay"},
     )  # fmt: skip
-    for level, said in ((0.0, "0: he knows pay exactly"), (0.05, "0.05, of pay; at 0 he knows it exactly")):
+    for level, said in ((0.0, "0: he knows pay exactly"), (0.05, "0.05 in what he knows of pay; 0 is exact")):
         facts = dict(explanation_facts(ExplainedNumber(replace(row, level=level))))
         assert facts["uncertainty"] == said
