@@ -113,7 +113,7 @@ def _summary_estimates(
         estimate = _summary_estimate(name, name, matches, remark, cases, params)
         better = largest.get(name)
         if better is not None and estimate.value is not None and better.value > estimate.value * (1 + VALUE_TOLERANCE):
-            reason = "; ".join(filter(None, (better_strategy_text(name, better), remark)))
+            reason = "; ".join(filter(None, (better_strategy_text(name, better, len(matches.candidates)), remark)))
             estimate = replace(estimate, reason=reason)
         yield estimate
     for name, summary in SUMMARY_OF_LARGEST.items():
@@ -178,9 +178,11 @@ def _unit_estimates(
         yield from (Estimate.not_computed(name, why, **BY_UNIT, intruder=HAS_FILE) for name in names)
 
 
-def better_strategy_text(summary: str, best: BestStrategy[Any]) -> str:
-    """Return what the best strategy finds, in words: ``an intruder who ignores income finds 11.1 %``."""
-    value = format_percent(best.value) if summary == "true_match_rate" else f"{format_number(best.value)} on average"
+def better_strategy_text(summary: str, best: BestStrategy[Any], targets: int) -> str:
+    """Return what the best strategy finds, in words: ``an intruder who ignores income finds 22 of 200 (11 %)``."""
+    value = f"{format_number(best.value)} on average"
+    if summary == "true_match_rate":
+        value = f"{format_number(best.value * targets)} of {targets:,} ({format_percent(best.value)})"
     return f"an intruder who ignores {', '.join(best.strategy.ignored)} finds {value}"
 
 
