@@ -29,8 +29,8 @@ MOST_CELLS_OF_CONTRIBUTORS = 5_000
 """Cells up to which contributors are examined: of 14,160 cells that did not end in 5 minutes."""
 NO_INTERVAL = "no unsafe cell is hidden, so none has an interval"
 CONTRIBUTORS_NOT_EXAMINED = (
-    f"The tables have more than {MOST_CELLS_OF_CONTRIBUTORS:,} cells, so what somebody who is alone in a cell works out "
-    "was not examined. Print fewer cells, or fewer tables in one run."
+    f"The tables have more than {MOST_CELLS_OF_CONTRIBUTORS:,} cells, so what contributors, who know their own part of "
+    "each cell, work out was not examined. Print fewer cells, or fewer tables in one run."
 )
 
 

@@ -74,13 +74,13 @@ OUTPUTS = (
     ),
     _count_output(
         "exact_contributor",
-        "unsafe cells that somebody works out exactly who is alone in another cell",
+        "unsafe cells that somebody works out exactly who knows an own part of the cells",
         "low",
         Label(
             "Unsafe cells exact for a contributor",
-            "Whoever is alone in a cell works out {value} exactly.",
-            "At 0 no unsafe cell follows for somebody who is alone in another one.",
-            "Too many unsafe cells follow for somebody who is alone in another one.",
+            "Whoever knows an own part of the cells works out {value} exactly.",
+            "At 0 no unsafe cell follows for a person, household or firm who knows what the own records add to each cell.",
+            "Too many unsafe cells follow for those who know what their own records add to each cell.",
             OPEN_CELLS,
         ),
     ),

@@ -322,7 +322,7 @@ class RecipeTables:
     protected: which cells are hidden, and what a reader finds out
     frozen: cells that are printed whatever follows, (cells,)
     are_zeros_hidden: whether cells without records are hidden, those that are no cells of the system among them
-    are_contributors_examined: whether contributors who are alone in a cell were looked at
+    are_contributors_examined: whether contributors, who know their own part of each cell, were looked at
     """
 
     system: TableSystem
@@ -352,7 +352,7 @@ def protect_recipe_tables(
         release: name of this release
         earlier: tables of earlier releases, over the records that ``widen`` gives
         frozen: from the system, the cells that these printed; by default all of their cells
-        contributors: from the system, whether to protect against contributors who are alone in a cell
+        contributors: from the system, whether to protect against contributors, who know their own part of each cell
         widen: from the declared tables, the same over all people of all releases; by default they are these records
 
     Raises BadInput.

@@ -2,7 +2,7 @@
 
     outside       values are at least 0
     zeros_shown   a hidden number of records is at least 1, since zeros are printed
-    contributor   knows, in addition, the cells that nobody else is in
+    contributor   knows, in addition, its own part of every cell, and so the cells that nobody else is in
 
 The strictest of them decides. What follows by equations alone is found for all cells at once, by random vectors; what
 follows because values are at least 0, or whole, by programs.
@@ -17,37 +17,16 @@ from typing import Any
 import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
-from .elimination import PRIME, find_following, find_known_pairs, find_known_to_unit
+from .contributors import ContributorFinding, find_contributor_findings
+from .elimination import PRIME, find_following
 from .polytope import SINGLE_PROGRAMS, CellBounds, CellSearch, TablePolytope, search_cells
 from .rules import TableRules, UnsafeCells, find_unsafe_cells
 from .system import EMPTY, TableSystem
 
-EXTRA_TABLES = 16
-"""Random tables that are looked for such that contributors find no pair of cells that always move together."""
-PAIR_PROGRAMS = 200
-"""Contributors for whom programs of their own are solved, at most."""
-PAIR_EFFORT = 60
-"""Programs for contributors, of the effort of a large system: fewer of larger ones, and what is left is undecided."""
 NOT_EXAMINED = (
     "Groups all of whose people lie in one cell are disclosed by large counts too. That is not examined: look at rows "
     "that have one number only."
 )
-PAIR_BULK_PROGRAMS = 3
-PAIR_SINGLE_PROGRAMS = 20
-
-
-@dataclass(frozen=True, eq=False)
-class KnownPair:
-    """A cell that follows for whoever is alone in other ones.
-
-    known: cells that the contributor is alone in
-    cell: the cell that follows, or of which it was not found out
-    undecided: whether it was not found out
-    """
-
-    known: tuple[int, ...]
-    cell: int
-    undecided: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +44,7 @@ class TableAudit:
         least as wide
     certificate: row of ``tables`` that has another value of the hidden cell, -1 without one
     tables: changes of the atoms to other tables that fit all printed cells, (w, atoms)
-    pairs: what follows for contributors
+    contributor_findings: what contributors work out
     people_affected: units in cells that follow, are short or undecided
     warnings: what was not looked at
     """
@@ -83,7 +62,7 @@ class TableAudit:
     fall: Floats
     certificate: Integers
     tables: Floats = field(repr=False)
-    pairs: tuple[KnownPair, ...]
+    contributor_findings: tuple[ContributorFinding, ...]
     people_affected: int
     warnings: tuple[str, ...]
 
@@ -172,12 +151,24 @@ def audit_tables(
     else:
         exact["outside"][cells] |= found.exact
     _certify_secondary(system, np.flatnonzero(~primary & ~published), tables, certificate, rise, fall)
-    pairs = list[KnownPair]()
+    findings = list[ContributorFinding]()
     if contributors:
-        every = [*tables, *fitting]
-        pairs = find_contributor_pairs(system, published, cells[~found.failing], strict, every, reader, prime)
-        for pair in pairs:
-            (undecided if pair.undecided else exact["contributor"])[pair.cell] = True
+        open_cells = cells[~found.failing]
+        findings = find_contributor_findings(
+            system,
+            published,
+            reader.printed_exactly,
+            open_cells,
+            levels[open_cells],
+            rules,
+            strict,
+            [*tables, *fitting],
+            prime,
+        )
+        for finding in findings:
+            (undecided if finding.undecided else short if finding.is_short else exact["contributor"])[finding.cell] = (
+                True
+            )
     audit = TableAudit(
         published.copy(),
         primary,
@@ -192,7 +183,7 @@ def audit_tables(
         fall,
         certificate,
         np.array(tables).reshape(-1, system.columns.shape[0]),
-        tuple(pairs),
+        tuple(findings),
         0,
         (*unsafe.warnings, NOT_EXAMINED),
     )
@@ -295,161 +286,6 @@ def count_people(system: TableSystem, cells: Integers) -> int:
     units, first = np.unique(own.units[chosen], return_index=True)
     # A row may stand for several people, each of whom is a unit.
     return int(np.maximum(own.records[chosen][first], 0).sum()) if len(units) else 0
-
-
-def list_sole_readers(system: TableSystem, published: Booleans) -> list[Integers]:
-    """Return the hidden cells that each contributor is alone in, a contributor after the other."""
-    units = system.list_sole_units()
-    cells = np.flatnonzero((units >= 0) & ~published)
-    order = cells[np.lexsort((cells, units[cells]))]
-    _, start = np.unique(units[order], return_index=True)
-    readers = [np.sort(part) for part in np.split(order, start[1:])] if len(order) else []
-    return sorted(readers, key=lambda part: tuple(part.tolist()))
-
-
-def find_contributor_pairs(
-    system: TableSystem,
-    published: Booleans,
-    targets: Integers,
-    polytope: TablePolytope,
-    tables: list[Floats],
-    reader: _Reader,
-    prime: int = PRIME,
-) -> list[KnownPair]:
-    """Return which of the target cells follow for contributors that are alone in other hidden cells.
-
-    ``tables`` are changes to tables that fit; more are added where pairs of cells move together in all of them.
-    """
-    readers = list_sole_readers(system, published)
-    return find_pairs_of_readers(system, reader.printed_exactly, readers, targets, polytope, tables, prime)
-
-
-def find_pairs_of_readers(
-    system: TableSystem,
-    printed_exactly: Integers,
-    readers: list[Integers],
-    targets: Integers,
-    polytope: TablePolytope,
-    tables: list[Floats],
-    prime: int = PRIME,
-) -> list[KnownPair]:
-    """Return which of the target cells follow for readers who know some hidden cells besides what is printed.
-
-    ``readers`` are the cells that each of them knows, ``printed_exactly`` the cells that everybody does; ``polytope``
-    has the tables that are left for the strictest reader who knows nothing besides, ``tables`` some changes to these.
-    """
-    if not readers or not len(targets):
-        return []
-    printed = system.columns[:, printed_exactly]
-    found = dict[tuple[tuple[int, ...], int], KnownPair]()
-    single = np.array([own[0] for own in readers if len(own) == 1], dtype=np.int64)
-    for sole, cell, _ in find_known_pairs(system.columns, printed, single, targets, prime):
-        found[(sole,), cell] = KnownPair((sole,), cell)
-    several = [own for own in readers if len(own) > 1]
-    for own, cells in zip(several, find_known_to_unit(system.columns, printed, several, targets, prime), strict=True):
-        key = tuple(own.tolist())
-        found.update({(key, int(cell)): KnownPair(key, int(cell)) for cell in cells})
-    pairs = _PairSearch(polytope, targets, tables)
-    programs, left_programs = PAIR_PROGRAMS, PAIR_EFFORT / polytope.program_effort
-    pairs.add_random_tables(readers, min(EXTRA_TABLES, int(left_programs)))
-    for own in readers:
-        key = tuple(own.tolist())
-        left = [cell for cell in pairs.cells_left(own) if (key, cell) not in found]
-        if not left:
-            continue
-        if programs <= 0 or pairs.programs >= left_programs:
-            found.update({(key, cell): KnownPair(key, cell, undecided=True) for cell in left})
-            continue
-        programs -= 1
-        for cell, is_exact in pairs.decide(own, np.array(left, dtype=np.int64)):
-            found[key, cell] = KnownPair(key, cell, undecided=not is_exact)
-    return [found[key] for key in sorted(found)]
-
-
-class _PairSearch:
-    """Search for tables in which a contributor's cells stay and other cells change.
-
-    polytope: tables that are left for the strictest reader who contributes nothing
-    targets: cells that must be able to change, (k,)
-    tables: changes to tables that fit
-    programs: programs that were solved
-    """
-
-    def __init__(self, polytope: TablePolytope, targets: Integers, tables: list[Floats]) -> None:
-        self.polytope, self.targets, self.tables = polytope, targets, tables
-        self.columns = polytope.columns[:, targets]
-        self.blocks_of_cells = [
-            np.asarray(self.columns[block.atoms].T @ np.ones(len(block.atoms))) > 0 for block in polytope.blocks
-        ]
-        self.moves = [self._moves_by_block(change) for change in tables]
-        self.programs = 0
-
-    def _moves_by_block(self, change: Floats) -> list[Floats]:
-        """Return by how much each target moves by the change of each block alone: parts of tables are tables too."""
-        return [
-            np.asarray(self.columns[block.atoms].T @ change[block.atoms]) if change[block.atoms].any() else np.zeros(0)
-            for block in self.polytope.blocks
-        ]
-
-    def add_random_tables(self, readers: list[Integers], number: int) -> None:
-        """Look for tables, as many as are said, in which some cells stay and others change."""
-        rng = np.random.default_rng(1)
-        for _ in range(number):
-            if not any(self.cells_left(own) for own in readers):
-                return
-            signs = rng.choice([-1.0, 1.0], len(self.targets)) * (rng.random(len(self.targets)) + 0.1)
-            signs[rng.random(len(self.targets)) < 0.7] = 0.0
-            change, _ = self.polytope.maximise(np.asarray(self.columns @ signs))
-            self.programs += 1
-            if change.any():
-                self._add_table(change)
-
-    def _add_table(self, change: Floats) -> None:
-        self.tables.append(change)
-        self.moves.append(self._moves_by_block(change))
-
-    def cells_left(self, own: Integers) -> list[int]:
-        """Return the targets that are not shown to be open for one who knows the cells ``own``."""
-        left = ~np.isin(self.targets, own)
-        own_columns = self.polytope.columns[:, own]
-        for at, block in enumerate(self.polytope.blocks):
-            inside = left & self.blocks_of_cells[at]
-            if not inside.any():
-                continue
-            part = own_columns[block.atoms]
-            least = 1 - 1e-6 if block.whole else 1e-6 * block.scale
-            steady, rising, falling = list[Floats](), list[tuple[Floats, Floats]](), list[tuple[Floats, Floats]]()
-            for change, moves in zip(self.tables, self.moves, strict=True):
-                if not len(moves[at]):
-                    continue
-                shift = np.asarray(part.T @ change[block.atoms])
-                if (np.abs(shift) < least * 1e-3 if not block.whole else shift == 0).all():
-                    steady.append(moves[at])
-                elif len(own) == 1 and not block.whole:
-                    # Part of one table and part of another keep the cell where it is: the tables are a convex set.
-                    (rising if shift[0] > 0 else falling).append((shift, moves[at]))
-            for up, down in zip(rising, falling, strict=False):
-                weight = -down[0][0] / (up[0][0] - down[0][0])
-                steady.append(weight * up[1] + (1 - weight) * down[1])
-            for move in steady:
-                left &= ~(np.abs(move) >= least)
-        return [int(cell) for cell in self.targets[left]]
-
-    def decide(self, own: Integers, cells: Integers) -> list[tuple[int, bool]]:
-        """Return the cells that are not open for one who knows the cells ``own``, and whether they surely follow."""
-        restricted = self.polytope.with_known_cells(own)
-        search = search_cells(
-            restricted,
-            cells,
-            np.zeros(len(cells)),
-            np.zeros(len(cells), dtype=np.bool_),
-            single_programs=PAIR_SINGLE_PROGRAMS,
-            bulk_programs=PAIR_BULK_PROGRAMS,
-        )
-        self.programs += search.programs
-        for change in search.witnesses:
-            self._add_table(change)
-        return [(int(cells[at]), bool(search.exact[at])) for at in np.flatnonzero(search.witness < 0)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from .system import COUNT, EMPTY, MAX_PRINTED_CELLS, DeclaredTable, TableSystem,
 MOST_COMBINATIONS = 20_000
 """Combinations of all groups up to which tables are looked at together, as for rounded tables alone."""
 MOST_CELLS_OF_CONTRIBUTORS = 2_000
-"""Cells up to which contributors who are alone in one are looked at too."""
+"""Cells up to which contributors are looked at too."""
 SINGLE_PROGRAMS = 100
 
 
@@ -64,7 +64,7 @@ class BoundedAudit:
 
     system: atoms and cells of all of them
     audit: what each reader finds out
-    are_contributors_examined: whether contributors who are alone in a cell were looked at, as asked for
+    are_contributors_examined: whether contributors, who know their own part of each cell, were looked at, as asked for
     """
 
     system: TableSystem
@@ -87,7 +87,7 @@ def audit_with_bounded(
         beside: what stands beside them.
         threshold: counts of 1 to ``threshold`` - 1 units are small.
         zeros_shown: whether readers see which cells of the printed tables are 0.
-        contributors: whether to look at contributors who are alone in a cell.
+        contributors: whether to look at contributors, who know their own part of each cell.
 
     Raises NotComputable for more combinations of groups than can be looked at.
     """

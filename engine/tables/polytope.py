@@ -41,6 +41,8 @@ BULK_NODES = 20
 SINGLE_NODES = 2_000
 """Nodes of the search tree of a whole-number program: a number and no time, so that results are the same on any
 machine."""
+WORTH_OF_MORE, MOST_REACHED = 0.05, 20.0
+"""What a cell is worth that moves further than it must, and how many times further at most."""
 PACKED_ATOMS = 500
 """Atoms up to which small blocks are put into one program."""
 MAX_EQUATIONS = 10_000
@@ -125,6 +127,45 @@ class _Block:
         if self.whole:
             change = np.rint(change)
         return (change if self._fits(change) else None), bound
+
+    def reach_amounts(self, columns: Any, amounts: Floats, nodes: int) -> Floats | None:
+        """Return a change (a,) by which as many cells as possible rise by amounts (k,), or fall below 0; None without one.
+
+        columns: atoms of each cell in this block, (a, k), sparse
+        """
+        from scipy import sparse
+        from scipy.optimize import Bounds, LinearConstraint, milp
+
+        number, size = columns.shape[1], len(self.atoms)
+        # A share s + t of each amount is reached: x'z >= amount (s + t), s <= 1; more than the amount is worth little.
+        reached = sparse.diags_array(self.scale / amounts) @ columns.T
+        rows = sparse.vstack(
+            [
+                sparse.hstack([self.rows, sparse.csr_matrix((self.rows.shape[0], 2 * number))]),
+                sparse.hstack([reached, -sparse.identity(number), -sparse.identity(number)]),
+            ],
+            format="csr",
+        )
+        solved = milp(
+            np.concatenate([np.zeros(size), -np.ones(number), np.full(number, -WORTH_OF_MORE)]),
+            integrality=np.concatenate([np.full(size, int(self.whole)), np.zeros(2 * number)]),
+            bounds=Bounds(
+                np.concatenate([self.low / self.scale, np.zeros(2 * number)]),
+                np.concatenate([self.high / self.scale, np.ones(number), np.full(number, MOST_REACHED)]),
+            ),
+            constraints=LinearConstraint(
+                rows,
+                np.concatenate([self.row_low / self.scale, np.zeros(number)]),
+                np.concatenate([self.row_high / self.scale, np.full(number, np.inf)]),
+            ),
+            options=cast(Any, {"node_limit": nodes, "mip_rel_gap": 0.2}),
+        )
+        if solved.x is None:
+            return None
+        change = np.asarray(solved.x)[:size] * self.scale
+        if self.whole:
+            change = np.rint(change)
+        return change if self._fits(change) else None
 
     def with_ceiling(self) -> _Block:
         """Return the block with an upper bound of each atom, so that every program has a solution."""
@@ -254,6 +295,26 @@ class TablePolytope:
             )
         return found
 
+    def with_contributor(self, atoms: Integers, least: Floats, fixed: Integers) -> TablePolytope:
+        """Return the tables that are left for one who adds ``least`` (a,) to some atoms (a,) and knows all of others."""
+        low = np.full(len(self.values), -np.inf)
+        low[atoms] = np.minimum(least - self.values[atoms], 0.0)
+        low[fixed] = 0.0
+        is_fixed = np.zeros(len(self.values), dtype=np.bool_)
+        is_fixed[fixed] = True
+        found = copy(self)
+        found.blocks = [
+            replace(
+                block,
+                low=np.maximum(block.low, low[block.atoms]),
+                high=np.where(is_fixed[block.atoms], 0.0, block.high),
+            )
+            if (low[block.atoms] > block.low).any() or is_fixed[block.atoms].any()
+            else block
+            for block in self.blocks
+        ]
+        return found
+
     def maximise(self, gain: Floats, relaxed: bool = False, nodes: int = BULK_NODES) -> tuple[Floats, float]:
         """Return a change z (atoms,) with a large gain z'gain, and an upper bound of the gain.
 
@@ -271,6 +332,28 @@ class TablePolytope:
             if found is not None:
                 change[block.atoms] = found
         return change, bound
+
+    def reach_amounts(self, cells: Integers, amounts: Floats, nodes: int = BULK_NODES) -> Floats:
+        """Return a change (atoms,) by which as many cells as possible (k,) rise by amounts (k,), or fall below 0.
+
+        A cell of several blocks is to move in each of them. Blocks without a solution do not change.
+        """
+        change = np.zeros(len(self.values))
+        columns = self.columns[:, cells].tocsr()
+        for block in self.blocks:
+            own = columns[block.atoms].tocsc()
+            inside = np.flatnonzero(np.diff(own.indptr))
+            if len(inside):
+                found = block.reach_amounts(own[:, inside], amounts[inside], nodes)
+                if found is not None:
+                    change[block.atoms] = found
+        return change
+
+    def cell_interval(self, cell: int) -> tuple[float, float]:
+        """Return the smallest and the largest value of one cell, by linear programs."""
+        gain = np.asarray(self.columns[:, [cell]].toarray()[:, 0], dtype=np.float64)
+        value = float(gain @ self.values)
+        return value - self.maximise(-gain, relaxed=True)[1], value + self.maximise(gain, relaxed=True)[1]
 
 
 def _open_atoms(rows: Any, low: Floats, high: Floats, no_more: Booleans, no_less: Booleans) -> Booleans:
@@ -441,7 +524,7 @@ def search_cells(
         bulk_programs: programs for all cells together, at most.
     """
     columns = polytope.columns[:, cells]
-    least = _least_differences(polytope, columns)
+    least = least_differences(polytope, columns)
     search = _Search(polytope, columns, levels, least, known_exact)
     for change in witnesses:
         search.add_table(change)
@@ -486,7 +569,7 @@ def search_cells(
     )
 
 
-def _least_differences(polytope: TablePolytope, columns: Any) -> Floats:
+def least_differences(polytope: TablePolytope, columns: Any) -> Floats:
     """Return by how much another value of each cell differs: by 1, or by what the solver can tell apart, (k,)."""
     of_atom = np.zeros(len(polytope.values))
     for block in polytope.blocks:
@@ -561,6 +644,14 @@ class CellRepair:
         every = np.ones(of_fixed.shape[0], dtype=np.bool_)
         # The cells that stay printed alone fix some atoms for good.
         self.open_atoms = _open_atoms(of_fixed, self.low, np.full(len(values), np.inf), every, every)
+
+    def with_contributor(self, atoms: Integers, least: Floats, fixed: Integers) -> CellRepair:
+        """Return the same for one who adds ``least`` (a,) to some atoms (a,) and knows all of others."""
+        found = copy(self)
+        found.low, found.open_atoms = self.low.copy(), self.open_atoms.copy()
+        found.low[atoms] = np.maximum(found.low[atoms], np.minimum(least - self.values[atoms], 0.0))
+        found.open_atoms[fixed] = False
+        return found
 
     def find_step(
         self, cells: Sequence[int], amounts: Sequence[float], printed: Booleans, costs: Floats
@@ -683,7 +774,4 @@ def find_table(columns: Any, bounds: CellBounds, whole: Booleans) -> Floats | No
 
 def cell_interval(columns: Any, values: Floats, bounds: CellBounds, cell: int) -> tuple[float, float]:
     """Return the smallest and the largest value of one cell that a reader's bounds leave, by linear programs."""
-    polytope = TablePolytope(columns, values, bounds, np.zeros(len(values), dtype=np.bool_))
-    gain = np.asarray(columns[:, [cell]].toarray()[:, 0], dtype=np.float64)
-    value = float(gain @ values)
-    return value - polytope.maximise(-gain)[1], value + polytope.maximise(gain)[1]
+    return TablePolytope(columns, values, bounds, np.zeros(len(values), dtype=np.bool_)).cell_interval(cell)

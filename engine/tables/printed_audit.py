@@ -17,14 +17,35 @@ import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
 from ..errors import BadInput
-from .audit import KnownPair, find_pairs_of_readers
-from .elimination import PRIME, find_following, find_known_pairs
+from .elimination import PRIME, find_following, find_known_pairs, find_known_to_unit
 from .polytope import SINGLE_NODES, TOLERANCE, CellBounds, TablePolytope, find_table, search_cells
 from .system import TableSystem
 
 WIDTH_PROGRAMS = 400
 """Programs for intervals of single cells, at most."""
+EXTRA_TABLES = 16
+"""Random tables that are looked for such that contributors find no pair of cells that always move together."""
+PAIR_PROGRAMS = 200
+"""Contributors for whom programs of their own are solved, at most."""
+PAIR_EFFORT = 60
+"""Programs for contributors, of the effort of a large system: fewer of larger ones, and what is left is undecided."""
+PAIR_BULK_PROGRAMS = 3
+PAIR_SINGLE_PROGRAMS = 20
 NO_TABLE = "no table fits all that is printed"
+
+
+@dataclass(frozen=True, eq=False)
+class KnownPair:
+    """A cell that follows for whoever is alone in other ones.
+
+    known: cells that the contributor is alone in
+    cell: the cell that follows, or of which it was not found out
+    undecided: whether it was not found out
+    """
+
+    known: tuple[int, ...]
+    cell: int
+    undecided: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,3 +250,131 @@ def _widen(
         return
     moved = sums[cells] + np.asarray(polytope.columns[:, cells].T @ change)
     lowest[cells], highest[cells] = np.minimum(lowest[cells], moved), np.maximum(highest[cells], moved)
+
+
+def find_pairs_of_readers(
+    system: TableSystem,
+    printed_exactly: Integers,
+    readers: list[Integers],
+    targets: Integers,
+    polytope: TablePolytope,
+    tables: list[Floats],
+    prime: int = PRIME,
+) -> list[KnownPair]:
+    """Return which of the target cells follow for readers who know some hidden cells besides what is printed.
+
+    ``readers`` are the cells that each of them knows, ``printed_exactly`` the cells that everybody does; ``polytope``
+    has the tables that are left for the strictest reader who knows nothing besides, ``tables`` some changes to these.
+    """
+    if not readers or not len(targets):
+        return []
+    printed = system.columns[:, printed_exactly]
+    found = dict[tuple[tuple[int, ...], int], KnownPair]()
+    single = np.array([own[0] for own in readers if len(own) == 1], dtype=np.int64)
+    for sole, cell, _ in find_known_pairs(system.columns, printed, single, targets, prime):
+        found[(sole,), cell] = KnownPair((sole,), cell)
+    several = [own for own in readers if len(own) > 1]
+    for own, cells in zip(several, find_known_to_unit(system.columns, printed, several, targets, prime), strict=True):
+        key = tuple(own.tolist())
+        found.update({(key, int(cell)): KnownPair(key, int(cell)) for cell in cells})
+    pairs = _PairSearch(polytope, targets, tables)
+    programs, left_programs = PAIR_PROGRAMS, PAIR_EFFORT / polytope.program_effort
+    pairs.add_random_tables(readers, min(EXTRA_TABLES, int(left_programs)))
+    for own in readers:
+        key = tuple(own.tolist())
+        left = [cell for cell in pairs.cells_left(own) if (key, cell) not in found]
+        if not left:
+            continue
+        if programs <= 0 or pairs.programs >= left_programs:
+            found.update({(key, cell): KnownPair(key, cell, undecided=True) for cell in left})
+            continue
+        programs -= 1
+        for cell, is_exact in pairs.decide(own, np.array(left, dtype=np.int64)):
+            found[key, cell] = KnownPair(key, cell, undecided=not is_exact)
+    return [found[key] for key in sorted(found)]
+
+
+class _PairSearch:
+    """Search for tables in which a contributor's cells stay and other cells change.
+
+    polytope: tables that are left for the strictest reader who contributes nothing
+    targets: cells that must be able to change, (k,)
+    tables: changes to tables that fit
+    programs: programs that were solved
+    """
+
+    def __init__(self, polytope: TablePolytope, targets: Integers, tables: list[Floats]) -> None:
+        self.polytope, self.targets, self.tables = polytope, targets, tables
+        self.columns = polytope.columns[:, targets]
+        self.blocks_of_cells = [
+            np.asarray(self.columns[block.atoms].T @ np.ones(len(block.atoms))) > 0 for block in polytope.blocks
+        ]
+        self.moves = [self._moves_by_block(change) for change in tables]
+        self.programs = 0
+
+    def _moves_by_block(self, change: Floats) -> list[Floats]:
+        """Return by how much each target moves by the change of each block alone: parts of tables are tables too."""
+        return [
+            np.asarray(self.columns[block.atoms].T @ change[block.atoms]) if change[block.atoms].any() else np.zeros(0)
+            for block in self.polytope.blocks
+        ]
+
+    def add_random_tables(self, readers: list[Integers], number: int) -> None:
+        """Look for tables, as many as are said, in which some cells stay and others change."""
+        rng = np.random.default_rng(1)
+        for _ in range(number):
+            if not any(self.cells_left(own) for own in readers):
+                return
+            signs = rng.choice([-1.0, 1.0], len(self.targets)) * (rng.random(len(self.targets)) + 0.1)
+            signs[rng.random(len(self.targets)) < 0.7] = 0.0
+            change, _ = self.polytope.maximise(np.asarray(self.columns @ signs))
+            self.programs += 1
+            if change.any():
+                self._add_table(change)
+
+    def _add_table(self, change: Floats) -> None:
+        self.tables.append(change)
+        self.moves.append(self._moves_by_block(change))
+
+    def cells_left(self, own: Integers) -> list[int]:
+        """Return the targets that are not shown to be open for one who knows the cells ``own``."""
+        left = ~np.isin(self.targets, own)
+        own_columns = self.polytope.columns[:, own]
+        for at, block in enumerate(self.polytope.blocks):
+            inside = left & self.blocks_of_cells[at]
+            if not inside.any():
+                continue
+            part = own_columns[block.atoms]
+            least = 1 - 1e-6 if block.whole else 1e-6 * block.scale
+            steady, rising, falling = list[Floats](), list[tuple[Floats, Floats]](), list[tuple[Floats, Floats]]()
+            for change, moves in zip(self.tables, self.moves, strict=True):
+                if not len(moves[at]):
+                    continue
+                shift = np.asarray(part.T @ change[block.atoms])
+                if (np.abs(shift) < least * 1e-3 if not block.whole else shift == 0).all():
+                    steady.append(moves[at])
+                elif len(own) == 1 and not block.whole:
+                    # Part of one table and part of another keep the cell where it is: the tables are a convex set.
+                    (rising if shift[0] > 0 else falling).append((shift, moves[at]))
+            for up, down in zip(rising, falling, strict=False):
+                weight = -down[0][0] / (up[0][0] - down[0][0])
+                steady.append(weight * up[1] + (1 - weight) * down[1])
+            for move in steady:
+                left &= ~(np.abs(move) >= least)
+        return [int(cell) for cell in self.targets[left]]
+
+    def decide(self, own: Integers, cells: Integers) -> list[tuple[int, bool]]:
+        """Return the cells that are not open for one who knows the cells ``own``, and whether they surely follow."""
+        restricted = self.polytope.with_known_cells(own)
+        search = search_cells(
+            restricted,
+            cells,
+            np.zeros(len(cells)),
+            np.zeros(len(cells), dtype=np.bool_),
+            single_programs=PAIR_SINGLE_PROGRAMS,
+            bulk_programs=PAIR_BULK_PROGRAMS,
+        )
+        self.programs += search.programs
+        for change in search.witnesses:
+            self._add_table(change)
+        return [(int(cells[at]), bool(search.exact[at])) for at in np.flatnonzero(search.witness < 0)]

@@ -19,14 +19,16 @@ import numpy as np
 from ..data.arrays import Booleans, Floats, Integers
 from ..errors import BadInput
 from ..wording import join_first_names
-from .audit import (
-    PAIR_EFFORT,
-    TableAudit,
-    _Reader,
-    audit_tables,
-    find_contributor_pairs,
+from .audit import TableAudit, _Reader, audit_tables, small_changes
+from .contributors import (
+    CONTRIBUTOR_EFFORT,
+    Contributor,
+    ContributorFinding,
+    contributor_of_unit,
+    find_contributor_findings,
+    levels_of_contributors,
     list_sole_readers,
-    small_changes,
+    program_size,
 )
 from .elimination import PRIME, find_following, find_known_pairs, suppress_cells
 from .polytope import BULK_PROGRAMS, TOLERANCE, CellBounds, CellRepair, search_cells
@@ -113,7 +115,7 @@ def protect_tables(
         safe: cells that no rule finds; they may be hidden for others.
         levels: how far above its value each cell must stay possible at least where it is unsafe, (cells,).
         releases: pairs of releases whose differences by fewer people than the threshold must not follow.
-        contributors: whether to protect against contributors who are alone in a cell, and against published sums whose
+        contributors: whether to protect against contributors, who know their own part of each cell, and against published sums whose
             hidden parts together break a rule of contributions.
         reprint: whether to print again what repairs hid without need.
         prime: modulus of the elimination.
@@ -179,7 +181,7 @@ class _Protection:
             repaired = before & ~published
             published, witnesses = self._print_again(published, unprotected, witnesses, repaired)
         if self.contributors:
-            published, witnesses = self._repair_pairs(published, unprotected, witnesses)
+            published, witnesses = self._repair_for_contributors(published, unprotected, witnesses)
         audit = audit_tables(
             self.system,
             published,
@@ -333,19 +335,18 @@ class _Protection:
 
     def _amounts(self, cells: Integers) -> list[tuple[int, tuple[float, ...]]]:
         """Return by how much each cell must be able to move, in one of the directions."""
-        found = list[tuple[int, tuple[float, ...]]]()
-        for cell in cells.tolist():
-            value, level = float(self.system.values[cell]), float(self.levels[cell])
-            if level > 0:
-                # Numbers of records move by whole numbers.
-                amount = float(np.ceil(level)) if self.system.cell_is_whole[cell] else level * (1 + 1e-4)
-                found.append((cell, (amount,)))
-            elif self.system.cell_is_whole[cell]:
-                least = 1.0 if self.rules.zeros == "safe" and value > 0 else 0.0
-                found.append((cell, (1.0, -1.0) if value - 1 >= least else (1.0,)))
-            else:
-                found.append((cell, (max(SMALLEST_MOVE * value, 1e-3),)))
-        return found
+        return [(cell, self._amounts_of_cell(cell, float(self.levels[cell]))) for cell in cells.tolist()]
+
+    def _amounts_of_cell(self, cell: int, level: float) -> tuple[float, ...]:
+        """Return by how much a cell must be able to move, in one of the directions, for whom it has a level."""
+        value, is_whole = float(self.system.values[cell]), bool(self.system.cell_is_whole[cell])
+        if level > 0:
+            # Numbers of records move by whole numbers.
+            return (float(np.ceil(level)) if is_whole else level * (1 + 1e-4),)
+        if is_whole:
+            least = 1.0 if self.rules.zeros == "safe" and value > 0 else 0.0
+            return (1.0, -1.0) if value - 1 >= least else (1.0,)
+        return (max(SMALLEST_MOVE * value, 1e-3),)
 
     def _repair(self, published: Booleans, unprotected: Booleans) -> tuple[Booleans, list[Floats], int]:
         """Hide what lets each failing cell move; return the printed cells, tables that fit, and the rounds."""
@@ -365,13 +366,14 @@ class _Protection:
                 return published, witnesses, rounds
         return published, witnesses, MAX_ROUNDS
 
-    def _cell_repair(self, known: Sequence[int] = ()) -> CellRepair:
+    def _cell_repair(self, own: Contributor | None = None) -> CellRepair:
+        """Return what finds the cells to hide so that a cell can move, for everybody or for a contributor."""
         system = self.system
         fixed = self.printed_zeros | self.frozen
-        fixed[list(known)] = True
-        return CellRepair(
+        found = CellRepair(
             system.columns, system.atom_values, self._free_bounds(), fixed, self._reader(fixed).whole_atoms
         )
+        return found if own is None else found.with_contributor(own.atoms, own.least, own.fixed)
 
     def _failing_cells(
         self, published: Booleans, cells: Integers, witnesses: list[Floats], programs: int = BULK_PROGRAMS
@@ -487,48 +489,63 @@ class _Protection:
         readers = [own[0] for own in list_sole_readers(self.system, published) if len(own) == 1]
         return bool(find_known_pairs(columns, printed, np.array(readers, dtype=np.int64), self.protected, self.prime))
 
-    def _repair_pairs(
+    def _repair_for_contributors(
         self, published: Booleans, unprotected: Booleans, witnesses: list[Floats]
     ) -> tuple[Booleans, list[Floats]]:
-        """Hide what lets cells move for contributors who are alone in others."""
+        """Hide what lets cells move for contributors, who know their own part of each cell."""
         published = published.copy()
         for _ in range(MAX_ROUNDS):
             cells = self.protected[~unprotected[self.protected] & ~published[self.protected]]
             reader = self._reader(published)
             tables = reader.fitting(witnesses)
             polytope = reader.strictest()
-            pairs = find_contributor_pairs(self.system, published, cells, polytope, tables, reader, self.prime)
+            findings = find_contributor_findings(
+                self.system,
+                published,
+                reader.printed_exactly,
+                cells,
+                self.levels[cells],
+                self.rules,
+                polytope,
+                tables,
+                self.prime,
+            )
             # Of a large system, as many as are looked at; the audit says of the others that they are undecided.
-            most = min(MAX_REPAIRS, int(PAIR_EFFORT / polytope.program_effort))
+            most = min(int(MAX_REPAIRS / program_size(polytope)), int(CONTRIBUTOR_EFFORT / polytope.program_effort))
             witnesses = tables
             before = published.sum()
-            for pair in pairs[:most]:
-                self._hide_for_contributor(pair.known, pair.cell, published, witnesses)
-            if published.sum() == before or most < len(pairs):
+            for finding in findings[:most]:
+                self._hide_for_contributor(finding, published, witnesses)
+            if published.sum() == before or most < len(findings):
                 break
         return published, witnesses
 
-    def _hide_for_contributor(
-        self, known: tuple[int, ...], cell: int, published: Booleans, witnesses: list[Floats]
-    ) -> bool:
-        """Hide printed cells, in place, until a cell can move for one who knows others; return whether one was found."""
-        columns = self.system.columns
+    def _hide_for_contributor(self, finding: ContributorFinding, published: Booleans, witnesses: list[Floats]) -> bool:
+        """Hide printed cells, in place, until a cell can move for a contributor; return whether a way was found."""
+        system, cell = self.system, finding.cell
+        own = contributor_of_unit(system, finding.unit, published)
+        of_cell = np.array([cell])
+        level = float(
+            levels_of_contributors(system, of_cell, self.levels[of_cell], self.rules).of_unit(finding.unit, 1)[0]
+        )
+        column = system.columns[:, [cell]]
+        slack = 0.0 if system.cell_is_whole[cell] else TOLERANCE * float(system.atom_values.max(initial=1.0))
         for change in reversed(witnesses):
-            if (
-                abs((columns[:, [cell]].T @ change)[0]) > self._rounding(cell)
-                and np.abs(columns[:, list(known)].T @ change).max() <= 1e-9
-            ):
-                return True  # a repair for another pair has opened it
+            moved = float((column.T @ change)[0])
+            reaches = moved >= level * (1 - TOLERANCE) if level > 0 else abs(moved) > self._rounding(cell)
+            stays = (change[own.atoms] >= own.least - system.atom_values[own.atoms] - slack).all()
+            if reaches and stays and np.abs(change[own.fixed]).max(initial=0.0) <= slack:
+                return True  # a repair for another contributor has opened it
         step = None
-        repair = self._cell_repair(known)
-        for amount in self._amounts(np.array([cell]))[0][1]:
+        repair = self._cell_repair(own)
+        for amount in self._amounts_of_cell(cell, level):
             found = repair.find_step([cell], [amount], published, self.costs + self._least_cost)
             if found is not None and (step is None or self.costs[found.hidden].sum() < self.costs[step.hidden].sum()):
                 step = found
         if step is None:
             return False
         published[step.hidden] = False
-        witnesses.append(np.rint(step.change) if self.system.cell_is_whole[cell] else step.change)
+        witnesses.append(np.rint(step.change) if system.cell_is_whole[cell] else step.change)
         return True
 
 

@@ -101,7 +101,7 @@ def _readers_table(stored: StoredTables) -> DocumentPart:
     lines: list[DisplayRow] = [
         ["outside reader", "all printed cells, and that values are not below 0", f"{int(audit.exact_outside.sum()):,}"],
         ["reader of zeros", "in addition, that a hidden number of records is not 0, since zeros are printed", zeros],
-        ["sole contributor", "in addition, the value of each cell that this contributor is alone in", contributor],
+        ["contributor", "in addition, what the own records add to each cell", contributor],
         [
             "holder of earlier releases",
             "what earlier releases of these people printed; the three readers above are asked with it",

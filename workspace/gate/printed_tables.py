@@ -50,7 +50,7 @@ class JointTables:
     audit: what a reader finds out
     lost: unsafe cells that earlier releases printed, or that follow from these alone by equations, (cells,)
     earlier_names: names of the earlier releases
-    are_contributors_examined: whether contributors who are alone in a cell were looked at
+    are_contributors_examined: whether contributors, who know their own part of each cell, were looked at
     unclear: what could not be looked at, in sentences
     beside: what rounded tables and coarser columns add; ``audit`` has its cells
     changes: differences between an earlier release and this one, by its name

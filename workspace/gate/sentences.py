@@ -527,7 +527,7 @@ PRINTED_TABLES_GONE = (
 DATASETS_NOT_COMPARED = "the datasets of run {run}, released before of other records of these people, show {names:list} and were not compared with the tables"
 COARSE_BESIDE_TABLES = "what the datasets show of {names:list} was not compared with the tables: they are too large to be looked at together, or changed otherwise"
 ROUNDED_BESIDE_TABLES = "the rounded tables that are published with the datasets were not compared with the printed ones: they are too large to be looked at together"
-CONTRIBUTORS_BESIDE_TABLES = "what somebody who is alone in a cell works out from the tables with what stands beside them was not examined: there are too many cells"
+CONTRIBUTORS_BESIDE_TABLES = "what contributors, who know their own part of each cell, work out from the tables with what stands beside them was not examined: there are too many cells"
 ROUNDED_GONE = "run {run}, released before, was deleted, and whether it published rounded tables is not known"
 ROUNDED_OF_OTHERS = "the rounded tables of run {run}, released before of other records of these people, were not compared with the printed ones"
 TABLES_NOT_BESIDE = (
@@ -553,13 +553,14 @@ CELLS_FOLLOW = (
 FOR_READERS = " ({counts:commas})"
 FOR_OUTSIDE = "exact for anybody"
 FOR_ZEROS_SHOWN = "exact for whoever sees that zeros are printed"
-FOR_CONTRIBUTOR = "exact for somebody who is alone in another cell"
+FOR_CONTRIBUTOR = "exact for a contributor, who knows the own part of each cell"
 SHORT_OF_LEVEL = "known too closely"
 NAMED_CELLS = ": {names}{more}"
 MORE_CELLS = "; and {number:,} more"
 CELLS_UNDECIDED = "; of {number:count cell} it was not found out"
 CONTRIBUTORS_UNEXAMINED = (
-    "; what somebody who is alone in a cell works out was not examined, since there are too many cells"
+    "; what contributors, who know their own part of each cell, work out was not examined, since there are too many "
+    "cells"
 )
 CELLS_LOST = (
     "; {number:count unsafe cell} {number:word was|were} printed by earlier releases or {number:word follows|follow} from these alone, which "

@@ -17,12 +17,13 @@ from ..visible_text import replace_unprintable
 from .table_grids import LETTERS, UNDECIDED, AuditedTables, TableGrid
 
 if TYPE_CHECKING:
-    from sfumato.engine.tables.polytope import CellBounds
+    from sfumato.engine.tables.polytope import TablePolytope
 
 MOST_CONTRIBUTORS = 12
 """Contributors for whom the interval of one cell is computed, at most."""
 SLACK = 1e-6
 """By how much a linear program may miss a whole number."""
+CONTRIBUTOR = "a contributor"
 HIDDEN_VALUE = "hidden; v shows it"
 
 
@@ -242,41 +243,62 @@ def _certificate_value(found: AuditedTables, cell: int) -> float | None:
 
 def _reader_intervals(found: AuditedTables, protection: TableProtection, cell: int) -> list[ReaderInterval]:
     """Return what the readers of the tables compute of a hidden cell, by linear programs."""
-    from sfumato.engine.tables.audit import list_sole_readers
-    from sfumato.engine.tables.polytope import CellBounds
+    from sfumato.engine.tables.polytope import CellBounds, TablePolytope
 
     system, audit = found.system, found.audit
     outside = CellBounds.of_printed(system.values, audit.published)
-    intervals = [_find_interval(system, outside, cell, "any reader", follows=bool(audit.exact_outside[cell]))]
-    strict = outside
+    none_whole = np.zeros(len(system.atom_values), dtype=np.bool_)
+
+    def tables_of(bounds: CellBounds) -> TablePolytope:
+        """Return the tables that are left for a reader."""
+        return TablePolytope(system.columns, system.atom_values, bounds, none_whole)
+
+    strict = tables_of(outside)
+    intervals = [_find_interval(system, strict, cell, "any reader", follows=bool(audit.exact_outside[cell]))]
     if protection.zeros == "safe" and system.cell_is_whole[cell]:
-        strict = outside.with_zeros_shown(system.values, system.cell_is_whole)
+        strict = tables_of(outside.with_zeros_shown(system.values, system.cell_is_whole))
         follows = bool(audit.exact_outside[cell] or audit.exact_zeros_shown[cell])
         intervals.append(_find_interval(system, strict, cell, "one who uses zeros", follows=follows))
-    pairs = [np.array(pair.known, dtype=np.int64) for pair in audit.pairs if pair.cell == cell and not pair.undecided]
-    readers = pairs or [own for own in list_sole_readers(system, audit.published) if cell not in own]
-    # With more of them the programs would take minutes; the audit has asked for all of them already.
-    if readers and (pairs or len(readers) <= MOST_CONTRIBUTORS):
-        # Somebody who is alone in another hidden cell knows its value.
-        who = "one alone elsewhere"
-        tried = [
-            _find_interval(system, strict.with_known(system.values, own), cell, who, follows=bool(pairs))
-            for own in readers[:MOST_CONTRIBUTORS]
-        ]
-        closest = min(tried, key=lambda one: one.high - one.low)
-        intervals.append(replace(closest, needs_values=True))
-    return intervals
+    closest = _interval_of_contributors(found, strict, cell)
+    return intervals if closest is None else [*intervals, closest]
 
 
-def _find_interval(system: TableSystem, bounds: CellBounds, cell: int, reader: str, *, follows: bool) -> ReaderInterval:
+def _interval_of_contributors(found: AuditedTables, strict: TablePolytope, cell: int) -> ReaderInterval | None:
+    """Return the closest interval of those who add to cells; None where nobody knows more than the strictest reader.
+
+    ``strict`` are the tables that are left for that one.
+    """
+    from sfumato.engine.tables.contributors import contributor_of_unit, list_contributors
+
+    system, published = found.system, found.audit.published
+    units = [one for one in found.audit.contributor_findings if one.cell == cell and not one.undecided]
+    exact = any(not one.is_short for one in units)
+    if units:
+        readers = [contributor_of_unit(system, one.unit, published) for one in units]
+    else:
+        readers = [one for one in list_contributors(system, published, strict) if cell not in one.cells]
+        if len(readers) > MOST_CONTRIBUTORS:
+            return None  # the programs would take minutes; the audit has asked for all of them already
+    tried = [
+        _find_interval(
+            system, strict.with_contributor(one.atoms, one.least, one.fixed), cell, CONTRIBUTOR, follows=exact
+        )
+        for one in readers[:MOST_CONTRIBUTORS]
+    ]
+    if not tried:
+        return None
+    return replace(min(tried, key=lambda one: one.high - one.low), needs_values=True)
+
+
+def _find_interval(
+    system: TableSystem, tables: TablePolytope, cell: int, reader: str, *, follows: bool
+) -> ReaderInterval:
     """Return the interval of a reader; the value alone where the audit found that it ``follows``."""
-    from sfumato.engine.tables.polytope import cell_interval
-
     value = float(system.values[cell])
     if follows:
         # Whole numbers may fix what a linear program leaves open.
         return ReaderInterval(reader, value, value)
-    low, high = cell_interval(system.columns, system.atom_values, bounds, cell)
+    low, high = tables.cell_interval(cell)
     if system.cell_is_whole[cell] and not isinf(low):
         low = float(ceil(low - SLACK))
         high = high if isinf(high) else float(floor(high + SLACK))

@@ -194,7 +194,7 @@ class AuditedTables(Protocol):
 
     @property
     def are_contributors_examined(self) -> bool:
-        """Return whether contributors who are alone in a cell were looked at."""
+        """Return whether contributors, who know their own part of each cell, were looked at."""
 
 
 def table_grids(found: AuditedTables, planned: Sequence[PlannedTable]) -> tuple[TableGrid, ...]:

@@ -22,7 +22,8 @@ from sfumato.engine.recipe.declared_tables import RecipeTables
 from sfumato.engine.recipe.joined_tables import ReleasedTables
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.steps import complete_stored_table
-from sfumato.engine.tables.audit import KnownPair, TableAudit
+from sfumato.engine.tables.audit import TableAudit
+from sfumato.engine.tables.contributors import ContributorFinding
 from sfumato.engine.tables.system import Contributions, PrintedTable, TableSystem
 
 from ..errors import DamagedTable
@@ -36,6 +37,7 @@ EARLIER_STRUCTURE = "earlier"
 """Array that says of which runs they are, as JSON."""
 STRUCTURE = "structure"
 """Array with the names of tables, labels and cells, and what was not looked at, as JSON."""
+_FINDINGS = "contributor_findings"
 _AUDITED = (
     "published", "primary", "levels", "exact_outside", "exact_zeros_shown", "exact_contributor", "short_of_level",
     "undecided", "rise", "fall", "certificate", "tables",
@@ -52,7 +54,7 @@ class StoredTables:
     unprotected: unsafe cells that follow from frozen ones, or are frozen, (cells,)
     unprotected_changes: pairs of cells of two releases whose difference follows whatever is hidden
     are_zeros_hidden: whether cells without records are hidden
-    are_contributors_examined: whether contributors who are alone in a cell were looked at
+    are_contributors_examined: whether contributors, who know their own part of each cell, were looked at
     warnings: what was not looked at, or cannot be protected
     release: name of the release that the tables are printed in, beside earlier ones
     """
@@ -131,7 +133,10 @@ def _arrays_of_tables(stored: StoredTables) -> dict[str, NDArray[Any]]:
             for one in system.tables
         ],
         "rules": list(audit.by_rule),
-        "pairs": [[[int(cell) for cell in one.known], int(one.cell), bool(one.undecided)] for one in audit.pairs],
+        _FINDINGS: [
+            [[int(cell) for cell in one.known], int(one.cell), one.undecided, int(one.unit), one.is_short]
+            for one in audit.contributor_findings
+        ],
         "people_affected": int(audit.people_affected),
         "audit_warnings": list(audit.warnings),
         "unprotected_changes": [[int(cell) for cell in pair] for pair in stored.unprotected_changes],
@@ -198,7 +203,9 @@ def _tables_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> StoredTables:
     audit = TableAudit(
         **{name: arrays[name] for name in _AUDITED},
         by_rule={rule: arrays[f"rule/{at}"] for at, rule in enumerate(structure["rules"])},
-        pairs=tuple(KnownPair(tuple(known), cell, undecided) for known, cell, undecided in structure["pairs"]),
+        contributor_findings=tuple(
+            ContributorFinding(tuple(known), *others) for known, *others in structure.get(_FINDINGS, [])
+        ),
         people_affected=structure["people_affected"],
         warnings=tuple(structure["audit_warnings"]),
     )
@@ -209,7 +216,8 @@ def _tables_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> StoredTables:
         arrays["unprotected"],
         tuple((first, second) for first, second in structure["unprotected_changes"]),
         structure["are_zeros_hidden"],
-        structure["are_contributors_examined"],
+        # Earlier versions looked at those alone who are alone in a cell.
+        structure["are_contributors_examined"] and _FINDINGS in structure,
         tuple(structure["warnings"]),
         structure["release"],
     )

@@ -11,8 +11,7 @@ import pytest
 from table_oracle import DATA, all_tables, cells_that_follow, peer_cases, worked_examples
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.tables import audit as audit_module
-from sfumato.engine.tables import polytope
+from sfumato.engine.tables import contributors, polytope
 from sfumato.engine.tables.audit import NOT_EXAMINED, audit_tables, list_table_changes
 from sfumato.engine.tables.elimination import PRIME, SECOND_PRIME, find_following, suppress_cells
 from sfumato.engine.tables.polytope import CellBounds
@@ -569,7 +568,7 @@ def test_contributors_for_whom_too_many_programs_were_needed_are_undecided(monke
         published = protect_tables(system, rules, contributors=False).published
         whole = audit_tables(system, published, rules)
         with monkeypatch.context() as patched:
-            patched.setattr(audit_module, "PAIR_EFFORT", 0)
+            patched.setattr(contributors, "CONTRIBUTOR_EFFORT", 0)
             bounded = audit_tables(system, published, rules)
         assert (whole.exact_contributor <= bounded.exact_contributor | bounded.undecided).all(), seed
         assert (bounded.exact_contributor <= whole.exact_contributor).all(), seed

@@ -136,4 +136,4 @@ def test_contributors_of_too_many_cells_are_not_called_safe(tmp_path: Path, monk
     monkeypatch.setattr("sfumato.engine.tables.bounded.MOST_CELLS_OF_CONTRIBUTORS", 3)
     found = finding(tmp_path / "x", run(tmp_path / "x", UNEVEN, own), "kept_tables")
     assert found.status == "not checked", found.message
-    assert "alone in a cell" in found.message
+    assert "what contributors, who know their own part of each cell, work out" in found.message
