@@ -8,6 +8,7 @@ recipe can be computed so; the others take the whole table.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ..data.microdata import Microdata
 from ..data.schema import Role
@@ -30,11 +31,14 @@ def works_in_passes(recipe: Recipe, kind: TaskKind, item: int) -> bool:
         return False
     match kind:
         case TaskKind.FIT:
-            return recipe.synthesis[item].method.synthesis.fit_passes is not None
+            step = recipe.synthesis[item]
+            fitted = step.method.synthesis.fit_passes
+            return fitted is not None and fitted.suits(step.spec, recipe.schema)
         case TaskKind.DRAW:
             return all(step.method.synthesis.draws_by_block for step in recipe.synthesis)
         case TaskKind.MEASURE:
-            return recipe.measures[item].method.measurement.measure_passes is not None
+            measured = recipe.measures[item].method.measurement.measure_passes
+            return measured is not None and measured.suits(_measure_spec(recipe, item), recipe.schema)
     return False
 
 
@@ -49,8 +53,14 @@ def _has_plain_records(recipe: Recipe) -> bool:
         and recipe.form.records is None
         and not any((*recipe.constraint_plan.constraints, *recipe.constraint_plan.computed))
         and not any(step.is_private or step.table is not None for step in recipe.synthesis)
-        and not recipe.anonymisation
+        and recipe.origin != "anonymised"
+        and not recipe.generalised
     )
+
+
+def _measure_spec(recipe: Recipe, item: int) -> Any:
+    """Return the parameters of measure ``item``, with what follows from the release."""
+    return recipe.measures[item].spec.for_release(recipe.schema, recipe.released)
 
 
 def block_streams(recipe: Recipe, confidential: TableBlocks, key: bytes) -> Randomness:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..data.microdata import Microdata
+    from ..data.schema import Schema
     from ..data.table_blocks import TableBlocks
     from .results import Fit, Measure
     from .run import Progress, Run
@@ -49,7 +50,10 @@ class NextPass:
 
 
 class FitPasses(Protocol[S_contra]):
-    """Passes of a synthesis method of one target, as a class or module of four functions."""
+    """Passes of a synthesis method of one target."""
+
+    def suits(self, spec: S_contra, schema: Schema, /) -> bool:
+        """Return whether a step with these parameters can be fitted in passes."""
 
     def start(self, head: Microdata, target: str, spec: S_contra, n_blocks: int, /) -> NextPass:
         """Return the first pass. ``head`` is the table without records, which is read in ``n_blocks`` blocks."""
@@ -68,6 +72,9 @@ class MeasurePasses(Protocol[S_contra]):
     """Passes of a measure of one released dataset, which is as long as the confidential table and read in blocks of the
     same records.
     """
+
+    def suits(self, spec: S_contra, schema: Schema, /) -> bool:
+        """Return whether the measure with these parameters can be computed in passes."""
 
     def start(self, confidential: Microdata, released: Microdata, spec: S_contra, n_blocks: int, /) -> NextPass:
         """Return the first pass. Both tables are given without records."""

@@ -16,16 +16,19 @@ the keys (``columns``): an exact income that was drawn hides that the rest of a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Self
 
 import numpy as np
 
+from ..data.arrays import Floats, Integers
 from ..data.intervals import NON_NEGATIVE, SHARE
 from ..data.microdata import Microdata
+from ..data.record_hashes import hash_records
 from ..data.rows import Values
-from ..data.schema import Role, Schema
+from ..data.schema import Kind, Role, Schema
+from ..data.table_blocks import OneBlock
 from ..design.binning import BINNED, BinsOfKey, check_binning_rules, comparable_categories, learned_bins_text
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import require_equal_values
@@ -33,6 +36,7 @@ from ..methods.drafting import Case, Offer, drafts
 from ..methods.intruder import KeyVariables
 from ..methods.levers import IDENTITY, POPULATION
 from ..methods.outputs import Label, Output, RiskOutput
+from ..methods.passes import Finished, NextPass, Partial, run_passes
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -48,6 +52,8 @@ from ._by_unit import (
     not_computed_by_unit,
 )
 
+MOST_KEYS = 1 << 20
+"""Distinct keys of all blocks, at most about, that a pass keeps."""
 OF_BOTH_TABLES = ("population_uniques", "replicated_uniques")
 """Outputs that compare the release with the confidential records."""
 
@@ -147,6 +153,160 @@ def _uniques_of_both_tables(
     own, other = (np.bincount(classes, minlength=groups) for classes in (first, second))
     yield Estimate("population_uniques", float(np.mean(own[second] == 1)), reason=remark)
     yield Estimate("replicated_uniques", float(np.sum((own == 1) & (other == 1))) / len(first), reason=remark)
+
+
+@dataclass(frozen=True, slots=True)
+class _UniqueCounts:
+    """Counts of records over keys so far.
+
+    sample: released records whose key no other one has
+    population: released records whose key exactly one confidential record has
+    replicated: keys of one record in each table
+    small: released records whose key at most so many released ones have, for each size
+    """
+
+    sample: int = 0
+    population: int = 0
+    replicated: int = 0
+    small: tuple[int, ...] = ()
+
+    @classmethod
+    def from_counts(cls, own: Integers, other: Integers, sizes: Sequence[int]) -> _UniqueCounts:
+        """Count from the confidential and the released records of each key, (keys,)."""
+        return cls(
+            int((other == 1).sum()),
+            int(other[own == 1].sum()),
+            int(((own == 1) & (other == 1)).sum()),
+            tuple(int(other[other <= size].sum()) for size in sizes),
+        )
+
+    def add_keys(self, more: _UniqueCounts) -> _UniqueCounts:
+        """Return the counts over further keys too."""
+        small = tuple(map(sum, zip(self.small, more.small, strict=True))) if self.small else more.small
+        return _UniqueCounts(
+            self.sample + more.sample, self.population + more.population, self.replicated + more.replicated, small
+        )
+
+    def estimates(self, sizes: Sequence[int], records: tuple[int, int], remark: str) -> Iterator[Estimate]:
+        """Yield the estimates by record, of so many confidential and released records."""
+        yield Estimate("sample_uniques", float(self.sample), reason=remark)
+        yield Estimate("population_uniques", self.population / records[1], reason=remark)
+        yield Estimate("replicated_uniques", self.replicated / records[0], reason=remark)
+        for size, count in zip(sizes, self.small, strict=True):
+            yield Estimate("share_in_small_groups", count / records[1], reason=remark, params={"size": size})
+
+
+@dataclass(frozen=True)
+class _UniquenessState:
+    """What the passes of the measure know.
+
+    spec: parameters, with keys
+    levels: common levels of each key that has levels
+    n_blocks: number of blocks
+    buckets, bucket: buckets of keys by hash, and the one that a pass counts; 0 buckets in the first pass
+    counts: over the buckets before
+    """
+
+    spec: UniquenessSpec
+    levels: Mapping[str, tuple[str, ...]]
+    n_blocks: int
+    buckets: int = 0
+    bucket: int = 0
+    counts: _UniqueCounts = _UniqueCounts()
+
+
+class UniquenessPasses:
+    """One pass where blocks have few keys, or in memory. For others, further passes count the keys of one bucket after
+    another: those whose hash gives the same remainder.
+    """
+
+    def suits(self, spec: UniquenessSpec, schema: Schema) -> bool:
+        """Return whether the keys are exact: bins, and whether a release has lost times of day, need whole columns."""
+        return not spec.bins and schema.unit is None and all(schema[name].kind is not Kind.DATE for name in spec.keys)
+
+    def start(self, confidential: Microdata, released: Microdata, spec: UniquenessSpec, n_blocks: int) -> NextPass:
+        heads = [data.frame for data in (confidential, released)]
+        levels = {
+            name: tuple(dict.fromkeys(str(level) for head in heads for level in head[name].cat.categories))
+            for name in spec.keys
+            if confidential.schema[name].kind.has_levels
+        }
+        return NextPass(_UniquenessState(spec, levels, n_blocks), spec.keys, "keys of records")
+
+    def block(self, state: _UniquenessState, confidential: Microdata, released: Microdata) -> Partial:
+        names = state.spec.keys
+        if state.n_blocks == 1:
+            first, second = joint_classes(*([data.column(name) for name in names] for data in (confidential, released)))
+            own, other = _records_by_class(first, second)
+            return {"own": own, "other": other, "records": np.array([len(first), len(second)])}
+        ours, theirs = (_key_numbers(data, state) for data in (confidential, released))
+        records = len(ours[0]), len(theirs[0])
+        if state.buckets:
+            ours, theirs = (_values_in_bucket(columns, state) for columns in (ours, theirs))
+        first, second = joint_classes(ours, theirs)
+        own, other = _records_by_class(first, second)
+        found = {"records": np.array(records), "distinct": np.array([len(own)])}
+        if state.buckets or len(own) <= MOST_KEYS // state.n_blocks:
+            row = np.empty(len(own), dtype=np.int64)
+            row[np.concatenate([first, second])] = np.arange(len(first) + len(second))
+            keys = np.column_stack([np.concatenate(both)[row] for both in zip(ours, theirs, strict=True)])
+            found |= {"own": own, "other": other, "keys": keys}
+        return found
+
+    def merge(self, state: _UniquenessState, partials: Sequence[Partial]) -> NextPass | Finished[Measure]:
+        sizes, first = state.spec.sizes, partials[0]
+        ours, theirs = np.sum([one["records"] for one in partials], axis=0).tolist()
+        if state.n_blocks == 1:
+            counts = _UniqueCounts.from_counts(first["own"], first["other"], sizes)
+        elif all("keys" in one for one in partials):
+            counts = state.counts.add_keys(_UniqueCounts.from_counts(*_merge_keys(partials), sizes))
+            if state.bucket + 1 < state.buckets:
+                return _next_bucket(replace(state, bucket=state.bucket + 1, counts=counts))
+        else:
+            distinct = sum(int(one["distinct"][0]) for one in partials)
+            return _next_bucket(replace(state, buckets=-(-distinct // MOST_KEYS)))
+        return Finished(Measure(tuple(counts.estimates(sizes, (ours, theirs), ""))))
+
+
+def _next_bucket(state: _UniquenessState) -> NextPass:
+    return NextPass(state, state.spec.keys, f"keys of records, part {state.bucket + 1} of {state.buckets}")
+
+
+def _key_numbers(data: Microdata, state: _UniquenessState) -> list[Floats]:
+    """Return the key columns of a block as numbers, (n,), levels as their place among the common levels."""
+    found = []
+    for name in state.spec.keys:
+        values = data.numbers(name)
+        if name in state.levels:
+            place = {level: i for i, level in enumerate(state.levels[name])}
+            own = [place[str(level)] for level in data.column(name).cat.categories]
+            codes = np.array([*own, np.nan])
+            values = codes[np.where(np.isnan(values), -1, values).astype(np.int64)]
+        found.append(values)
+    return found
+
+
+def _values_in_bucket(columns: list[Floats], state: _UniquenessState) -> list[Floats]:
+    """Return the records (k,) whose keys are in the bucket of the pass."""
+    own = hash_records(columns, slice(0, len(columns[0]))) % np.uint64(state.buckets) == state.bucket
+    return [values[own] for values in columns]
+
+
+def _records_by_class(first: Integers, second: Integers) -> tuple[Integers, Integers]:
+    """Return the number of confidential and of released records of each class, (classes,)."""
+    groups = int(max(first.max(initial=-1), second.max(initial=-1))) + 1
+    return np.bincount(first, minlength=groups), np.bincount(second, minlength=groups)
+
+
+def _merge_keys(partials: Sequence[Partial]) -> tuple[Integers, Integers]:
+    """Return the records of each table by key over all blocks, (keys,)."""
+    keys = np.concatenate([one["keys"] for one in partials])
+    classes = equivalence_classes(list(keys.T), len(keys))
+    own, other = (
+        np.bincount(classes, np.concatenate([one[name] for one in partials])).astype(np.int64)
+        for name in ("own", "other")
+    )
+    return own, other
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -257,10 +417,17 @@ def _draft_offer(case: Case) -> Offer | None:
         ),
     ),
     confidential=True,
+    measure_passes=UniquenessPasses(),
 )
 @drafts(_draft_offer)
 def uniqueness(confidential: Microdata, released: Microdata, spec: UniquenessSpec, run: Run) -> Measure:
     """Count unique records of the released table and of both tables, and the class sizes."""
+    passes = UniquenessPasses()
+    if passes.suits(spec, confidential.schema) and released.origin != "anonymised" and not released.generalised:
+        heads = [data.select_rows(slice(0, 0)) for data in (confidential, released)]
+        first = passes.start(heads[0], heads[1], spec, 1)
+        answer: Measure = run_passes(first, [OneBlock(confidential), OneBlock(released)], passes.block, passes.merge)
+        return answer
     ours, theirs = _key_columns(confidential, released, spec)
     remark = learned_bins_text(spec.bins)
     classes = equivalence_classes(theirs, len(released))

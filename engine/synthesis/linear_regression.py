@@ -393,6 +393,9 @@ class RegressionPasses:
 
     place: str = ""
 
+    def suits(self, spec: LinearRegressionSpec, schema: Schema) -> bool:
+        return not spec.unit_effect
+
     def start(self, head: Microdata, target: str, spec: LinearRegressionSpec, n_blocks: int) -> NextPass:
         names = dict.fromkeys((target, *Design.from_texts(spec.predictors, head).columns))
         return NextPass(_RegressionState(head, target, spec, n_blocks == 1), tuple(names), f"regression of {target}")

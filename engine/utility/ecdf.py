@@ -258,6 +258,9 @@ class EcdfPasses:
     passes count the values of one range after another.
     """
 
+    def suits(self, spec: EcdfSpec, schema: Schema) -> bool:
+        return True
+
     def start(self, confidential: Microdata, released: Microdata, spec: EcdfSpec, n_blocks: int) -> NextPass:
         names = spec.for_release(confidential.schema, ()).variables
         return NextPass(_EcdfState(spec, names, n_blocks == 1), names, "distributions")

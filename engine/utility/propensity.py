@@ -38,6 +38,7 @@ from ..data.arrays import Floats, Integers
 from ..data.blocks import row_blocks
 from ..data.intervals import NON_NEGATIVE, Range
 from ..data.microdata import Microdata
+from ..data.record_hashes import hash_records
 from ..data.schema import Kind, Schema, Variable
 from ..design.logistic import BlockedLogistic, logistic_regression
 from ..design.sparse_design import (
@@ -63,10 +64,6 @@ from ..statistics.combining import monte_carlo_mean
 from ..trees.class_trees import grow_class_trees
 from ..wording import join_names
 
-_MISSING = np.uint64(0x9E3779B97F4A7C15)
-_STEP = np.uint64(0xD1B54A32D192ED03)
-_MIXERS = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB)))
-_LAST_SHIFT = np.uint64(31)
 ComputePmse = Callable[[Sequence[Floats]], list[float]]
 """The pMSE of a classifier of each of some labels y (N,), 0 or 1."""
 RECORDS_AT_ONCE = 150_000
@@ -120,28 +117,13 @@ def _have_same_records(ours: Sequence[Floats], theirs: Sequence[Floats]) -> bool
 def _order_by_hash(columns: Sequence[Floats]) -> Integers:
     """Return the records in the order of their hashes, in which equal records are neighbours unless hashes collide."""
     return np.argsort(
-        np.concatenate([_record_hashes(columns, rows) for rows in row_blocks(len(columns[0]))]), kind="stable"
+        np.concatenate([hash_records(columns, rows) for rows in row_blocks(len(columns[0]))]), kind="stable"
     )
 
 
 def _sum_of_hashes(columns: Sequence[Floats]) -> int:
     """Return the sum of the records' hashes, modulo 2^64, whatever the order of the records."""
-    return sum(int(_record_hashes(columns, rows).sum()) for rows in row_blocks(len(columns[0]))) % 2**64
-
-
-def _record_hashes(columns: Sequence[Floats], rows: slice) -> NDArray[np.uint64]:
-    """Return a hash of each record in ``rows``, 64 bits, mixed as in SplitMix64 (Steele, Lea & Flood 2014)."""
-    found = np.zeros(rows.stop - rows.start, np.uint64)
-    for column in columns:
-        # -0.0 + 0.0 is 0.0: equal numbers have equal bits.
-        values = column[rows] + 0.0
-        bits = values.view(np.uint64)
-        bits[np.isnan(values)] = _MISSING
-        found = found * _STEP + bits + _MISSING
-        for shift, factor in _MIXERS:
-            found = (found ^ (found >> shift)) * factor
-        found ^= found >> _LAST_SHIFT
-    return found
+    return sum(int(hash_records(columns, rows).sum()) for rows in row_blocks(len(columns[0]))) % 2**64
 
 
 def mean_squared_distance(scores: Floats, y: Floats) -> float:

@@ -144,6 +144,9 @@ class _SummaryState:
 class SummaryPasses:
     """Two passes: counts and sums, then deviations from the means and the values around the quantiles."""
 
+    def suits(self, spec: SummarySpec, schema: Schema) -> bool:
+        return True
+
     def start(self, confidential: Microdata, released: Microdata, spec: SummarySpec, n_blocks: int) -> NextPass:
         names = spec.for_release(confidential.schema, ()).variables
         state = _SummaryState(confidential, released, spec, names, n_blocks == 1)

@@ -44,6 +44,9 @@ class StoredBlocks:
     @cached_property
     def head(self) -> Microdata:
         """Return the table without its records. Raises DamagedTable."""
+        if not self.tables.has_parts(self.sha256):
+            # Only its records have the levels of a table of one part.
+            return next(self.iterate_blocks()).select_rows(slice(0, 0))
         return self.finish(self.tables.read_microdata(self.sha256, self.schema, self.origin, rows=[]))
 
     def iterate_blocks(self, names: Sequence[str] | None = None) -> Iterator[Microdata]:

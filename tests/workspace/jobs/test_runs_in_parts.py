@@ -41,7 +41,8 @@ PLAN = {
         {"target": "income", "method": "linear_regression", "transform": "log", "predictors": ["region", "age"], "prior": "scaled"},
         {"target": "spent", "method": "linear_regression", "predictors": ["income", "visits"]},
     ],
-    "measure": [{"method": "utility.ecdf"}, {"method": "utility.summary", "variables": ["income", "spent", "region", "visits"]}],
+    "measure": [{"method": "utility.ecdf"}, {"method": "utility.summary", "variables": ["income", "spent", "region", "visits"]},
+                {"method": "risk.uniqueness", "keys": ["region", "visits", "income"]}],
 }  # fmt: skip
 
 
@@ -178,7 +179,7 @@ def test_a_task_that_needs_the_table_is_refused_with_what_does_not() -> None:
     said = memory_refusal(estimate_task_costs(Recipe.from_table(measured), 10**9), limit)
     assert "(utility.propensity) needs about" in said
     assert "It reads the whole table at once" in said
-    assert "synthesis.linear_regression, utility.ecdf and utility.summary. Take a sample" in said
+    assert "risk.uniqueness. Take a sample" in said
     stored_by_an_older_version = estimate_task_costs(Recipe.from_table(PLAN), 10**9, in_parts=False)
     assert "whole table" not in (text := memory_refusal(stored_by_an_older_version, limit))
     assert text

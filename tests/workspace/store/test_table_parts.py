@@ -20,10 +20,12 @@ from prepared_tables import schema_of
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Role, Variable
+from sfumato.engine.data.table_blocks import hash_of_blocks
 from sfumato.workspace.errors import DamagedTable
 from sfumato.workspace.service import deletion
 from sfumato.workspace.service.deletion import delete_project
 from sfumato.workspace.store import table_manifests
+from sfumato.workspace.store.stored_blocks import StoredBlocks
 from sfumato.workspace.store.tables import TableStore
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.upkeep.adopting import adopt_workspace
@@ -96,7 +98,8 @@ def test_a_long_table_comes_back_from_its_parts(tables: TableStore, records: int
     assert hashlib.sha256(tables.manifest_path_of(sha256).read_bytes()).hexdigest() == sha256
     read = tables.read_microdata(sha256, data.schema, "confidential")
     pd.testing.assert_frame_equal(read.frame, data.frame, check_exact=True)
-    assert read.kinds is not None and data.kinds is not None
+    assert read.kinds is not None
+    assert data.kinds is not None
     pd.testing.assert_frame_equal(read.kinds, data.kinds)
     assert read.sha256 == data.sha256
     assert tables.count_table_records(sha256) == records
@@ -112,6 +115,16 @@ def test_blocks_have_the_levels_of_the_whole_table(tables: TableStore) -> None:
     assert all(block.frame["c"].cat.categories.tolist() == ["b", "a", "late", "never"] for block in blocks)
     joined = np.concatenate([block.frame["c"].cat.codes for block in blocks])
     assert np.array_equal(joined, data.frame["c"].cat.codes)
+
+
+@pytest.mark.parametrize("records", [PART, 2 * PART + 3])
+def test_a_table_without_its_records_keeps_levels_and_types(tables: TableStore, records: int) -> None:
+    data = people(records)
+    blocks = StoredBlocks(tables, tables.write_microdata(data), data.schema, "confidential")
+    assert (len(blocks.head), len(blocks), blocks.n_blocks) == (0, records, -(-records // PART))
+    pd.testing.assert_series_equal(blocks.head.frame.dtypes, data.frame.dtypes)
+    assert blocks.head.frame["c"].cat.categories.equals(data.frame["c"].cat.categories)
+    assert hash_of_blocks(blocks) == data.sha256
 
 
 def test_parts_of_other_levels_have_those_of_all(tables: TableStore) -> None:

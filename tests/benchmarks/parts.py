@@ -1,0 +1,157 @@
+"""Seconds, peak memory and disk of tasks that work part by part, and how they grow with the records.
+
+    python tests/benchmarks/parts.py 1e5 1e6 1e7 [--dir DIR]
+
+A table of five variables is written part by part and one dataset is made: fit and draw of a linear regression,
+``utility.ecdf`` and ``utility.summary`` of what was drawn. Each is a process of its own, which reads the table from the
+store. Beside them stands DuckDB, which scans the same files: means, two quantiles and a count by groups. An exponent of 1
+is time in proportion to the records, of 0 is memory that does not grow; it is that of the two largest tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.execution.in_passes import draw_blocks, fit_in_passes, measure_in_passes
+from sfumato.engine.methods.results import Fit
+from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.jobs.run_task import peak_memory_bytes
+from sfumato.workspace.store.stored_blocks import StoredBlocks
+from sfumato.workspace.store.table_manifests import PART_ROWS
+from sfumato.workspace.store.tables import TableStore
+
+RECIPE = Recipe.from_table(
+    {
+        "variables": {
+            "group": {"kind": "categorical"},
+            "region": {"kind": "categorical"},
+            "age": {"kind": "continuous"},
+            "income": {"kind": "continuous"},
+            "visits": {"kind": "count"},
+        },
+        "release": {"m": 1, "seed": 3},
+        "synthesis": [
+            {
+                "target": "income",
+                "method": "linear_regression",
+                "transform": "log",
+                "predictors": ["group", "region", "age"],
+                "prior": "scaled",
+            }
+        ],
+        "measure": [{"method": "utility.ecdf"}, {"method": "utility.summary", "variables": ["income", "visits"]}],
+    }
+)
+KEY = b"k" * 32
+SCANS = (
+    "SELECT avg(income), stddev(income), avg(visits) FROM {table}",
+    "SELECT quantile_cont(income, [0.25, 0.75]) FROM {table}",
+    'SELECT "group", region, visits, count(*) FROM {table} GROUP BY ALL',
+)
+
+
+def simulated_blocks(records: int) -> Iterator[Microdata]:
+    """Yield a table of people block by block, each by a seed of its own."""
+    regions = [f"region {i:02}" for i in range(50)]
+    for number, first in enumerate(range(0, records, PART_ROWS)):
+        n, rng = min(PART_ROWS, records - first), np.random.default_rng([7, number])
+        group, region = rng.integers(0, 4, n), rng.integers(0, 50, n)
+        age = rng.normal(50, 10, n)
+        income = np.exp(1 + 0.2 * group + 0.01 * region + 0.01 * age + rng.normal(0, 0.3, n))
+        frame = pd.DataFrame(
+            {
+                "group": pd.Categorical.from_codes(group, ["a", "b", "c", "d"]),
+                "region": pd.Categorical.from_codes(region, regions),
+                "age": age,
+                "income": income,
+                "visits": rng.poisson(3, n),
+            }
+        )
+        yield Microdata(RECIPE.schema, frame)
+
+
+def carry_out(task: str, tables: TableStore, known: dict[str, str]) -> dict[str, str]:
+    """Carry out a task and return the hashes of the tables that it left, by name."""
+    if task == "write":
+        return {"table": tables.write_microdata_blocks(simulated_blocks(int(known["records"])))}
+    blocks = StoredBlocks(tables, known["table"], RECIPE.schema, "confidential")
+    if task == "fit":
+        return {"fit": tables.write_arrays(fit_in_passes(RECIPE, 0, blocks, key=KEY).arrays)}
+    if task == "draw":
+        fits = [Fit(tables.read_arrays(known["fit"]))]
+        return {"draw": tables.write_microdata_blocks(draw_blocks(RECIPE, 1, blocks, fits, key=KEY))}
+    if task in ("ecdf", "summary"):
+        released = StoredBlocks(tables, known["draw"], RECIPE.schema, "synthetic")
+        measure_in_passes(RECIPE, int(task == "summary"), blocks, released, 1)
+        return {}
+    import duckdb
+
+    files = [str(path) for path in tables.files_of(known["table"]) if path.suffix == ".parquet"]
+    if tables.has_parts(known["table"]):
+        files.remove(str(tables.path_of(tables.read_manifest(known["table"]).levels)))
+    with duckdb.connect(":memory:", config={"threads": "1"}) as connection:
+        for scan in SCANS:
+            connection.execute(scan.format(table=f"read_parquet({files!r})")).fetchall()
+    return {}
+
+
+def measure_sizes(sizes: list[int], directory: Path) -> None:
+    """Print the figures of each task at each size."""
+    found: dict[tuple[str, int], tuple[float, float]] = {}
+    for records in sizes:
+        place = directory / f"{records}"
+        known = {"records": str(records)}
+        for task in ("write", "fit", "draw", "ecdf", "summary", "duckdb"):
+            told = subprocess.run(
+                [sys.executable, __file__, "--task", task, "--dir", str(place), "--known", json.dumps(known)],
+                check=True, stdout=subprocess.PIPE,
+            )  # fmt: skip
+            answer = json.loads(told.stdout)
+            known |= answer["left"]
+            found[task, records] = answer["seconds"], answer["peak"]
+            print(f"{records:>11,} {task:8} {answer['seconds']:8.2f} s {answer['peak'] / 1e6:8.0f} MB", flush=True)
+        disk = sum(path.stat().st_size for path in (place / "tables").iterdir())
+        print(
+            f"{records:>11,} disk of two tables {disk / 1e6:,.0f} MB, {disk / records:.1f} bytes a record", flush=True
+        )
+        shutil.rmtree(place)
+    if len(sizes) > 1:
+        small, large = sizes[-2:]
+        for task in ("write", "fit", "draw", "ecdf", "summary", "duckdb"):
+            slopes = [math.log(found[task, large][i] / found[task, small][i]) / math.log(large / small) for i in (0, 1)]
+            print(f"{task:8} exponent of seconds {slopes[0]:5.2f}, of peak memory {slopes[1]:5.2f}")
+
+
+def main() -> None:
+    """Measure all sizes, or carry out one task in this process and print what it took as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sizes", nargs="*", type=lambda text: int(float(text)), default=[])
+    parser.add_argument("--dir", type=Path)
+    parser.add_argument("--task")
+    parser.add_argument("--known", type=json.loads, default={})
+    given = parser.parse_args()
+    if given.task:
+        given.dir.mkdir(parents=True, exist_ok=True)
+        began = time.perf_counter()
+        left = carry_out(given.task, TableStore(given.dir / "tables"), given.known)
+        print(json.dumps({"left": left, "seconds": time.perf_counter() - began, "peak": peak_memory_bytes()}))
+        return
+    with tempfile.TemporaryDirectory(dir=given.dir) as directory:
+        measure_sizes(given.sizes or [10**5, 10**6, 10**7], Path(directory))
+
+
+if __name__ == "__main__":
+    main()
