@@ -152,7 +152,7 @@ def _draft_offer(case: Case) -> Offer | None:
             risk=RiskOutput(questions=("inference",)),
             label=Label(
                 "Sensitive values disclosed by other records",
-                "Without their own record, the sensitive values of {value} would be learned from the others.",
+                "An intruder guesses {sensitive} of a person from the other records of the unprotected data. On average all guesses are right for {value}.",
                 "Fewer are better; 0 means that no sensitive value is learned.",
                 "The records of other people disclose too many sensitive values.",
                 INFERENCE,
@@ -170,7 +170,7 @@ def _draft_offer(case: Case) -> Offer | None:
             risk=RiskOutput(questions=("inference",), never_falls_with_knowledge=True),
             label=Label(
                 "Sensitive values disclosed, best variables",
-                "Adding up the probabilities of all records, an intruder who compares only the variables that help learns sensitive values of {value}.",
+                "An intruder guesses sensitive values from the released records that match in the most useful variables. On average he is right for {value}.",
                 "Fewer are better; 0 means that no sensitive value is learned.",
                 "The best choice of known variables discloses sensitive values of more people than the limit allows.",
                 INFERENCE,

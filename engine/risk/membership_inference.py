@@ -700,6 +700,7 @@ FAMILY_OUTPUTS = (
         label=Label(
             "Chance of such a membership finding (p-value)",
             "If the release revealed nothing, the best attacker would do as well with probability {value}.",
+            "A large value is good; one below 5 % means that the release may reveal who is in the data.",
             counts="share",
         ),
     ),

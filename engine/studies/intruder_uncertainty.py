@@ -106,7 +106,7 @@ WINDOW_LABELS = {
     ),
     "largest_attribute_risk": Label(
         "Sensitive values disclosed, best window",
-        "Adding up the probabilities of all records, an unsure intruder who searches the best range around what is believed learns the sensitive values of {value}.",
+        "An unsure intruder guesses sensitive values from the released records in the best range around what is believed. On average he is right for {value}.",
         "Fewer are better; 0 means that no sensitive value is learned.",
         "The best window discloses the sensitive values of more people than the limit allows.",
         INFERENCE,
@@ -625,7 +625,7 @@ OUTPUTS = (
         risk=RiskOutput(questions=("inference",)),
         label=Label(
             "Sensitive values disclosed, intruder unsure",
-            "Adding up the probabilities of all records, an unsure intruder learns the sensitive values of {value}.",
+            "An unsure intruder guesses the sensitive values of a person from the released records that match. On average he is right for {value}.",
             "Fewer are better; 0 means that no sensitive value is learned.",
             "An intruder learns the sensitive values of more people than the limit allows.",
             INFERENCE,

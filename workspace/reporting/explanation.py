@@ -169,7 +169,7 @@ def _distance_text(found: ExplainedNumber) -> str:
         return "none"
     way = "above" if row.value > own else "below"
     share = f" ({format_percent(abs(row.value - own) / abs(own))} of it)" if own else ""
-    size = quantity_of(row.key, abs(row.value - own), None, row.params, unit=row.unit)
+    size = quantity_of(row.key, abs(row.value - own), None, row.params, unit=row.unit).replace(" %", " points")
     if row.lower is None or row.upper is None:
         return f"{size} {way} that of the data{share}"
     explained = "no more" if row.lower <= own <= row.upper else "more"
