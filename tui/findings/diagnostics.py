@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.widgets import ContentSwitcher
+from textual.content import Content
+from textual.widgets import ContentSwitcher, Static
 
 from sfumato.engine.methods.results import Diagnostic
 from sfumato.tui.keys.acts import bind_act
+from sfumato.tui.keys.own_keys import current_key
 from sfumato.workspace.plots.axes import Limits
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.diagnostics import (
@@ -34,6 +37,7 @@ from sfumato.workspace.reporting.diagnostics import (
     convergence_by_parameter,
     convergence_cells,
     convergence_lines,
+    convergence_matters_text,
     convergence_summary,
     missing_check_text,
     parameter_or_model_text,
@@ -46,7 +50,8 @@ from sfumato.workspace.views.results import read_diagnostics
 
 from ..parts.page import Dialog, OffersExport, RunPane
 from ..session.export import ExportTable, ScreenExport, table_of_records
-from ..widgets.grid import Grid, LiveGrid
+from ..widgets.facts import titled_facts
+from ..widgets.grid import HEADER, Grid, LiveGrid
 from ..widgets.lines import KeyLine, Line
 from ..widgets.panel import FrameEdge, FrameSides
 from ..widgets.plot import Plot
@@ -72,6 +77,8 @@ TRACE = (6, 18)
 FROM_ZERO = {"effective_sample_size", "acceptance", "autocorrelation_time", "pareto_k"}
 """Statistics that are read from 0 up, and so drawn as bars; the others are points."""
 BROKEN = "rule broken"
+CHAIN_SHAPE, DENSITY_SHAPE = "trace", "density"
+"""Titles of the column of pictures: a chain by step, or how the weighted draws are distributed."""
 
 
 class ParameterDialog(Dialog[None], OffersExport):
@@ -255,10 +262,12 @@ class TracedModels:
 
     models: models by their variable
     shapes: values of each parameter's trace for the line in the table
+    shape_title: what these are
     """
 
     models: Mapping[str, ModelTrace] = field(default_factory=dict)
     shapes: SparklineValues = field(default_factory=dict)
+    shape_title: str = CHAIN_SHAPE
 
     @property
     def missing_reasons(self) -> Mapping[str, str]:
@@ -292,17 +301,27 @@ def read_traces(workspace: Workspace, run_id: int) -> TracedModels:
         if isinstance(model.trace, ChainTrace | ImportanceTrace)
         for j, name in enumerate(model.trace.parameters)
     }
-    return TracedModels(models, shapes)
+    has_chains = any(isinstance(model.trace, ChainTrace) for model in models.values())
+    return TracedModels(models, shapes, CHAIN_SHAPE if has_chains or not shapes else DENSITY_SHAPE)
 
 
+MOST_NAME = 30
+"""Most cells that are kept for the name of a parameter."""
+STATISTICS = ("r_hat", "bulk", "tail", "sampler")
+"""Columns of statistics, which only some samplers have."""
+FITS = "What is known of the fits"
+OTHER_LINES = 3
+"""Lines of the tab besides the models and their fits: two of summary, and the text at the cursor."""
+LEAST_FITS = 4
+"""Lines from which the fits are told below the models that have no sampler."""
 PARAMETERS, TABLE, PLOT = "diagnostics-parameters", "diagnostics-table", "diagnostics-plot"
 
 
-def _add_trace_column(columns: Columns[ConvergenceLine], width: int) -> Columns[ConvergenceLine]:
-    """Insert the column of traces before the last column, and fit all into the width."""
-    room = TRACE[width >= 99]
-    trace = TableColumn[ConvergenceLine]("shape", "trace", room, cell=lambda line: trend_line(line.sparkline, room))
-    return fit_columns((*columns[:-1], trace, columns[-1]), width)
+def _add_shape_column(title: str, columns: Columns[ConvergenceLine], width: int) -> Columns[ConvergenceLine]:
+    """Insert the column of traces or densities before the last column, and fit all into the width."""
+    room = max(TRACE[width >= 99], len(title))
+    shape = TableColumn[ConvergenceLine]("shape", title, room, cell=lambda line: trend_line(line.sparkline, room))
+    return fit_columns((*columns[:-1], shape, columns[-1]), width)
 
 
 def _widen_name_columns(columns: Columns[Diagnostic], width: int) -> Columns[Diagnostic]:
@@ -312,12 +331,30 @@ def _widen_name_columns(columns: Columns[Diagnostic], width: int) -> Columns[Dia
     return fit_columns(wide, width)
 
 
-PARAMETER_TABLE: GridTable[ConvergenceLine] = GridTable(
-    table_columns(PARAMETER_COLUMNS),
-    lambda line: line.parameter_key,
-    convergence_cells,
-    column_fitter=_add_trace_column,
-)
+def parameter_table(lines: Sequence[ConvergenceLine], shape: str) -> GridTable[ConvergenceLine]:
+    """Return the table of parameters without the statistics that none of the ``lines`` has; ``shape`` is what is drawn."""
+    cells = [convergence_cells(line) for line in lines]
+    longest = max((cell_len(line.convergence.parameter) for line in lines), default=0)
+    of_parameters = [
+        row for row, line in zip(cells, lines, strict=True) if line.convergence.parameter != ALL_PARAMETERS
+    ]
+    columns = []
+    for one in PARAMETER_COLUMNS:
+        if one.name == "parameter":
+            columns.append(replace(one, width=min(MOST_NAME, max(one.width, longest))))
+        elif one.name not in STATISTICS or any(row[one.name] for row in of_parameters):
+            columns.append(one)
+        elif any(row[one.name] for row in cells):
+            # What only whole models have stands below the table too, so that it yields to names.
+            columns.append(replace(one, drop_order=one.drop_order or 2))
+    return GridTable(
+        table_columns(columns),
+        lambda line: line.parameter_key,
+        convergence_cells,
+        column_fitter=partial(_add_shape_column, shape),
+    )
+
+
 UNSAMPLED_TABLE: GridTable[ConvergenceLine] = GridTable(
     (
         TableColumn("target", "model of", 20, cell=lambda line: line.convergence.target),
@@ -336,7 +373,7 @@ STATISTIC_TABLE: GridTable[Diagnostic] = GridTable(
 class ParameterGrid(LiveGrid):
     """Table of parameters, one of which can be opened."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Chains", show=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Draws", show=True)]
 
 
 class DiagnosticsPane(RunPane):
@@ -352,6 +389,11 @@ class DiagnosticsPane(RunPane):
         bind_act("only", "failed", "Failed only", show=True),
     ]
 
+    DEFAULT_CSS = """
+    DiagnosticsPane #diagnostics-fits { height: 1fr; padding: 0 1; display: none; }
+    DiagnosticsPane #diagnostics-matters { display: none; color: $text-muted; }
+    """
+
     def __init__(self) -> None:
         """Create the tab, without a run."""
         super().__init__(id="diagnostics")
@@ -365,10 +407,13 @@ class DiagnosticsPane(RunPane):
     def compose(self) -> ComposeResult:
         """Yield a line of summary, the parameters or all statistics, and the text at the cursor."""
         yield Line(name="diagnostics-head")
+        yield Line(name="diagnostics-matters")
         with ContentSwitcher(initial=PARAMETERS):
             yield ParameterGrid(empty="…", id=PARAMETERS)
             yield LiveGrid(empty="…", id=TABLE)
             yield Plot(id=PLOT)
+        with Vertical(id="diagnostics-fits"):
+            yield Static("", markup=False)
         yield Line(name="diagnostics-reading")
 
     def load_run(self) -> None:
@@ -416,8 +461,10 @@ class DiagnosticsPane(RunPane):
         grid = self.query_one(ParameterGrid)
         grid.set_empty_text((NONE_FLAGGED if self._failed else NO_SAMPLER) if self._lines else EMPTY)
         sampled = any(line.convergence.parameter for line in lines)
-        grid.show_table(PARAMETER_TABLE if sampled or not lines else UNSAMPLED_TABLE, lines)
+        table = parameter_table(lines, self._traced.shape_title) if sampled or not lines else UNSAMPLED_TABLE
+        grid.show_table(table, lines)
         self._show_summary()
+        self._show_fits()
         self._show_reading()
 
     def _show_summary(self) -> None:
@@ -430,6 +477,32 @@ class DiagnosticsPane(RunPane):
         only = "outside a limit only" if self.shown_view == PARAMETERS else "failed only"
         parts = [said, only if self._failed else ""]
         self.query_one("#diagnostics-head", Line).set_text(" · ".join(part for part in parts if part))
+        matters = self.query_one("#diagnostics-matters", Line)
+        matters.display = self.shown_view == PARAMETERS and bool(self._lines) and bool(self._parameters)
+        matters.set_text(convergence_matters_text(self._parameters))
+
+    def in_footer(self, action: str) -> bool:
+        """Return whether the footer shows an action: draws only where a model has some."""
+        return action != "select" or any(line.convergence.parameter for line in self._parameters)
+
+    def on_resize(self) -> None:
+        """Tell as many fits as there is room for now."""
+        self._show_fits()
+
+    def _show_fits(self) -> None:
+        """Show what is known of the fits below the models, where no model has a sampler to be shown."""
+        told, switcher = self.query_one("#diagnostics-fits"), self.query_one(ContentSwitcher)
+        lines, rows = self._parameters, len(self._parameters) + HEADER
+        room = self.size.height - OTHER_LINES - rows - 1
+        unsampled = bool(lines) and not any(line.convergence.parameter for line in lines)
+        told.display = unsampled and self.shown_view == PARAMETERS and room >= LEAST_FITS
+        switcher.styles.height = rows if told.display else "1fr"
+        if told.display:
+            text = titled_facts(FITS, fit_facts(self._lines), max(20, self.size.width - 2)).split("\n")
+            if len(text) > room:
+                more = f"and more: Statistics, by {current_key(self.app, 'statistics')}"
+                text = [*text[: room - 1], Content.styled(more, "$text-muted")]
+            told.query_one(Static).update(Content("\n").join([Content(""), *text]))
 
     @property
     def shown_statistics(self) -> Sequence[Diagnostic]:
@@ -535,6 +608,7 @@ class DiagnosticsPane(RunPane):
         """Show the parameters, the table or the plot, and focus it."""
         self.query_one(ContentSwitcher).current = view
         self._show_summary()
+        self._show_fits()
         self._show_reading()
         self.take_focus()
         self.refresh_bindings()
@@ -577,6 +651,17 @@ class DiagnosticsPane(RunPane):
     def take_focus(self) -> None:
         """Focus the shown view."""
         self.query_one(f"#{self.shown_view}").focus()
+
+
+def fit_facts(lines: Sequence[Diagnostic]) -> list[tuple[str, str]]:
+    """Return what is known of each fitted part in a line: ``PID``, ``records 944 · steps 5``."""
+    found: dict[str, list[str]] = {}
+    for line in lines:
+        part = line.target if line.parameter in ("", line.target) else line.parameter
+        judged = str(grid_value(statistic_cells(line)["passed"]))
+        rule = f" ({judged}: {line.rule})" if line.rule else ""
+        found.setdefault(part, []).append(f"{line.name.replace('_', ' ')} {number(line.value)}{rule}")
+    return [(part, " · ".join(texts)) for part, texts in found.items()]
 
 
 def group_by_statistic(lines: Sequence[Diagnostic]) -> Mapping[str, list[Diagnostic]]:

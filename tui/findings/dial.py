@@ -75,6 +75,9 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
     class StudiesRequested(Message):
         """Message that the user wants the studies behind the dial."""
 
+    class DialChanged(Message):
+        """Message that the dial shows other numbers, or has the cursor at another variable."""
+
     class DialLeft(Message):
         """Message that the user is done with the dial."""
 
@@ -167,7 +170,7 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
 
     def _count_ahead(self) -> None:
         """Count what is missing: the present half widths first, then those of each known variable alone."""
-        dial, run_id, variable = self._dial, self._run_id, self._variable
+        dial, run_id, variable = self._dial, self._run_id, self.variable
         if dial is None or run_id is None or variable is None:
             return
         names = [variable.name, *(one.name for one in dial.numbers.variables if one.name in dial.known)]
@@ -196,18 +199,18 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
             self._count_ahead()
 
     @property
-    def _variable(self) -> DialVariable | None:
-        """Return the variable at the cursor."""
+    def variable(self) -> DialVariable | None:
+        """Return the variable at the cursor; None as long as nothing is counted."""
         return None if self._dial is None else self._dial.numbers.variables[self._at]
 
     def action_turn(self) -> None:
         """Turn the variable at the cursor on or off."""
-        if self._dial is not None and self._variable is not None:
-            self._change(self._dial.toggle_variable(self._variable.name))
+        if self._dial is not None and self.variable is not None:
+            self._change(self._dial.toggle_variable(self.variable.name))
 
     def action_reach(self, step: int) -> None:
         """Make the intruder less sure of the variable at the cursor, or surer."""
-        dial, variable = self._dial, self._variable
+        dial, variable = self._dial, self.variable
         if dial is None or variable is None:
             return
         if not variable.is_numeric:
@@ -250,6 +253,7 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         width = self.size.width - 2
         if self.display and width > 0:
             self.update(Content("\n").join(self._text_lines(width, is_low=height < LOW)))
+        self.post_message(self.DialChanged())
 
     def _text_lines(self, width: int, *, is_low: bool) -> list[Content]:
         """Return the lines of the dial in cells of ``width``."""

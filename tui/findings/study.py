@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
@@ -21,6 +22,7 @@ from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.parts.variable_titles import variable_titles
 from sfumato.tui.session.export import ScreenExport
 from sfumato.tui.session.messages import WorkspaceChanged
+from sfumato.tui.widgets.facts import wrap_text
 from sfumato.tui.widgets.grid import LiveGrid
 from sfumato.tui.widgets.lines import KeyLine, Line, Scroll
 from sfumato.tui.widgets.panel import FrameEdge, FrameSides
@@ -38,6 +40,7 @@ from sfumato.workspace.visible_text import replace_unprintable
 from ..parts.page import Dialog, OffersExport, RunPane
 from .behind import ExplainsPoint
 from .dial import DialPane, Place
+from .dial_curves import LEAST_LINES, DialCurves
 from .study_answers import (
     PlaneView,
     axis_slider,
@@ -48,20 +51,31 @@ from .study_answers import (
     tables_text,
 )
 from .study_lattice import LatticeView
-from .study_views import CurveView, StudyView, group_by_study
+from .study_views import CurveView, StudyView, far_above, group_by_study
 
 NONE = "No study in the plan of this run. What is found by what an intruder knows:"
 HINT = "left and right move the cursor, + - zoom, 0 shows all"
-PLOT, NUMBERS, PLANES = "study-plot", "study-numbers", "study-planes"
+PLOT, NUMBERS, PLANES, ABOVE = "study-plot", "study-numbers", "study-planes", "study-above"
 NARROW = 100
 ROOM_FOR_BOTH = 19
 """Lines from which on a plot and its numbers are shown together."""
-LOW = 30
-"""Lines of a terminal below which a finding has two lines at most."""
+MOST_FINDING_LINES = 3
+"""Most lines of a finding."""
 AROUND_QUESTION = 4
 """Cells of a terminal's width that a question cannot use: the frame, and a blank on either side."""
+LEAST_SPLIT = 11
+"""Lines from which on curves that lie far apart have a plot each."""
 LEAST_PLOT = 12
 """Lines that a plot keeps where its numbers stand below it."""
+
+
+def whole_sentences(text: Content, width: int, most: int) -> Content:
+    """Return a text without the last sentences that do not fit into ``most`` lines of ``width`` cells."""
+    ends = [match.start() + 1 for match in re.finditer(r"\.(?= )", text.plain)]
+    for end in (len(text), *reversed(ends)):
+        if len(wrap_text(text.plain[:end], width)) <= most:
+            return text[:end]
+    return text
 
 
 def series_on_axis(panel: Panel) -> tuple[Sequence[Series], AxisUnit]:
@@ -154,11 +168,27 @@ class StudyPlot(Plot):
     has_dotted_bounds = True
 
 
+class AbovePlot(StudyPlot, can_focus=False):
+    """Plot of what lies far above the curves of the other plot, whose cursor it follows."""
+
+
 class StudyBody(ContentSwitcher):
     """Plot and numbers of a study, together where there is room, else the current one; or its planes."""
 
     _rows = 0
-    DEFAULT_CSS = "StudyBody { height: 1fr; } StudyBody Plot { height: 1fr; } StudyBody LiveGrid { height: 1fr; }"
+    has_above = False
+    """Whether a part of the curves is drawn in a plot of its own."""
+    DEFAULT_CSS = """
+    StudyBody { height: 1fr; }
+    StudyBody Plot { height: 2fr; }
+    StudyBody AbovePlot { height: 1fr; }
+    StudyBody LiveGrid { height: 1fr; }
+    """
+
+    @property
+    def has_room_above(self) -> bool:
+        """Return whether two plots fit above each other."""
+        return self.size.height >= LEAST_SPLIT
 
     def watch_current(self, old: str | None, new: str | None) -> None:
         """Show the new part, and what goes with it."""
@@ -177,6 +207,7 @@ class StudyBody(ContentSwitcher):
         for part in (plot, grid):
             part.display = part.id == self.current or is_pair
         # The head of the grid, its rows, and the bar that scrolls them sideways.
+        self.query_one(AbovePlot).display = plot.display and self.has_above
         wanted = min(self._rows + 2, self.size.height - LEAST_PLOT)
         grid.styles.height = wanted if is_pair else "1fr"
 
@@ -254,7 +285,9 @@ class StudiesPane(ExplainsPoint, RunPane):
         yield Static("", id="study-finding", markup=False)
         yield Line(name="study-head")
         yield Place(DialPane(leads_to_studies=False), id="study-dial")
+        yield DialCurves()
         with StudyBody(initial=PLOT):
+            yield AbovePlot(id=ABOVE)
             yield StudyPlot(id=PLOT)
             yield LiveGrid(empty="…", id=NUMBERS)
         yield Line(name="study-slider")
@@ -359,7 +392,7 @@ class StudiesPane(ExplainsPoint, RunPane):
         self._show_dial()
         if view is None:
             none, *error = self.empty_text("studies", NONE).split("\n")
-            self.query_one(Plot).set_series([], empty=error[0] if error else " ")
+            self.query_one(f"#{PLOT}", Plot).set_series([], empty=error[0] if error else " ")
             head.set_text(none)
             return
         head.set_text(self._heading_text(view))
@@ -380,6 +413,14 @@ class StudiesPane(ExplainsPoint, RunPane):
         # A range makes sense only on the axis on which it was chosen.
         keep_view = keep_view and self._axis == (drawn.x_label, unit)
         self._axis = drawn.x_label, unit
+        body = self.query_one(StudyBody)
+        above = far_above(series) if isinstance(view, CurveView) and log and body.has_room_above else []
+        body.has_above = bool(above)
+        if above:
+            self.query_one(AbovePlot).set_series(
+                above, x_label=drawn.x_label, log_y=log, x_unit=unit, keep_view=keep_view
+            )
+            series = [one for one in series if one not in above]
         # The line above the plot names what is drawn.
         plot.set_series(series, x_label=drawn.x_label, log_y=log, x_unit=unit, keep_view=keep_view)
         positions = point_positions(series) if isinstance(view, CurveView) else np.empty(0)
@@ -387,7 +428,9 @@ class StudiesPane(ExplainsPoint, RunPane):
         if opens:
             # The legend has the values of the first level without a key, and the hint says how to move on.
             plot.set_cursor(float(positions[0]))
+            self.query_one(AbovePlot).set_cursor(float(positions[0]))
         self._fill_numbers()
+        body.arrange_parts()
         self._show_reading(None if opens else plot.cursor_x)
 
     def _switch_to_list(self, switcher: ContentSwitcher) -> None:
@@ -432,19 +475,30 @@ class StudiesPane(ExplainsPoint, RunPane):
             room = max(1, self.app.size.width - AROUND_QUESTION)
             shown = next((one for one in forms if cell_len(one[0] + one[1]) <= room), forms[-1])
             question.set_text(Content.assemble(shown[0], (shown[1], "$text-muted")))
-            finding.styles.max_height = 2 if self.app.size.height < LOW else 3
-            finding.update(answer)
+            finding.update(whole_sentences(answer, room, MOST_FINDING_LINES))
 
     def _show_dial(self) -> None:
         """Show the intruder's dial where the run has no study."""
         needed = not self._views and self.line is not None and self.line.run.state is RunState.DONE
         self.query_one("#study-dial").display = needed
         self.query_one(ContentSwitcher).display = not needed
+        self.query_one(DialCurves).display = False
         if needed:
             had_focus = self.has_focus_within
             self.query_one(DialPane).show_run(self.line)
+            self._draw_dial()
             if had_focus:
                 self.take_focus()
+
+    @on(DialPane.DialChanged)
+    def _draw_dial(self) -> None:
+        """Draw whom the intruder finds below the dial, where it stands in place of studies."""
+        pane, curves = self.query_one(DialPane), self.query_one(DialCurves)
+        dial, variable = pane.dial, pane.variable
+        is_drawn = self.query_one("#study-dial").display and dial is not None and variable is not None
+        curves.display = is_drawn and self.size.height - pane.size.height >= LEAST_LINES
+        if curves.display and dial is not None and variable is not None:
+            curves.draw_dial(dial, variable)
 
     def show_lattice(self) -> None:
         """Show the study of every subset first, now or once the studies are read; others if there is none."""
@@ -482,9 +536,11 @@ class StudiesPane(ExplainsPoint, RunPane):
             self.query_one(LiveGrid).show_table(keyed_table(table_columns(found.columns)), rows, found.cursor_key)
             self.query_one(StudyBody).arrange_parts(len(rows))
 
-    @on(Plot.CursorMoved)
+    @on(Plot.CursorMoved, f"#{PLOT}")
     def _show_reading_at(self, event: Plot.CursorMoved) -> None:
-        """Show the values at the cursor."""
+        """Show the values at the cursor, in the plot above too."""
+        if event.x is not None and self.query_one(StudyBody).has_above:
+            self.query_one(AbovePlot).set_cursor(event.x)
         self._show_reading(event.x)
 
     def _show_reading(self, x: float | None) -> None:
@@ -501,6 +557,9 @@ class StudiesPane(ExplainsPoint, RunPane):
         """Give the axis of the planes its new width."""
         if self.plane_view is not None:
             self._draw_planes(self.plane_view)
+        elif self.current_view is not None:
+            # Whether curves that lie far apart have a plot each depends on the height.
+            self.call_after_refresh(self._draw_study, keep_view=True)
 
     def make_exportable(self) -> ScreenExport | None:
         """Return the shown picture as a figure and its numbers with all digits."""
@@ -535,9 +594,11 @@ class StudiesPane(ExplainsPoint, RunPane):
             "place": planes,
             "suggested": planes,
             "part": planes and self.size.width < NARROW,
-            "numbers": not planes,
+            "numbers": not planes and self.current_view is not None,
+            "measure": self.current_view is not None,
+            "study": self.current_view is not None,
             "know": self.lattice_view is not None,
-            "log": self.current_view is None or self.current_view.is_logarithmic,
+            "log": self.current_view is not None and self.current_view.is_logarithmic,
         }
         return offered.get(action, True) and super().check_action(action, parameters)
 

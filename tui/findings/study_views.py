@@ -6,11 +6,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from sfumato.engine.methods.labels import measure_name, quantity_of
+import numpy as np
+
+from sfumato.engine.methods.labels import is_of_units, measure_name, quantity_of
 from sfumato.engine.methods.outputs import Axis
 from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.recipe.thresholds import Verdict
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
 
 CONFIDENTIAL = "confidential"
 """Dataset of the curves of the confidential data."""
+CONFIDENTIAL_TITLE = "confidential data"
+APART = 10
+"""Ratio of the lowest confidential value to the highest of the others from which on they have a plot of their own."""
 FAR_APART = 20
 """Ratio of the highest value of a picture to the lowest from which on a logarithmic axis is suggested."""
 
@@ -228,7 +234,7 @@ class CurveView(StudyView):
         records = self.records if is_first else None
         texts = [quantity_of(key, value, count, curve.params) for value, count in ((start, records), (end, None))]
         # Without a count of records they would be called people, which they may not be.
-        texts = [text.removesuffix(" people").removesuffix(" person") for text in texts]
+        texts = [re.sub(r" (people|person|units?)$", "", text) for text in texts]
         if start == end:
             return f"{texts[0]}, at {self.study_axis.label} {number(first)} as at {number(last)}"
         way = "down to" if end < start else "up to"
@@ -281,7 +287,7 @@ class CurveView(StudyView):
             DisplayColumn("released", "release", 9, "right"),
             DisplayColumn("interval", "95 % interval", 22),
             DisplayColumn("ratio", "release / confidential", 22, "right", drop_order=1),
-            DisplayColumn("shares", "what makes the interval", 44, drop_order=2),
+            DisplayColumn("shares", "what makes the interval", 48, drop_order=2),
         )
         levels = sorted({level for curve in self.measures[picture] for level in curve.levels})
         return StudyTable(columns, rows, levels)
@@ -297,16 +303,21 @@ class CurveView(StudyView):
 
 
 def group_by_study(curves: Sequence[StudyCurve]) -> list[list[list[StudyCurve]]]:
-    """Group curves by study, measure and dataset, the confidential data first."""
+    """Group curves by study, measure and dataset, the confidential data first; studies that count units come before the
+    same of records.
+    """
     studies: dict[str, dict[str, list[StudyCurve]]] = {}
     for curve in curves:
         # Settings are dicts, which have no hash; sorted JSON is the same for equal settings.
         study = json.dumps([curve.key, curve.target, dict(curve.params)], sort_keys=True)
         studies.setdefault(study, {}).setdefault(curve.measure, []).append(curve)
-    return [
+    made = [
         [sorted(measure, key=lambda curve: curve.dataset != CONFIDENTIAL) for measure in study.values()]
         for study in studies.values()
     ]
+    # The gate counts units, such as people, where records are of units; so does what is read first here.
+    places = {one[0][0].key: at for at, one in reversed(list(enumerate(made)))}
+    return sorted(made, key=lambda one: (places[one[0][0].key], not is_of_units(one[0][0].params)))
 
 
 def overlaid_curves(shown: Sequence[StudyCurve], over: Mapping[int, Sequence[StudyCurve]]) -> list[StudyCurve]:
@@ -347,6 +358,15 @@ def is_limit_of(verdict: Verdict, curve: StudyCurve) -> bool:
     )
 
 
+def far_above(series: Sequence[Series]) -> list[Series]:
+    """Return the series of the confidential data where they lie so far above the others that one plot would be half empty."""
+    above = [one for one in series if one.name == CONFIDENTIAL_TITLE]
+    lowest = min((float(np.nanmin(one.y)) for one in above), default=0.0)
+    ends = [bound for one in series if one not in above for bound in (one.y, one.upper) if bound is not None]
+    highest = max((float(np.nanmax(bound)) for bound in ends if not np.isnan(bound).all()), default=np.inf)
+    return above if 0 < highest * APART < lowest else []
+
+
 def measured_points(one: Series) -> Series:
     """Return the points of a curve alone, in its looks and without an entry of their own in the legend."""
     return Series(one.name, one.x, one.y, marker="points", thin=True)
@@ -355,7 +375,7 @@ def measured_points(one: Series) -> Series:
 def curve_title(curve: StudyCurve) -> str:
     """Return what a curve is of, in words: the confidential data, the release, or that of another run."""
     if curve.dataset == CONFIDENTIAL:
-        return "confidential data"
+        return CONFIDENTIAL_TITLE
     return curve.dataset if curve.dataset.startswith("release of run") else "release"
 
 

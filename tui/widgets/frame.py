@@ -181,7 +181,9 @@ def lay_out_frame(
 
 def _is_named_by_axis(series: Sequence[Series], labels: PlotLabels) -> bool:
     """Return whether there is one series and the axis names it, so that a legend would repeat it."""
-    return len(series) == 1 and series[0].name in ("", labels.y_label)
+    # Thin series have no entry in any case.
+    shown = [one for one in series if not one.thin]
+    return len(shown) == 1 and shown[0].name in ("", labels.y_label)
 
 
 def _lay_out_legend(series: Sequence[Series], width: int, most_rows: int) -> PlotLegend:

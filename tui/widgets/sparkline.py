@@ -11,7 +11,7 @@ BLOCKS = " ▁▂▃▄▅▆▇█"
 ASCII = " .:-=+*%#"
 HIGHEST = 6
 """Eighths of a line that the highest bar takes, so that pictures in adjacent lines do not touch."""
-COURSE = "▁▂▃▄▅▆▇█"
+COURSE = BLOCKS[1 : HIGHEST + 1]
 COURSE_ASCII = "_.-~^"
 
 

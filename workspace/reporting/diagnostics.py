@@ -302,6 +302,16 @@ def convergence_summary(lines: Sequence[ConvergenceLine], whys: Mapping[str, str
     return " · ".join(parts)
 
 
+def convergence_matters_text(lines: Sequence[ConvergenceLine]) -> str:
+    """Return in a line whether the convergence of a run's models matters for its release."""
+    judged = [one for one in lines if one.convergence.is_judged]
+    if any(one.is_flagged for one in judged):
+        return "Matters for the release? Yes: the draws may be off their model; run longer."
+    if not judged:
+        return "Matters for the release? No: no sampler is used; utility judges the fits."
+    return "Matters for the release? No: the samplers settled; utility judges the fits."
+
+
 def missing_check_text(line: ConvergenceLine) -> str:
     """Return why a model has no convergence check: ``price: no trace kept; an earlier version fitted it ...``."""
     return f"{line.convergence.target}: {NO_TRACE if line.missing_reason == EARLIER_VERSION else NO_CHECK}; {line.missing_reason}"

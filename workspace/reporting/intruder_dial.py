@@ -237,6 +237,25 @@ class IntruderDial:
         values: Sequence[float] = () if self.counts is None else getattr(self.counts, name)
         return values[self.mask_of(known)] if values else None
 
+    def found_by_number_known(self, name: FoundBy) -> list[tuple[int, float]]:
+        """Return the most people that are found by so many variables, whichever these are; none where it is not counted."""
+        counts = self.numbers.counts
+        values: Sequence[float] = () if counts is None else getattr(counts, name)
+        most: dict[int, float] = {}
+        for mask, value in enumerate(values):
+            number = mask.bit_count()
+            most[number] = max(most.get(number, 0.0), value)
+        return sorted(most.items())
+
+    def found_by_certainty(self, name: FoundBy, variable: DialVariable) -> list[tuple[float, float]]:
+        """Return the half widths of one variable that are counted, each with how many are found within it."""
+        found = []
+        for reach in variable.certainties:
+            value = self.set_reach(variable.name, reach).value_of(name, self.known | {variable.name})
+            if value is not None and (reach is not None or not variable.windows):
+                found.append((reach or 0.0, value))
+        return found
+
     def lines(self) -> list[DialLine]:
         """Return the numbers of the dial; none as long as they are not counted."""
         limits = self.numbers.limits

@@ -239,6 +239,13 @@ async def test_a_run_without_a_study_has_the_dial_on_its_page_of_studies(sit, tm
         known = pane.dial.known
         await seat.press("space")
         assert pane.dial.known != known
+        await seat.until(lambda: "by how many variables he knows" in seat.text or "by how surely he knows" in seat.text)
+        assert "m Measure" not in seat.footer, "there is no study to have a measure"
+        found = pane.dial.found_by_number_known(pane.dial.main_line.name)
+        values = [value for _, value in found]
+        assert found[0] == (0, values[0])
+        assert len(found) == len(pane.dial.numbers.variables) + 1
+        assert values == sorted(values), "who knows more finds at least as many"
 
 
 @pytest.mark.slow

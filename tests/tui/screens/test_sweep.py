@@ -1,13 +1,17 @@
 import math
+from dataclasses import replace
 
 import pytest
+from textual.content import Content
 
 from sfumato.engine.recipe.thresholds import Verdict
+from sfumato.tui.findings.study import whole_sentences
 from sfumato.tui.findings.study_views import (
     CurveView,
     curve_reading,
     curve_rows,
     curve_series,
+    far_above,
     group_by_study,
     level_rows,
     overlaid_curves,
@@ -49,8 +53,28 @@ async def test_a_sweep_is_drawn_with_both_data(sit, directory, size):
         assert sum(one.marker == "points" for one in plot._series) == 2, "the measured levels are marked"
 
 
+def test_studies_of_units_come_before_the_same_of_records():
+    records, units = curve(), curve(params={"model": "log_normal", "by": "unit"})
+    other = curve(key="studies.other")
+    assert [study[0][0].params.get("by", "") for study in group_by_study([records, units, other])] == ["unit", "", ""]
+
+
+def test_confidential_curves_far_above_have_a_plot_of_their_own():
+    own, released = curve("confidential", values=(4000.0, 2000.0, None), lower=(None,) * 3, upper=(None,) * 3), curve()
+    drawn = [curve_series(own), curve_series(released)]
+    assert far_above(drawn) == drawn[:1]
+    near = [curve_series(replace(own, values=(40.0, 20.0, None))), drawn[1]]
+    assert far_above(near) == []
+
+
+def test_a_finding_ends_with_a_whole_sentence():
+    text = Content("One of 9 people is found. With the confidential data released unchanged: 2,314.")
+    assert whole_sentences(text, 30, 1).plain == "One of 9 people is found."
+    assert whole_sentences(text, 200, 1).plain == text.plain
+
+
 @pytest.mark.slow
-async def test_m_and_brackets_go_through_measures_and_studies(sit, directory):
+async def test_m_and_dots_go_through_measures_and_studies(sit, directory):
     async with sit(directory, tab="sweep") as seat:
         seen = [head(seat)]
         for _ in range(8):

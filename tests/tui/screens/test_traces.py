@@ -86,14 +86,14 @@ async def test_parameters_outside_a_limit_come_first_with_their_trace_and_in_wor
     async with sit(chained, tab="diagnostics", size=size) as seat:
         lines = seat.text.splitlines()
         assert "2 parameters of 1 model: ✗ 1 outside a limit" in lines[3]
-        assert lines[5].split()[:5] == ["income", "beta", "1.400", "20", "15"]
-        assert "✗ R-hat over 1.01 +2" in lines[5]
-        assert lines[7].split()[:2] == ["income", "alpha"]
-        assert "✓ within limits" in lines[7]
-        assert any(block in lines[6] for block in "▁▂▃▄▅▆▇█")
+        assert lines[6].split()[:5] == ["income", "beta", "1.400", "20", "15"]
+        assert "✗ R-hat over 1.01 +2" in lines[6]
+        assert lines[8].split()[:2] == ["income", "alpha"]
+        assert "✓ within limits" in lines[8]
+        assert any(block in lines[7] for block in "▁▂▃▄▅▆▇█")
         assert "R-hat 1.4000 · bulk ESS 20 · tail ESS 15" in seat.reading
         footer = " ".join(seat.footer.split())
-        assert footer.startswith("enter Chains t Plot ")
+        assert footer.startswith("enter Draws t Plot ")
         assert all(key in footer for key in ("e Export", "w Release", "? Keys", "q Close"))
         assert max(map(len, lines)) <= size[0]
 
@@ -155,7 +155,7 @@ async def test_the_cursor_reads_every_chain(sit, chained):
 async def test_weighted_draws_have_a_density_and_weights(sit, weighted, size):
     async with sit(weighted, tab="diagnostics", size=size) as seat:
         lines = seat.text.splitlines()
-        assert "✗ Pareto k over 0.7 +1" in lines[5]
+        assert "✗ Pareto k over 0.7 +1" in lines[6]
         assert "Pareto k 0.93 · ESS of the weights 120" in seat.reading
         text = await seat.press("enter")
         assert "income log posterior: density" in text
@@ -245,10 +245,10 @@ def test_an_unconverged_model_is_flagged_and_a_converged_one_is_not():
 
 def test_a_line_shows_how_values_go(monkeypatch):
     monkeypatch.delenv("SFUMATO_GLYPHS", raising=False)
-    assert trend_line(range(8), 8) == "▁▂▃▄▅▆▇█"
+    assert trend_line(range(8), 8) == "▁▁▂▃▄▅▆▆"
     assert trend_line([0, 9] * 500, 1) == "▁"
-    assert trend_line([1.0, 1.0], 5) == "▅▅"
-    assert trend_line([0.0, np.nan, 1.0], 3) == "▁ █"
+    assert trend_line([1.0, 1.0], 5) == "▄▄"
+    assert trend_line([0.0, np.nan, 1.0], 3) == "▁ ▆"
     assert trend_line([], 5) == trend_line([np.nan], 5) == ""
     monkeypatch.setenv("SFUMATO_GLYPHS", "ascii")
     assert trend_line(range(5), 5) == "_.-~^"
@@ -274,3 +274,25 @@ async def test_a_closer_look_keeps_view_and_cursor(sit, chained):
         assert cursor == 1
         assert await seat.press("act:zoom_in_up")
         assert plot.x_range == seen
+
+
+async def test_columns_that_are_empty_are_left_out_and_names_are_whole(sit, built_data):
+    """A model whose draws are weighted has no R-hat; its whole name stands where an empty column stood."""
+    name = "coefficient of a long name"
+    statistics = [("effective_sample_size", ALL_PARAMETERS, 519.0, "", None), ("pareto_k", ALL_PARAMETERS, 0.2, "", None),
+                  ("mean", name, 1.0, "", None)]  # fmt: skip
+    directory = sampled(built_data, None, statistics)
+    async with sit(directory, tab="diagnostics", size=(80, 24)) as seat:
+        assert "R-hat" not in seat.text
+        assert "tail" not in seat.text
+        assert name in seat.text
+        assert "Matters for the release? No: the samplers settled" in seat.text
+
+
+async def test_models_without_a_sampler_have_what_is_known_of_their_fits(sit, built_data):
+    async with sit(built_data, tab="diagnostics", size=(120, 40)) as seat:
+        assert "Matters for the release? No: no sampler is used" in seat.text
+        assert "What is known of the fits" in seat.text
+        assert "Draws" not in seat.footer
+        await seat.press("act:statistics")
+        assert "What is known of the fits" not in seat.text
