@@ -23,6 +23,7 @@ from ..data.schema import Kind
 from ..data.units import Units, code_unit_numbers
 from ..errors import BadInput, near_miss_hint
 from ..partition.hierarchies import format_label_number, interval_labels
+from ..tables.populations import add_implied_cells
 from ..tables.system import EMPTY, TOTAL, DeclaredTable, Grouping, TableSystem, TableVariable, build_system
 from ..wording import agreeing_word, count_noun
 from .table_sections import COST_OF_CELL, COST_OF_SIZE, CellStatus, FixedCell, PlannedTable, TableProtection
@@ -359,6 +360,7 @@ def protect_recipe_tables(
     """
     declared = widen(declare_tables(data, tables, release))
     system = build_system([*declared, *earlier], complete=protection.zeros == "unsafe")
+    system = add_implied_cells(system, protection.rules, release)
     if frozen is not None:
         printed = frozen(system)
     else:

@@ -47,6 +47,7 @@ class TableAudit:
     contributor_findings: what contributors work out
     people_affected: units in cells that follow, are short or undecided
     warnings: what was not looked at
+    implied: how many of the last cells stand in no table: two printed cells differ by them
     """
 
     published: Booleans
@@ -65,6 +66,7 @@ class TableAudit:
     contributor_findings: tuple[ContributorFinding, ...]
     people_affected: int
     warnings: tuple[str, ...]
+    implied: int = 0
 
     @property
     def failing(self) -> Booleans:
@@ -77,19 +79,20 @@ class TableAudit:
     def counts(self) -> dict[str, float]:
         """Return the numbers that a run reports."""
         hidden = ~self.published
+        in_tables = np.arange(len(hidden)) < len(hidden) - self.implied
         width = (self.rise + self.fall)[self.primary & hidden]
         width = width[np.isfinite(width)]
         return {
-            "cells": len(self.published),
-            **{f"primary_{rule}": int(cells.sum()) for rule, cells in self.by_rule.items()},
-            "primary": int(self.primary.sum()),
-            "secondary": int((hidden & ~self.primary).sum()),
+            "cells": int(in_tables.sum()),
+            **{f"primary_{rule}": int((cells & in_tables).sum()) for rule, cells in self.by_rule.items()},
+            "primary": int((self.primary & in_tables).sum()),
+            "secondary": int((hidden & ~self.primary & in_tables).sum()),
             "exact_outside": int(self.exact_outside.sum()),
             "exact_zeros_shown": int(self.exact_zeros_shown.sum()),
             "exact_contributor": int(self.exact_contributor.sum()),
             "short_of_level": int(self.short_of_level.sum()),
             "undecided": int(self.undecided.sum()),
-            "hidden_share": float(hidden.mean()) if len(hidden) else 0.0,
+            "hidden_share": float(hidden[in_tables].mean()) if in_tables.any() else 0.0,
             "smallest_interval": float(width.min()) if len(width) else float("nan"),
             "people_affected": self.people_affected,
         }
@@ -186,6 +189,7 @@ def audit_tables(
         tuple(findings),
         0,
         (*unsafe.warnings, NOT_EXAMINED),
+        system.implied,
     )
     people = count_people(system, np.flatnonzero(audit.failing))
     return TableAudit(
@@ -224,7 +228,7 @@ class _Reader:
         self.printed_exactly = np.flatnonzero(known)
         self.whole_atoms = np.array(system.whole, dtype=np.bool_)[system.atom_measures]
         self.shows_zeros = rules.zeros == "safe" and bool(self.whole_atoms.any())
-        sees = system.cell_is_whole if zeros_shown_in is None else system.cell_is_whole & zeros_shown_in
+        sees = system.shows_zeros if zeros_shown_in is None else system.shows_zeros & zeros_shown_in
         self.bounds = (
             self.outside_bounds.with_zeros_shown(system.values, sees) if self.shows_zeros else self.outside_bounds
         )

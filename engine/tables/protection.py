@@ -201,7 +201,7 @@ class _Protection:
             tuple(self.change_pairs[at] for at in np.flatnonzero(lost_changes)),
             rounds + repairs,
             audit,
-            (*self.unsafe.warnings, *self._warn(unprotected)),
+            (*self.unsafe.warnings, *self._warn(unprotected), *_warn_of_implied_cells(self.system, audit)),
         )
 
     def _warn(self, unprotected: Booleans) -> list[str]:
@@ -228,7 +228,7 @@ class _Protection:
     def _printable_zeros(self) -> Booleans:
         """Return cells of value 0 that are printed: all whose atoms are no unsafe cell, the largest first, (cells,)."""
         system = self.system
-        zeros = np.flatnonzero((system.values == 0) & ~self.primary)
+        zeros = np.flatnonzero((system.values == 0) & ~self.primary & ~system.is_implied)
         found = np.asarray((system.values == 0) & self.frozen, dtype=np.bool_)
         fixed: Booleans = np.asarray(system.columns @ found.astype(np.int64) > 0)
         targets = system.columns[:, self.protected]
@@ -266,7 +266,8 @@ class _Protection:
         atoms = np.flatnonzero(~zero_atoms)
         columns = system.columns[atoms]
         virtual = self.changes
-        candidates = self.order[~(self.primary | self.printed_zeros | (system.values == 0))[self.order]]
+        never = self.primary | self.printed_zeros | (system.values == 0) | system.is_implied
+        candidates = self.order[~never[self.order]]
         partitions = system.list_partitions() if self._judges_parts else []
         seen = set[bytes]()
         units = system.list_sole_units() if self.contributors else np.full(system.cell_count, -1)
@@ -328,7 +329,7 @@ class _Protection:
         system = self.system
         fixed = self.printed_zeros | self.frozen
         bounds = CellBounds.of_printed(system.values, fixed)
-        return bounds.with_zeros_shown(system.values, system.cell_is_whole) if self.rules.zeros == "safe" else bounds
+        return bounds.with_zeros_shown(system.values, system.shows_zeros) if self.rules.zeros == "safe" else bounds
 
     def _reader(self, published: Booleans) -> _Reader:
         return _Reader(self.system, published, self.rules, None)
@@ -344,7 +345,7 @@ class _Protection:
             # Numbers of records move by whole numbers.
             return (float(np.ceil(level)) if is_whole else level * (1 + 1e-4),)
         if is_whole:
-            least = 1.0 if self.rules.zeros == "safe" and value > 0 else 0.0
+            least = 1.0 if self.rules.zeros == "safe" and value > 0 and self.system.shows_zeros[cell] else 0.0
             return (1.0, -1.0) if value - 1 >= least else (1.0,)
         return (max(SMALLEST_MOVE * value, 1e-3),)
 
@@ -547,6 +548,15 @@ class _Protection:
         published[step.hidden] = False
         witnesses.append(np.rint(step.change) if system.cell_is_whole[cell] else step.change)
         return True
+
+
+def _warn_of_implied_cells(system: TableSystem, audit: TableAudit) -> list[str]:
+    """Return a sentence on differences between tables of different records that are not protected."""
+    cells = np.flatnonzero(audit.failing & system.is_implied).tolist()
+    if not cells:
+        return []
+    told = join_first_names([system.cell_names[cell] for cell in cells[:3]], 3, total=len(cells), separator="; ")
+    return [f"These differences between tables of different records are not protected: {told}."]
 
 
 def _mark_cells(cells: Sequence[int] | Integers, number: int, what: str) -> Booleans:

@@ -185,6 +185,7 @@ class TableSystem:
     cell_names: one of the names of each cell, for messages and for an order that no input order changes
     contributions: who contributes what
     complete: whether combinations of groups without records are atoms too
+    implied: how many of the last cells stand in no table: two printed cells differ by them
     """
 
     columns: Any
@@ -197,6 +198,7 @@ class TableSystem:
     cell_names: tuple[str, ...]
     contributions: Contributions = field(repr=False)
     complete: bool = False
+    implied: int = 0
 
     @property
     def cell_count(self) -> int:
@@ -217,6 +219,16 @@ class TableSystem:
     def cell_is_whole(self) -> Booleans:
         """Return which cells are numbers of records, (cells,)."""
         return np.array(self.whole, dtype=np.bool_)[self.cell_measures]
+
+    @property
+    def is_implied(self) -> Booleans:
+        """Return which cells stand in no table, (cells,)."""
+        return np.arange(self.cell_count) >= self.cell_count - self.implied
+
+    @property
+    def shows_zeros(self) -> Booleans:
+        """Return of which cells readers see whether they are 0 where zeros are printed: numbers of records, (cells,)."""
+        return self.cell_is_whole & ~self.is_implied
 
     @cached_property
     def unit_matrix(self) -> Any:
@@ -313,14 +325,13 @@ class TableSystem:
                 parent = int(line[at])
                 if parent < 0 or parent in children:
                     continue
-                atoms = self._atoms_of(parent)
-                own = sorted(
-                    cell for cell in children if np.isin(self._atoms_of(cell), atoms, assume_unique=True).all()
-                )
+                atoms = self.atoms_of(parent)
+                own = sorted(cell for cell in children if np.isin(self.atoms_of(cell), atoms, assume_unique=True).all())
                 if len(own) > 1 and int(sizes[own].sum()) == len(atoms):
                     found[parent, tuple(own)] = None
 
-    def _atoms_of(self, cell: int) -> Integers:
+    def atoms_of(self, cell: int) -> Integers:
+        """Return the atoms of a cell, ascending."""
         return np.asarray(self.columns.indices[self.columns.indptr[cell] : self.columns.indptr[cell + 1]])
 
     def list_changes(self, first: str, second: str) -> list[tuple[int, int]]:

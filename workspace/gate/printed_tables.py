@@ -21,6 +21,7 @@ from sfumato.engine.recipe.joined_tables import ReleasedTables, join_released_ta
 from sfumato.engine.recipe.table_sections import PlannedTable, TableProtection
 from sfumato.engine.tables.audit import TableAudit, TableChange, audit_tables, count_people, list_table_changes
 from sfumato.engine.tables.elimination import find_following
+from sfumato.engine.tables.populations import add_implied_cells
 from sfumato.engine.tables.rules import find_unsafe_cells
 from sfumato.engine.tables.system import EMPTY, TOTAL, PrintedTable, TableSystem, build_system
 
@@ -219,7 +220,9 @@ def _join_system(case: ExaminedRelease, stored: StoredTables, earlier: list[Rele
     data = case.exact_records
     joined = join_released_tables(data, case.recipe.tables, earlier)
     own = widen_tables(declare_tables(data, case.recipe.tables), len(data), joined)
-    return build_system([*own, *joined.declared], complete=stored.are_zeros_hidden)
+    system = build_system([*own, *joined.declared], complete=stored.are_zeros_hidden)
+    assert case.recipe.table_protection is not None
+    return add_implied_cells(system, case.recipe.table_protection.rules)
 
 
 def _published_cells(system: TableSystem, shown: Mapping[tuple[str, str], Booleans], release: str) -> Booleans:

@@ -256,7 +256,7 @@ def _reader_intervals(found: AuditedTables, protection: TableProtection, cell: i
     strict = tables_of(outside)
     intervals = [_find_interval(system, strict, cell, "any reader", follows=bool(audit.exact_outside[cell]))]
     if protection.zeros == "safe" and system.cell_is_whole[cell]:
-        strict = tables_of(outside.with_zeros_shown(system.values, system.cell_is_whole))
+        strict = tables_of(outside.with_zeros_shown(system.values, system.shows_zeros))
         follows = bool(audit.exact_outside[cell] or audit.exact_zeros_shown[cell])
         intervals.append(_find_interval(system, strict, cell, "one who uses zeros", follows=follows))
     closest = _interval_of_contributors(found, strict, cell)

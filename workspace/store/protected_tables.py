@@ -127,6 +127,7 @@ def _arrays_of_tables(stored: StoredTables) -> dict[str, NDArray[Any]]:
         "measures": list(system.measures),
         "whole": [bool(one) for one in system.whole],
         "complete": system.complete,
+        "implied": system.implied,
         "cell_names": list(system.cell_names),
         "tables": [
             {"name": one.name, "release": one.release, "variables": list(one.variables), "options": one.options}
@@ -199,6 +200,7 @@ def _tables_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> StoredTables:
         tuple(structure["cell_names"]),
         Contributions(**{one.name: arrays[f"contributions/{one.name}"] for one in fields(Contributions)}),
         structure["complete"],
+        structure.get("implied", 0),
     )
     audit = TableAudit(
         **{name: arrays[name] for name in _AUDITED},
@@ -208,6 +210,7 @@ def _tables_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> StoredTables:
         ),
         people_affected=structure["people_affected"],
         warnings=tuple(structure["audit_warnings"]),
+        implied=system.implied,
     )
     return StoredTables(
         system,

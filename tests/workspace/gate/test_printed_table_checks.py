@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from printed_table_runs import COUNTS, examine, finding, hidden_cell, people, run
 
@@ -11,6 +12,7 @@ from sfumato.workspace.gate.answer import answer_for_run
 from sfumato.workspace.policy.policy import parse_policy
 from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.run_tables import list_run_tables
 
 pytestmark = pytest.mark.slow
 
@@ -95,3 +97,44 @@ def test_what_datasets_showed_before_is_lost_and_a_person_judges_it(tmp_path: Pa
     found = finding(tmp_path / "w", run(tmp_path / "w", people(), COUNTS), "kept_tables")
     assert found.status == "warn", found.message
     assert "printed by earlier releases" in found.message
+
+
+def people_of_two_regions() -> pd.DataFrame:
+    """120 people, of whom 3 in region a earn less than 2."""
+    found = people(120).assign(region=["a"] * 60 + ["b"] * 60, sex=["f", "m"] * 60)
+    return found.assign(pay=[1.0] * 3 + [20.0] * 117)
+
+
+ALL, PAID = {"name": "all", "by": ["region"]}, {"name": "paid", "by": ["region"], "where": "pay >= 2"}
+
+
+def test_tables_that_differ_by_few_people_hide_them_or_are_blocked(tmp_path: Path) -> None:
+    recipe = {**COUNTS, "table": [ALL, PAID]}
+    number = run(tmp_path / "w", people_of_two_regions(), recipe)
+    found = finding(tmp_path / "w", number, "kept_tables")
+    assert found.status == "pass", found.message
+    with Workspace.open(tmp_path / "w", read_only=True) as opened:
+        tables = list_run_tables(opened, number)
+    assert tables is not None
+    assert sum(one.hidden_count for one in tables.tables) >= 2, "the 3 would follow from either table's cells"
+    shown = [
+        {"table": table, "cell": cell, "status": "published"}
+        for table in ("all", "paid")
+        for cell in ({}, {"region": "a"}, {"region": "b"})
+    ]
+    recipe = {**recipe, "tables": {"threshold": 10, "fixed": shown}}
+    found = finding(tmp_path / "w", run(tmp_path / "w", people_of_two_regions(), recipe), "kept_tables")
+    assert found.status == "block", found.message
+    assert 'without the records of "paid"' in found.message
+
+
+def test_few_people_by_whom_tables_of_two_releases_differ_are_a_change_that_follows(tmp_path: Path) -> None:
+    first = run(tmp_path / "w", people_of_two_regions(), {**COUNTS, "table": [ALL]})
+    with Workspace.open(tmp_path / "w") as opened:
+        write_run_release(opened, first, tmp_path / "out", reason="checked by two people of the methods unit")
+    apart = {**COUNTS, "table": [PAID], "tables": {"threshold": 10, "changes": False}}
+    found = finding(tmp_path / "w", run(tmp_path / "w", people_of_two_regions(), apart), "table_changes")
+    assert found.status == "block", found.message
+    together = {**COUNTS, "table": [PAID]}
+    found = finding(tmp_path / "w", run(tmp_path / "w", people_of_two_regions(), together), "table_changes")
+    assert found.status == "pass", found.message

@@ -1,0 +1,152 @@
+"""Tables whose records differ by few people: what one has and another one leaves out does not follow."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from table_oracle import cells_that_follow
+
+from sfumato.engine.tables.audit import audit_tables
+from sfumato.engine.tables.populations import add_implied_cells
+from sfumato.engine.tables.protection import protect_tables
+from sfumato.engine.tables.rules import TableRules
+from sfumato.engine.tables.system import TOTAL, DeclaredTable, TableSystem, TableVariable, build_system
+
+RULES = TableRules(threshold=3)
+
+
+def ages_from_15_and_16() -> list[DeclaredTable]:
+    """Two regions of 9 and 8 people, of whom 2 and 4 are 15."""
+    region = TableVariable.from_values("region", ["north"] * 9 + ["south"] * 8)
+    age = np.array([15] * 2 + [20] * 7 + [15] * 4 + [30] * 4)
+    return [DeclaredTable("from 15", (region,)), DeclaredTable("from 16", (region,), where=age >= 16)]
+
+
+def test_few_who_are_in_one_table_and_not_in_the_other_are_a_cell_that_must_not_follow() -> None:
+    plain = build_system(ages_from_15_and_16())
+    printed = np.ones(plain.cell_count, dtype=bool)
+    assert not audit_tables(plain, printed, RULES).failing.any(), "each table alone has no unsafe cell"
+    assert protect_tables(plain, RULES).published.all()
+    system = add_implied_cells(plain, RULES)
+    assert system.implied == 1
+    assert system.cell_names[-1] == 'count: region=north, without the records of "from 16"'
+    assert system.values[-1] == 2
+    audit = audit_tables(system, np.append(printed, False), RULES)
+    assert np.flatnonzero(audit.exact_outside).tolist() == [system.cell_count - 1]
+    assert audit.counts["cells"] == plain.cell_count
+    assert audit.counts["primary"] == audit.counts["secondary"] == 0
+    found = protect_tables(system, RULES)
+    assert not found.audit.failing.any()
+    assert not found.warnings
+    assert 0 < found.secondary[: plain.cell_count].sum() < 4
+
+
+def test_what_cannot_be_protected_is_named() -> None:
+    system = add_implied_cells(build_system(ages_from_15_and_16()), RULES)
+    found = protect_tables(system, RULES, frozen=range(system.cell_count - 1))
+    assert found.audit.exact_outside[-1]
+    assert found.unprotected[-1]
+    assert any("without the records of" in one for one in found.warnings)
+
+
+def test_equal_records_and_large_differences_add_nothing() -> None:
+    first, second = ages_from_15_and_16()
+    same = build_system([first, DeclaredTable("again", first.variables)])
+    assert add_implied_cells(same, RULES) is same
+    large = build_system([first, second])
+    assert add_implied_cells(large, TableRules(threshold=2)) is large
+    firms = TableVariable.from_values("trade", ["x"] * 8)
+    value = np.array([90.0, 3, 2, 100, 100, 100, 100, 100])
+    tables = [
+        DeclaredTable("all", (firms,), value, "turnover"),
+        DeclaredTable("large", (firms,), value, "turnover", where=value >= 100),
+    ]
+    by_share = add_implied_cells(build_system(tables), TableRules(p_percent=15))
+    assert by_share.values[-by_share.implied :].tolist() == [95.0], "90 of 95 by one of the three that one leaves out"
+
+
+def test_a_condition_on_what_the_other_table_is_by() -> None:
+    """Men from 16 by region, and all by region and sex: men who are younger follow, though no labels are equal."""
+    rng = np.random.default_rng(2)
+    region, sex = rng.integers(0, 2, 60), rng.integers(0, 2, 60)
+    young = np.zeros(60, dtype=bool)
+    young[np.flatnonzero((sex == 1) & (region == 0))[:2]] = True
+    by_region = TableVariable.from_values("region", region)
+    both = DeclaredTable("both", (by_region, TableVariable.from_values("sex", sex)))
+    men = DeclaredTable("men", (by_region,), where=(sex == 1) & ~young)
+    system = add_implied_cells(build_system([both, men]), RULES)
+    assert system.values[-system.implied :].tolist() == [2.0]
+    assert 'sex=1, without the records of "men"' in system.cell_names[-1]
+
+
+def tables_with_conditions(seed: int) -> list[DeclaredTable]:
+    rng = np.random.default_rng(seed)
+    records = int(rng.integers(8, 16))
+    codes = [rng.integers(0, size, records) for size in (2, 2, 3)]
+    variables = [TableVariable.from_values(f"v{at}", own) for at, own in enumerate(codes)]
+    found = []
+    for at in range(int(rng.integers(2, 4))):
+        where = None if at == 0 else rng.random(records) < 0.8
+        own = tuple(variables[one] for one in rng.permutation(3)[: int(rng.integers(1, 3))])
+        found.append(DeclaredTable(f"t{at}", own, where=where))
+    return found
+
+
+def differences_by_labels(tables: list[DeclaredTable]) -> list[np.ndarray]:
+    """The few records by which two cells with the same labels differ, where one has all of the other's, (records,)."""
+    cells: dict[frozenset[tuple[str, str]], list[np.ndarray]] = {}
+    for table in tables:
+        number = len(table.variables[0].groupings[0].codes)
+        inside = np.ones(number, dtype=bool) if table.where is None else table.where
+        for options in itertools.product(*(variable.options for variable in table.variables)):
+            chosen = inside.copy()
+            for variable, (_, label) in zip(table.variables, options, strict=True):
+                if label != TOTAL:
+                    grouping = variable.groupings[0]
+                    chosen &= grouping.codes == grouping.labels.index(label)
+            named = zip(table.variables, options, strict=True)
+            cells.setdefault(frozenset((v.name, o[1]) for v, o in named if o[1]), []).append(chosen)
+    found = []
+    for own in cells.values():
+        for one, other in itertools.permutations(own, 2):
+            if other.any() and not (other & ~one).any() and 0 < (one & ~other).sum() < 3:
+                found.append(one & ~other)
+    return found
+
+
+def following_differences(tables: list[DeclaredTable], system: TableSystem, published: np.ndarray) -> int | None:
+    """How many of them have one value in every table that fits; None where there are too many tables."""
+    matrix, values = system.columns.toarray(), system.values.astype(int)
+    atoms_of_records = np.zeros((matrix.shape[0], len(tables[0].variables[0].groupings[0].codes)))
+    np.add.at(atoms_of_records, (system.contributions.atoms, system.contributions.units), 1.0)
+    follow = 0
+    for records in differences_by_labels(tables):
+        column = (atoms_of_records[:, records].sum(axis=1) > 0).astype(int)
+        wide = np.concatenate([matrix, column[:, None]], axis=1)
+        own = [*values.tolist(), int(records.sum())]
+        found = cells_that_follow(wide, own, [*published.tolist(), False], [matrix.shape[1]], False, limit=10_000)
+        if found is None:
+            return None
+        follow += len(found)
+    return follow
+
+
+@pytest.mark.slow
+def test_no_difference_follows_from_protected_tables_and_some_do_without() -> None:
+    examined = without = 0
+    for seed in range(40):
+        tables = tables_with_conditions(seed)
+        plain = build_system(tables)
+        system = add_implied_cells(plain, RULES)
+        found = protect_tables(system, RULES)
+        follow = following_differences(tables, system, found.published)
+        if follow is None:
+            continue
+        examined += 1
+        assert not found.audit.failing.any(), seed
+        assert follow == 0, seed
+        without += bool(following_differences(tables, plain, protect_tables(plain, RULES).published))
+    assert examined >= 20
+    assert without >= 5, "the control: tables protected without these cells give some away"
