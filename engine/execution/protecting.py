@@ -18,7 +18,7 @@ from ..recipe.declared_tables import RecipeTables, protect_recipe_tables
 from ..recipe.joined_tables import ReleasedTables, frozen_cells, join_released_tables, widen_tables
 from ..recipe.recipe import Recipe
 from ..tables.audit import TableAudit, audit_tables
-from ..tables.elimination import SECOND_PRIME
+from ..tables.elimination import SECOND_PRIME, ReportSteps
 from ..tables.rules import TableRules, UnsafeCells
 from ..tables.system import TableSystem
 from .making import Report
@@ -49,11 +49,14 @@ def protect_tables_of_recipe(
     def examine(system: TableSystem) -> bool:
         """Return whether contributors are examined. Raises NotComputable for too many cells."""
         check_number_of_cells(system)
-        report(Progress(0, 1, f"{system.cell_count:,} cells"))
+        report(Progress(0, system.cell_count, "cells"))
         return system.cell_count <= MOST_CELLS_OF_CONTRIBUTORS
 
+    steps = _report_steps(report)
     if not earlier:
-        found = protect_recipe_tables(confidential, recipe.tables, recipe.table_protection, contributors=examine)
+        found = protect_recipe_tables(
+            confidential, recipe.tables, recipe.table_protection, contributors=examine, report=steps
+        )
     else:
         joined = join_released_tables(confidential, recipe.tables, earlier)
         found = protect_recipe_tables(
@@ -64,9 +67,19 @@ def protect_tables_of_recipe(
             frozen=lambda system: frozen_cells(system, joined),
             contributors=examine,
             widen=lambda declared: widen_tables(declared, len(confidential), joined),
+            report=steps,
         )
-    report(Progress(1, 1, f"{found.system.cell_count:,} cells"))
+    report(Progress(found.system.cell_count, found.system.cell_count, "cells"))
     return found
+
+
+def _report_steps(report: Report) -> ReportSteps:
+    """Return what takes the steps of protecting tables, or of an audit, and reports them as progress."""
+
+    def report_step(done: int, total: int, what: str) -> None:
+        report(Progress(done, max(total, 1), what))
+
+    return report_step
 
 
 def check_number_of_cells(system: TableSystem) -> None:
@@ -79,7 +92,12 @@ def check_number_of_cells(system: TableSystem) -> None:
 
 
 def audit_protected_tables(
-    system: TableSystem, audit: TableAudit, rules: TableRules, by_hand: Integers, contributors: bool
+    system: TableSystem,
+    audit: TableAudit,
+    rules: TableRules,
+    by_hand: Integers,
+    contributors: bool,
+    report: Report = ignore_progress,
 ) -> TableAudit:
     """Audit protected tables again, by other random numbers than those that they were protected with.
 
@@ -96,6 +114,7 @@ def audit_protected_tables(
         unsafe=UnsafeCells(audit.by_rule, audit.levels, rules.warnings),
         witnesses=list(audit.tables),
         prime=SECOND_PRIME,
+        report=_report_steps(report),
     )
     # What one of the two finds is found.
     return replace(

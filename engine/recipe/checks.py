@@ -26,7 +26,7 @@ from ..methods.registry import OWN
 from ..statistics.columns import independent_columns
 from ..wording import agreeing_word, count_noun
 from .budget import NO_PACKAGES, TrustedPackages, check_budget
-from .declared_tables import declare_tables
+from .declared_tables import check_fixed_cells, declare_tables
 from .recipe import Recipe
 from .steps import RecipeStep
 from .unit_stages import UNTIL
@@ -134,7 +134,9 @@ def check_tables(recipe: Recipe, data: Microdata) -> None:
             f"printed sums are exact and have no epsilon, which {private.place} keeps an account of; print the tables in a "
             "recipe of their own",
         )
-    declare_tables(data.without_controls.with_units(recipe.schema.unit_declaration), recipe.tables)
+    declared = declare_tables(data.without_controls.with_units(recipe.schema.unit_declaration), recipe.tables)
+    if recipe.table_protection is not None:
+        check_fixed_cells(declared, recipe.table_protection)
 
 
 def _keeps_account(recipe: Recipe, step: RecipeStep, data: Microdata) -> bool:

@@ -23,9 +23,10 @@ from ..data.schema import Kind
 from ..data.units import Units, code_unit_numbers
 from ..errors import BadInput, near_miss_hint
 from ..partition.hierarchies import format_label_number, interval_labels
+from ..tables.elimination import ReportSteps, ignore_steps
 from ..tables.populations import add_implied_cells
 from ..tables.system import EMPTY, TOTAL, DeclaredTable, Grouping, TableSystem, TableVariable, build_system
-from ..wording import agreeing_word, count_noun
+from ..wording import agreeing_word, count_noun, join_first_names
 from .table_sections import COST_OF_CELL, COST_OF_SIZE, CellStatus, FixedCell, PlannedTable, TableProtection
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 MISSING = "missing"
 """Label of records without a value, where no level is called so."""
+MOST_NAMED_LABELS = 12
+"""Rows of a table that a message names."""
 
 
 def declare_tables(data: Microdata, tables: Sequence[PlannedTable], release: str = "") -> list[DeclaredTable]:
@@ -277,21 +280,37 @@ def find_fixed_cell(system: TableSystem, fixed: FixedCell, place: str, release: 
     printed = next((one for one in system.tables if (one.name, one.release) == (fixed.table, release)), None)
     if printed is None:
         raise BadInput(f"{place}.table", f'there is no table "{fixed.table}"')
-    axes = list[list[int]]()
-    for variable, options in zip(printed.variables, printed.options, strict=True):
-        label = fixed.cell.get(variable, TOTAL)
-        own = [at for at, (grouping, text) in enumerate(options) if label in (text, f"{grouping}:{text}")]
-        if not own:
-            labels = [text for _, text in options if text]
-            words = f'no row "{label}"{near_miss_hint(label, labels)}' if label else "no total"
-            raise BadInput(f"{place}.cell.{variable}", f'"{fixed.table}" has {words}')
-        axes.append(own)
+    axes = [
+        _places_of_label(fixed, variable, options, place)
+        for variable, options in zip(printed.variables, printed.options, strict=True)
+    ]
     cells = {int(printed.cells[places]) for places in itertools.product(*axes)}
     if len(cells) > 1:
         raise BadInput(
             f"{place}.cell", "a label stands in several groupings; write the grouping before it, such as level 1:north"
         )
     return cells.pop()
+
+
+def check_fixed_cells(declared: Sequence[DeclaredTable], protection: TableProtection) -> None:
+    """Raise BadInput where an entry of ``fixed`` names a row that its table does not have, with those that it has."""
+    tables = {one.name: one for one in declared}
+    for i, fixed in enumerate(protection.fixed):
+        place = f"tables.fixed[{i}]"
+        for variable in tables[fixed.table].variables:
+            _places_of_label(fixed, variable.name, variable.options, place)
+
+
+def _places_of_label(fixed: FixedCell, variable: str, options: Sequence[tuple[str, str]], place: str) -> list[int]:
+    """Return the places of an axis with the label of an entry of ``fixed``. Raises BadInput where there is none."""
+    label = fixed.cell.get(variable, TOTAL)
+    found = [at for at, (grouping, text) in enumerate(options) if label in (text, f"{grouping}:{text}")]
+    if not found:
+        labels = list(dict.fromkeys(text for _, text in options if text))
+        words, hint = (f'no row "{label}"', near_miss_hint(label, labels)) if label else ("no total", "")
+        rows = join_first_names(labels, MOST_NAMED_LABELS)
+        raise BadInput(f"{place}.cell.{variable}", f'"{fixed.table}" has {words}; its rows are {rows}{hint}')
+    return found
 
 
 def _cell_costs(
@@ -343,6 +362,7 @@ def protect_recipe_tables(
     frozen: Callable[[TableSystem], Integers] | None = None,
     contributors: Callable[[TableSystem], bool] = lambda _: True,
     widen: Callable[[list[DeclaredTable]], list[DeclaredTable]] = lambda declared: declared,
+    report: ReportSteps = ignore_steps,
 ) -> RecipeTables:
     """Return the tables of a recipe protected by its rules.
 
@@ -355,6 +375,7 @@ def protect_recipe_tables(
         frozen: from the system, the cells that these printed; by default all of their cells
         contributors: from the system, whether to protect against contributors, who know their own part of each cell
         widen: from the declared tables, the same over all people of all releases; by default they are these records
+        report: takes how far it has come
 
     Raises BadInput.
     """
@@ -366,7 +387,9 @@ def protect_recipe_tables(
     else:
         cells = [system.cells_of_release(name) for name in _other_releases(system, release)]
         printed = np.concatenate(cells or [np.zeros(0, dtype=np.int64)])
-    return protect_system(system, data, tables, protection, release, printed, contributors=contributors(system))
+    return protect_system(
+        system, data, tables, protection, release, printed, contributors=contributors(system), report=report
+    )
 
 
 def _other_releases(system: TableSystem, release: str) -> list[str]:
@@ -383,6 +406,7 @@ def protect_system(
     printed: Integers,
     *,
     contributors: bool,
+    report: ReportSteps = ignore_steps,
 ) -> RecipeTables:
     """Return the tables of a recipe protected in a system that was built of them, and of earlier releases.
 
@@ -402,6 +426,7 @@ def protect_system(
         safe=np.flatnonzero(decided.safe),
         levels=decided.levels,
         releases=[(name, release) for name in _other_releases(system, release)] if protection.changes else (),
+        report=report,
     )
     is_frozen = np.isin(np.arange(system.cell_count), frozen_cells)
     return RecipeTables(system, decided, protected, is_frozen, protection.zeros == "unsafe", contributors)

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
 from .contributors import ContributorFinding, find_contributor_findings
-from .elimination import PRIME, find_following
+from .elimination import PRIME, ReportSteps, find_following, ignore_steps
 from .polytope import SINGLE_PROGRAMS, CellBounds, CellSearch, TablePolytope, search_cells
 from .rules import TableRules, UnsafeCells, find_unsafe_cells
 from .system import EMPTY, TableSystem
@@ -111,6 +111,7 @@ def audit_tables(
     single_programs: int = SINGLE_PROGRAMS,
     zeros_shown_in: Booleans | None = None,
     prime: int = PRIME,
+    report: ReportSteps = ignore_steps,
 ) -> TableAudit:
     """Audit which unsafe cells follow from the printed ones, for three readers.
 
@@ -127,6 +128,7 @@ def audit_tables(
         single_programs: cells of each reader that get programs of their own, at most.
         zeros_shown_in: cells of which readers see whether they are 0, where zeros are shown; all by default, (cells,).
         prime: modulus of the elimination.
+        report: takes how far it has come.
     """
     unsafe = find_unsafe_cells(system, rules) if unsafe is None else unsafe
     primary = unsafe.unsafe.copy()
@@ -140,11 +142,13 @@ def audit_tables(
     exact["outside"][primary & published] = True
     rise[primary & published] = fall[primary & published] = 0.0
     cells = np.flatnonzero(primary & ~published)
+    report(0, len(cells), "unsafe cells")
     levels = np.where(primary, unsafe.levels, 0.0)
     follows = find_following(system.columns[:, cells], system.columns[:, reader.printed_exactly], prime)
     strict = reader.strictest()
     fitting = reader.fitting(witnesses)
     found = search_cells(strict, cells, levels[cells], follows, fitting, single_programs=single_programs)
+    report(int((~found.undecided).sum()), len(cells), "unsafe cells")
     tables = list(found.witnesses)
     rise[cells], fall[cells], certificate[cells] = found.rise, found.fall, found.witness
     short[cells], undecided[cells] = found.short, found.undecided
@@ -167,6 +171,7 @@ def audit_tables(
             strict,
             [*tables, *fitting],
             prime,
+            report,
         )
         for finding in findings:
             (undecided if finding.undecided else short if finding.is_short else exact["contributor"])[finding.cell] = (

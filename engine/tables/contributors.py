@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
-from .elimination import PRIME, find_known_pairs, find_known_to_unit
+from .elimination import PRIME, ReportSteps, find_known_pairs, find_known_to_unit, ignore_steps
 from .polytope import TOLERANCE, TablePolytope, least_differences, search_cells
 from .rules import TableRules
 from .system import TableSystem
@@ -244,6 +244,7 @@ def find_contributor_findings(
     polytope: TablePolytope,
     tables: list[Floats],
     prime: int = PRIME,
+    report: ReportSteps = ignore_steps,
 ) -> list[ContributorFinding]:
     """Return which of the target cells contributors work out, exactly or too closely.
 
@@ -257,6 +258,7 @@ def find_contributor_findings(
         polytope: the tables that are left for that reader.
         tables: changes of the atoms to such tables; more are added, in place.
         prime: modulus of the elimination.
+        report: takes how many contributors are decided.
     """
     if not len(targets):
         return []
@@ -272,7 +274,7 @@ def find_contributor_findings(
         found[at, cell] = ContributorFinding(tuple(own.cells.tolist()), cell, unit=own.unit)
         search.left[at, place] = False
     search.examine(tables)
-    search.decide(tables)
+    search.decide(tables, report)
     found |= search.findings
     return [found[key] for key in sorted(found)]
 
@@ -386,7 +388,7 @@ class _ContributorSearch:
         found[inside] = self.own_levels.members[order[place[inside]]]
         return found
 
-    def decide(self, tables: list[Floats]) -> None:
+    def decide(self, tables: list[Floats], report: ReportSteps = ignore_steps) -> None:
         """Decide all pairs that are left, as far as programs may; those that are not open are findings."""
         most = CONTRIBUTOR_EFFORT / self.polytope.program_effort
         self._look_for_common_tables(tables, most)
@@ -395,6 +397,8 @@ class _ContributorSearch:
         asking = np.flatnonzero(self.left.any(axis=1))
         for at in asking[np.argsort(-self.left[asking].sum(axis=1), kind="stable")].tolist():
             places = np.flatnonzero(self.left[at])
+            still = int(self.left.any(axis=1).sum())
+            report(len(self.contributors) - still, len(self.contributors), "contributors")
             if not len(places):
                 continue  # a table for another contributor has opened them
             own = self.contributors[at]

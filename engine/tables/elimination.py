@@ -12,7 +12,7 @@ fails with probability about 1 / p, towards hiding too much.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,13 @@ MAX_EXACT_TERMS = 128
 """Products of 16 and of 31 bits that floating point adds up exactly, with a bit to spare."""
 MAX_MATRIX_ENTRIES = 200_000_000
 """Entries that the matrix of a system can come to, 8 bytes each; a larger system is not looked at."""
+ReportSteps = Callable[[int, int, str], None]
+"""Takes how many of how many of what are done."""
+
+
+def ignore_steps(done: int, total: int, what: str) -> None: ...
+
+
 MAX_DEAD_SHARE = 0.2
 """Share of columns and rows without contents above which a matrix is copied without them."""
 MAX_SPARSE_SHARE = 0.05
@@ -64,6 +71,7 @@ def suppress_cells(
     targets: Booleans | None = None,
     prime: int = PRIME,
     batch: int = BATCH,
+    report: ReportSteps = ignore_steps,
 ) -> CellSuppression:
     """Print cells one after the other, each unless a protected column would then follow.
 
@@ -76,6 +84,7 @@ def suppress_cells(
         targets: protected columns that such a contributor must not learn, (protected,); all by default.
         prime: modulus.
         batch: random vectors that are kept at a time.
+        report: takes how many cells were tried.
 
     The rule is greedy and exact: whether a cell is printed depends on the order and on the spans alone. Raises
     NotComputable for a system that is too large.
@@ -95,6 +104,7 @@ def suppress_cells(
     unprotected = np.zeros(protected.shape[1], dtype=np.bool_)
     start, first = 0, True
     while first or start < len(order):
+        report(start, len(order), "cells")
         vectors = space.draw_vectors(max(batch, SPARE_VECTORS + 1), rng)
         watch.restart(vectors)
         if first:

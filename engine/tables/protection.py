@@ -30,7 +30,7 @@ from .contributors import (
     list_sole_readers,
     program_size,
 )
-from .elimination import PRIME, find_following, find_known_pairs, suppress_cells
+from .elimination import PRIME, ReportSteps, find_following, find_known_pairs, ignore_steps, suppress_cells
 from .polytope import BULK_PROGRAMS, TOLERANCE, CellBounds, CellRepair, search_cells
 from .rules import TableRules, UnsafeCells, find_unsafe_cells, judge_units, list_cell_units
 from .system import TableSystem
@@ -102,6 +102,7 @@ def protect_tables(
     contributors: bool = True,
     reprint: bool = True,
     prime: int = PRIME,
+    report: ReportSteps = ignore_steps,
 ) -> ProtectedTables:
     """Choose the cells to hide.
 
@@ -119,13 +120,14 @@ def protect_tables(
             hidden parts together break a rule of contributions.
         reprint: whether to print again what repairs hid without need.
         prime: modulus of the elimination.
+        report: takes how far it has come: cells that were tried, unsafe cells that can move, contributors.
 
     Raises BadInput for cells that are frozen and hidden by hand, for costs below 0, and where zeros are unsafe in a
     system without the combinations that no record has; NotComputable for a system that is too large. The order of records, tables
     and names changes nothing, and the same input gives the same bytes.
     """
     return _Protection(
-        system, rules, cost, cost_factors, frozen, hidden_by_hand, safe, levels, releases, contributors, prime
+        system, rules, cost, cost_factors, frozen, hidden_by_hand, safe, levels, releases, contributors, prime, report
     ).protect(reprint)
 
 
@@ -145,7 +147,9 @@ class _Protection:
         releases: Sequence[tuple[str, str]],
         contributors: bool,
         prime: int,
+        report: ReportSteps,
     ) -> None:
+        self.report = report
         self.system, self.rules, self.prime, self.contributors = system, rules, prime, contributors
         if rules.zeros == "unsafe" and not system.complete:
             raise BadInput("tables.zeros", "zeros can be hidden only in a system with all combinations of groups")
@@ -191,6 +195,7 @@ class _Protection:
             unsafe=self.unsafe,
             witnesses=witnesses,
             prime=self.prime,
+            report=self.report,
         )
         unprotected |= self.primary & self.frozen
         return ProtectedTables(
@@ -285,6 +290,7 @@ class _Protection:
                 sole,
                 targets,
                 self.prime,
+                report=self.report,
             )
             published = found.published | self.printed_zeros
             more = self._unsafe_parts(published, partitions, seen) if rounds < MAX_ROUNDS else []
@@ -357,6 +363,7 @@ class _Protection:
         repair: CellRepair | None = None
         for rounds in range(MAX_ROUNDS):
             failing, witnesses = self._failing_cells(published, cells, witnesses)
+            self.report(len(cells) - len(failing), len(cells), "unsafe cells")
             if not len(failing):
                 return published, witnesses, rounds
             if repair is None:
@@ -510,6 +517,7 @@ class _Protection:
                 polytope,
                 tables,
                 self.prime,
+                self.report,
             )
             # Of a large system, as many as are looked at; the audit says of the others that they are undecided.
             most = min(int(MAX_REPAIRS / program_size(polytope)), int(CONTRIBUTOR_EFFORT / polytope.program_effort))

@@ -542,6 +542,7 @@ def _compute_tables_audit(tables: TableStore, task: TaskInput, report: ReportPro
         protection.rules,
         list_cells_by_hand(stored.audit),
         stored.are_contributors_examined,
+        report,
     )
     audited = replace(stored, audit=again)
     return TaskResult(

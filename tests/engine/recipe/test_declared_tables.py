@@ -11,6 +11,7 @@ import pytest
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import MissingPolicy
 from sfumato.engine.errors import BadInput
+from sfumato.engine.recipe.checks import check_tables
 from sfumato.engine.recipe.declared_tables import (
     DecidedCells,
     RecipeTables,
@@ -336,3 +337,12 @@ def test_a_cell_that_is_declared_safe_is_found_by_no_rule_and_a_level_is_kept() 
     assert far.protected.audit.levels[cell] == 6
     assert far.protected.audit.rise[cell] >= 6 or far.protected.audit.short_of_level[cell]
     assert not far.protected.audit.undecided[cell]
+
+
+def test_a_decided_cell_that_is_not_there_is_refused_before_a_run() -> None:
+    recipe, data = made(
+        {"by": ["region"]}, threshold=2, fixed=[{"table": "t0", "cell": {"region": "c1"}, "status": "hidden"}]
+    )
+    with pytest.raises(BadInput) as caught:
+        check_tables(recipe, data)
+    assert str(caught.value) == 'tables.fixed[0].cell.region: "t0" has no row "c1"; its rows are a1, a2, b1, missing'

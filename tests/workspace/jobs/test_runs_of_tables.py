@@ -10,9 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sfumato.engine.data.microdata import conform_to_schema
+from sfumato.engine.data.schema import MissingPolicy
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.protecting import table_rows
+from sfumato.engine.execution.protecting import audit_protected_tables, protect_tables_of_recipe, table_rows
 from sfumato.engine.execution.tasks import plan_tasks
+from sfumato.engine.methods.run import Progress
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.ingest.sources import SourceFile
 from sfumato.workspace.jobs.queue import TaskResult, claim_task, finish_task, requeue_run, stop_run
@@ -218,3 +221,21 @@ def test_a_run_that_was_stopped_goes_on_with_the_audit_and_leaves_equal_bytes(
                 for one, run in ((workspace, number), (other, tables.run_id))
             ]
         assert hashes[0] == hashes[1]
+
+
+def test_tasks_of_tables_say_from_inside_how_far_they_have_come() -> None:
+    recipe = Recipe.from_table(TABLES)
+    data = conform_to_schema(people(), recipe.schema, MissingPolicy.KEEP)
+    seen: list[Progress] = []
+    found = protect_tables_of_recipe(recipe, data, seen.append)
+    assert {one.what for one in seen} >= {"cells", "unsafe cells"}
+    assert all(0 <= one.done <= one.total for one in seen)
+    assert any(0 < one.done < one.total for one in seen), "some steps are neither the first nor the last"
+    assert seen[-1] == Progress(found.system.cell_count, found.system.cell_count, "cells")
+    again: list[Progress] = []
+    assert recipe.table_protection is not None
+    none = np.zeros(0, dtype=np.int64)
+    audit_protected_tables(
+        found.system, found.protected.audit, recipe.table_protection.rules, none, contributors=True, report=again.append
+    )
+    assert again[-1].what in ("unsafe cells", "contributors")
