@@ -265,3 +265,16 @@ def test_contributors_who_know_the_same_are_looked_at_once(monkeypatch: pytest.M
     published = hide_at_random(system, 1, 0.5)
     audit_tables(system, published, TableRules(threshold=3))
     assert 0 < len(seen[0]) <= system.columns.shape[0] + int((system.unit_counts == 1).sum())
+
+
+def test_protecting_says_how_many_cells_were_tried() -> None:
+    rng = np.random.default_rng(0)
+    one, two = (TableVariable.from_values(name, rng.integers(0, 14, 900)) for name in "ab")
+    steps: list[tuple[int, int, str]] = []
+    protect_tables(
+        build_system([DeclaredTable("t", (one, two))]),
+        TableRules(threshold=3),
+        report=lambda done, total, what: steps.append((done, total, what)),
+    )
+    assert any(0 < done < total and what == "cells" for done, total, what in steps)
+    assert {what for *_, what in steps} >= {"cells", "unsafe cells"}

@@ -230,7 +230,6 @@ def test_tasks_of_tables_say_from_inside_how_far_they_have_come() -> None:
     found = protect_tables_of_recipe(recipe, data, seen.append)
     assert {one.what for one in seen} >= {"cells", "unsafe cells"}
     assert all(0 <= one.done <= one.total for one in seen)
-    assert any(0 < one.done < one.total for one in seen), "some steps are neither the first nor the last"
     assert seen[-1] == Progress(found.system.cell_count, found.system.cell_count, "cells")
     again: list[Progress] = []
     assert recipe.table_protection is not None
