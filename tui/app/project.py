@@ -544,6 +544,13 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         if self._shown_line is not None:
             await self.open_run(self._shown_line.run.id, "records", 0, event.row)
 
+    @on(VerdictsPane.TableCellRequested)
+    async def _show_table_cell(self, event: VerdictsPane.TableCellRequested) -> None:
+        """Show the tables of the run, at the cell that a finding of the gate names."""
+        await self.action_show_tab("tables")
+        if isinstance(self.pane, TablesPane):
+            self.pane.show_named_cell(event.text)
+
     @on(DialPane.StudiesRequested)
     async def _show_studies_tab(self) -> None:
         """Show the studies of the run, that of every subset first."""

@@ -692,6 +692,11 @@ def has_thresholds(toml: str) -> bool:
     return bool(read_toml(toml).get("threshold"))
 
 
+def has_tables(toml: str) -> bool:
+    """Return whether a recipe prints tables."""
+    return bool(read_toml(toml).get("table"))
+
+
 @lru_cache(maxsize=16)
 def names_in_recipe(toml: str) -> tuple[str, ...]:
     """Return the human names of all numbers that a recipe's methods may give."""

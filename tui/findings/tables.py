@@ -147,6 +147,7 @@ class TablesPane(RunPane):
         self._found: RunGrids | None = None
         self._grid: TableGrid | None = None
         self._revealed = False
+        self._wanted = ""
 
     def compose(self) -> ComposeResult:
         """Yield what the tables hide, their list, the grid of one, and the text about the cell under the cursor."""
@@ -204,6 +205,25 @@ class TablesPane(RunPane):
         self._show_table(answer.grids[min(known, len(answer.grids)) - 1])
         if self.app.focused is None or self.app.focused is listed:
             self.take_focus()
+        self._go_to_wanted()
+
+    def show_named_cell(self, text: str) -> None:
+        """Go to the cell that a text names, such as a finding of the gate; now, or as soon as the tables are read."""
+        self._wanted = text
+        self._go_to_wanted()
+
+    def _go_to_wanted(self) -> None:
+        """Go to the cell that is waited for, if the tables are there."""
+        if self._found is None or not self._wanted:
+            return
+        found, self._wanted = self._found.find_named_place(self._wanted), ""
+        if found is None:
+            return
+        number, row, column = found
+        self._show_table(self._found.grids[number - 1])
+        self.query_one(TableList).cursor = number - 1
+        self.query_one(CellGrid).go_to(row, column)
+        self.take_focus()
 
     def on_resize(self) -> None:
         """Divide the lines between list and grid."""

@@ -37,6 +37,7 @@ from ..parts.split import FRAME, DetailQuery, LaidOut, SplitView
 from .dial import DialPane, Place
 from .lever_pane import LeverList, LeverPane, post_lever
 from .people_at_risk import PeopleAtRisk, PeopleMostAtRisk, read_people_at_risk
+from .results import has_tables
 from .trial import LimitTrial
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ FOCUSED_STEPS: Mapping[type[Widget], str] = {
     LeverList: "next: {open} changes the plan by this lever",
 }
 """What the keys do in the parts of the page besides its list, with acts in braces."""
+CELLS_FOLLOW = "kept_tables"
+"""Check of the gate whose findings are cells of tables."""
 UNEXAMINED = "The gate could not examine the tables, so nothing can be released: {}"
 
 
@@ -113,6 +116,15 @@ class VerdictsPane(RunPane, SplitView):
 
     class GateAnswerChanged(Message):
         """Message that the gate's answer for the run has changed."""
+
+    @dataclass
+    class TableCellRequested(Message):
+        """Message that the user wants to see the cell of a table that a finding names.
+
+        text: the finding
+        """
+
+        text: str
 
     def __init__(self) -> None:
         """Create the tab, without a run."""
@@ -338,10 +350,17 @@ class VerdictsPane(RunPane, SplitView):
 
     @on(VerdictBoard.FindingSelected)
     async def _explain_finding(self, event: VerdictBoard.FindingSelected) -> None:
-        """Open the dialog about a finding: the same as in the place Release, with levers if it has some."""
+        """Open the dialog about a finding: the same as in the place Release, with levers if it has some.
+
+        A finding of cells opens the tab with the tables instead, at the cell that it names.
+        """
         from ..release.release import FindingDialog
 
         known, finding = self._examined, event.finding
+        names_cells = finding.check == CELLS_FOLLOW and finding.status != "pass"
+        if names_cells and self.line is not None and has_tables(self.line.run.recipe_toml):
+            self.post_message(self.TableCellRequested(finding.message))
+            return
         witnesses = self._gate_lines.witnesses.get(finding.check, ())
         reason = "" if known is None else known.waiver_reasons.get(finding.check, "")
         found, levers = self.query_one(LeverPane).levers_of_check(finding.check)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from sfumato.engine.data.schema import Schema
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.table_sections import PlannedTable, TableProtection
 from sfumato.engine.wording import unit_noun
 
 from ..reporting.cell_reasons import CellExplanation, explain_cell
-from ..reporting.table_grids import AuditedTables, TableGrid, table_grids
+from ..reporting.table_grids import OPEN_LETTERS, AuditedTables, TableGrid, table_grids
 from ..store.protected_tables import StoredTables, read_run_protected_tables
 from ..store.runs import find_run
 from ..store.workspace import Workspace
@@ -60,6 +62,25 @@ class RunGrids:
             with_intervals=with_intervals,
             with_numbers=with_numbers,
         )
+
+    def find_named_place(self, text: str) -> tuple[int, int, int] | None:
+        """Return the table, row and column of the first cell that a text names, as a finding of the gate does.
+
+        Of a text that names none, the first cell that is not protected, else None.
+        """
+        system = self.audited.system
+        # "region=a, sex=f" contains "region=a": the longest name at the first place is the one that is meant.
+        named = sorted(
+            (text.find(name), -len(name), cell) for cell, name in enumerate(system.cell_names) if name in text
+        )
+        for _, _, cell in named:
+            for grid in self.grids:
+                for row, column in np.argwhere(grid.cells == cell):
+                    return grid.number, int(row), int(column)
+        for grid in self.grids:
+            for row, column in np.argwhere(np.isin(grid.letters, OPEN_LETTERS)):
+                return grid.number, int(row), int(column)
+        return None
 
 
 def protected_noun(table: PlannedTable, schema: Schema) -> str:

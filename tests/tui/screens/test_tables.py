@@ -1,11 +1,14 @@
 """The tab with protected tables: list and grid, hidden cells by letter, why, the next ones, and publish or hide one."""
 
 import pytest
+from protected_towns import RECIPE, people_of_towns
 
 from sfumato.tui.findings.tables import TablesPane
+from sfumato.tui.parts.verdict_board import VerdictBoard
 from sfumato.tui.plan.plan import PlanTab
 from sfumato.tui.widgets.cell_grid import CellGrid
 from sfumato.tui.widgets.entries import TomlText
+from sfumato.workspace.library import synthesise
 
 pytestmark = pytest.mark.slow
 
@@ -127,3 +130,24 @@ async def test_the_cursor_stays_in_view_in_a_low_terminal(sit, tabled):
         assert row_of(seat, "north") == ["35", "20", "P", "S"]
         await seat.press("right_curly_bracket", "right_curly_bracket")
         assert row_of(seat, "south") == ["34", "14", "S", "S"]
+
+
+async def test_a_finding_of_the_gate_opens_the_tables_at_the_cell_that_it_names(sit, tmp_path):
+    shown = {"table": "people", "cell": {"region": "north", "trade": "iron"}, "status": "published"}
+    recipe = {**RECIPE, "tables": {**RECIPE["tables"], "fixed": [shown]}}
+    synthesise(people_of_towns(), recipe, tmp_path / "workspace")
+    async with sit(tmp_path / "workspace", tab="verdicts") as seat:
+        board = seat.app.screen.query_one(VerdictBoard)
+        await seat.until(lambda: board.chosen_finding is not None)
+        for _ in range(60):
+            if board.chosen_finding is not None and board.chosen_finding.check == "kept_tables":
+                break
+            await seat.press("j")
+        assert board.chosen_finding.status == "block"
+        assert "region=north, trade=iron" in board.chosen_finding.message
+        await seat.press("enter")
+        await seat.until(lambda: "[Tables]" in seat.text and cells(seat).has_cells and cells(seat).place != (0, 0))
+        said = " ".join(seat.text.split())
+        assert "region north, trade iron" in said
+        assert "! follows exactly from what is printed" in said
+        assert cells(seat).has_focus

@@ -267,3 +267,22 @@ def test_a_second_decision_of_a_cell_replaces_the_first() -> None:
     twice = decide_cell(once, "t", {"region": "north"}, "published")
     assert twice.table_protection is not None
     assert [one.status for one in twice.table_protection.fixed] == ["published"]
+
+
+def test_a_text_that_names_cells_leads_to_the_place_of_the_first(tmp_path: Path) -> None:
+    number = run_of_tables(tmp_path / "w")
+    with Workspace.open(tmp_path / "w", read_only=True) as opened:
+        found = read_run_grids(opened, number)
+    assert found is not None
+    grid = found.grids[0]
+    for row, column in np.ndindex(*grid.cells.shape):
+        cell = int(grid.cells[row, column])
+        if cell < 0:
+            continue
+        name = found.audited.system.cell_names[cell]
+        place = found.find_named_place(f"1 of 3 unsafe cells: {name}; count: sex=f; more")
+        assert place is not None
+        assert int(found.grids[place[0] - 1].cells[place[1], place[2]]) == cell
+        left_out = found.find_named_place(f'{name}, without the records of "paid"')
+        assert left_out == place, "a difference leads to the cell that has it"
+    assert found.find_named_place("none of them") is None, "every unsafe cell is protected"
