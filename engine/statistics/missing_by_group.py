@@ -14,6 +14,7 @@ import numpy as np
 from ..data.affected_group import AffectedGroup
 from ..data.arrays import Booleans
 from ..data.microdata import Microdata
+from .ranks_and_tails import hypergeometric_tail
 
 SMALLEST_GROUP = 10
 """Fewest records of a group that is named, and of the others that it is compared with."""
@@ -37,8 +38,6 @@ def most_affected_group(compared: Iterable[AffectedGroup]) -> AffectedGroup | No
 
 def iterate_groups(data: Microdata, lacking: Booleans) -> Iterator[AffectedGroup]:
     """Yield each level of each variable that has few, with its records; a missing value is no level."""
-    from scipy.stats import hypergeom
-
     for variable in data.schema:
         if not variable.kind.has_levels:
             continue
@@ -53,6 +52,6 @@ def iterate_groups(data: Microdata, lacking: Booleans) -> Iterator[AffectedGroup
         total, all_lacking = int(sizes.sum()), int(counts.sum())
         for level, size, count in zip(levels, sizes.tolist(), counts.tolist(), strict=True):
             if min(size, total - size) >= SMALLEST_GROUP:
-                p = float(hypergeom.sf(count - 1, total, all_lacking, size))
+                p = hypergeometric_tail(count - 1, total, all_lacking, size)
                 label = variable.labels.get(level, level)
                 yield AffectedGroup(variable.name, label, size, count, total - size, all_lacking - count, p)
