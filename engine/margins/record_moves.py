@@ -176,10 +176,13 @@ class _MovableRecords:
         left = np.arange(len(rows))  # a table that keeps a record spares the next ones a look
         here = self.codes[rows, variable]
         for at, offset in self.offsets[variable]:
-            own = self.cell[at][rows[left]]
-            new = own - offset[here[left]] + offset[to[left]]
+            if not len(left):
+                break
+            some = rows.take(left)
+            own = self.cell[at].take(some)
+            new = own + (offset.take(to.take(left)) - offset.take(here.take(left)))
             leave, enter = self.room_in_cells(at)
-            left = left[(new == own) | ((leave[own] >= 1) & (enter[new] >= 1))]
+            left = left[(new == own) | ((leave >= 1).take(own) & (enter >= 1).take(new))]
         found = np.zeros(len(rows), dtype=np.bool_)
         found[left] = True
         return found
@@ -205,13 +208,19 @@ class _MovableRecords:
         """Move as many of these different records to categories of a variable as the bounds allow."""
         able = self.may_move_to(variable, rows, to)
         rows, to = rows[able], to[able]
+        here = self.codes[rows, variable]
         for at, offset in self.offsets[variable]:
-            own = self.cell[at][rows]
-            new = own - offset[self.codes[rows, variable]] + offset[to]
+            if not len(rows):
+                return
+            own = self.cell[at].take(rows)
+            new = own + (offset.take(to) - offset.take(here))
             leave, enter = self.room_in_cells(at)
             # Records are not counted on to leave before others enter, so that any order of the moves is valid.
-            kept = (new == own) | (_is_within_room(own, leave) & _is_within_room(new, enter))
-            rows, to = rows[kept], to[kept]
+            kept = _is_within_room(own, leave)
+            kept &= _is_within_room(new, enter)
+            kept |= new == own
+            if not kept.all():
+                rows, to, here = rows[kept], to[kept], here[kept]
         if not len(rows):
             return
         for at, offset in self.offsets[variable]:
@@ -226,13 +235,17 @@ class _MovableRecords:
 def _is_within_room(cells: Integers, room: Floats) -> Booleans:
     """Return which records are among the first of their cell, as many as the cell has room for, (r,)."""
     found = np.ones(len(cells), dtype=np.bool_)
-    crowded = np.flatnonzero((np.bincount(cells, minlength=len(room)) > room)[cells])
+    crowded = (np.bincount(cells, minlength=len(room)) > room).take(cells).nonzero()[0]
     if len(crowded):
-        order = crowded[np.argsort(cells[crowded], kind="stable")]
-        in_order = cells[order]
-        first = np.flatnonzero(np.diff(in_order, prepend=-1))
-        rank = np.arange(len(order)) - np.repeat(first, np.diff(np.append(first, len(order))))
-        found[order] = rank < room[in_order]
+        held = cells.take(crowded)
+        # numbers of 16 bits are sorted by radix
+        order = (held.astype(np.uint16) if len(room) <= 1 << 16 else held).argsort(kind="stable")
+        in_order = held.take(order)
+        place = np.arange(len(order))
+        first = place.copy()
+        first[1:][in_order[1:] == in_order[:-1]] = 0
+        rank = place - np.maximum.accumulate(first)
+        found[crowded.take(order)] = rank < room.take(in_order)
     return found
 
 
