@@ -492,7 +492,16 @@ def _convert_present(values: pd.Series, variable: Variable, place: str) -> pd.Se
     if not len(present):
         raise BadInput(place, "no record has a value; leave the column out")
     converted = _convert_to_kind(present, variable, place)
-    return converted if len(present) == len(values) else converted.reindex(values.index)
+    if len(present) == len(values):
+        return converted
+    # By place, which takes a tenth of the time of matching the numbers of the records.
+    place_of = np.full(len(values), -1)
+    place_of[values.notna().to_numpy()] = np.arange(len(present))
+    held: Any = (
+        converted.array if isinstance(converted.dtype, pd.api.extensions.ExtensionDtype) else converted.to_numpy()
+    )
+    filled = pd.api.extensions.take(held, place_of, allow_fill=True)
+    return pd.Series(filled, index=values.index, name=converted.name, dtype=filled.dtype)
 
 
 def check_columns(names: Iterable[str], schema: Schema, place: str = "variables") -> None:

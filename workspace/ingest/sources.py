@@ -73,11 +73,12 @@ class ByteScanner:
             self._decode(piece)
         self._zeros |= b"\0" in piece
         self._lines |= b"\n" in piece
-        # with the last byte before, since a piece may end between the sign and the 0
-        joined = self._last + piece
-        self._minus_zero = self._minus_zero or MINUS_ZERO.search(joined) is not None
-        self._leading_zero = self._leading_zero or LEADING_ZERO.search(joined) is not None
-        self._last = piece[-1:] or self._last
+        # With the last two bytes before: a piece may end between the sign and the 0, and what stands before either
+        # decides whether it begins a cell.
+        joined, first = self._last + piece, max(0, len(self._last) - 1)
+        self._minus_zero = self._minus_zero or MINUS_ZERO.search(joined, first) is not None
+        self._leading_zero = self._leading_zero or LEADING_ZERO.search(joined, first) is not None
+        self._last = joined[-2:]
 
     def _decode(self, piece: bytes, *, final: bool = False) -> None:
         """Decode a piece and note whether it is valid UTF-8."""

@@ -245,3 +245,21 @@ def test_replaced_columns_leave_the_others_bit_for_bit() -> None:
 def test_a_column_with_codes_in_which_nothing_stands_is_refused_in_words(kind: Kind) -> None:
     with pytest.raises(BadInput, match=r"2 of 2 records have no value"):
         one([np.nan, np.nan], kind, missing=("none",))
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (Kind.CONTINUOUS, [1.5, None, 3.0]),
+        (Kind.COUNT, [1, None, 3]),
+        (Kind.CATEGORICAL, ["b", None, "a"]),
+        (Kind.DATE, ["2020-01-31", None, "2021-01-01"]),
+    ],
+)
+def test_values_beside_missing_ones_are_in_their_places(kind: Kind, values: list[object]) -> None:
+    """As pandas aligns them by the numbers of the records, whatever these are."""
+    frame = pd.DataFrame({"x": pd.Series(values, index=[7, 3, 5])})
+    found = conform_to_schema(frame, Schema((Variable("x", kind),)), MissingPolicy.KEEP).frame["x"]
+    alone = conform_to_schema(frame.dropna(), Schema((Variable("x", kind),)), MissingPolicy.KEEP).frame["x"]
+    expected = alone.set_axis([0, 2]).reindex([0, 1, 2])
+    pd.testing.assert_series_equal(found.reset_index(drop=True), expected, check_names=False)

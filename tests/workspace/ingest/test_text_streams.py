@@ -118,3 +118,17 @@ def test_a_stream_is_read_in_bits_of_any_size() -> None:
     stream = PieceStream([b"ab", b"", b"cde"])
     assert [stream.read(1), stream.read(), stream.read(5)] == [b"a", b"bcde", b""]
     assert ByteScanner().finish_survey().is_utf8
+
+
+@pytest.mark.parametrize(
+    "text", ["a,b\n105,10\n", "x,1.05,2\n", "2020-10-05,1\n", "x,01,2\n", "0123\n", "a,b\n0\n05,1\n"]
+)
+def test_a_leading_zero_is_one_wherever_pieces_end(text: str) -> None:
+    """A zero at the end of a piece has what stands before it, so that 105 cut in two begins with none."""
+    content = text.encode()
+    whole = survey_bytes([content]).may_have_leading_zeros
+    assert whole == any(cell.startswith("0") and len(cell) > 1 for cell in text.replace("\n", ",").split(","))
+    for first in range(len(content)):
+        for second in range(first, len(content)):
+            pieces = [content[:first], content[first:second], content[second:]]
+            assert survey_bytes(pieces).may_have_leading_zeros == whole
