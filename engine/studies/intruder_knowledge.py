@@ -370,7 +370,7 @@ OUTPUTS = (
         "low",
         "records",
         range=NON_NEGATIVE,
-        short="identified on average",
+        short="found on average",
         label=Label(
             "People found on average by knowledge",
             "An intruder who knows {variables} re-identifies {value} on average.",
@@ -387,7 +387,7 @@ OUTPUTS = (
         "low",
         "share",
         range=SHARE,
-        short="identified for certain",
+        short="found for certain",
         label=Label(
             "Only match is the right one by knowledge",
             "An intruder who knows {variables} finds exactly one match, the right one, for {value}.",

@@ -18,6 +18,7 @@ from textual.widgets import Static
 
 from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.keys.own_keys import current_key
+from sfumato.tui.parts.gate_lines import cut_lines
 from sfumato.tui.parts.gauges import GAUGE, draw_range, draw_share
 from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.terminal.text import cut_text, fit_text
@@ -32,15 +33,18 @@ if TYPE_CHECKING:
     from sfumato.workspace.gate.answer import ReleaseAnswer
     from sfumato.workspace.reporting.intruder_dial import DialLine, DialNumbers, DialVariable, IntruderDial, Reaches
 
-HEAD, LOW_HEAD = "What the intruder knows", "If he knows"
+HEAD, LOW_HEAD, TRIAL_HEAD = "What the intruder knows", "If he knows", "Your trial"
 GAP = "  "
 COUNTING = "Counting whom the intruder can find …"
 LOW, LEAST = 30, 18
 """Lines of a terminal below which the dial has three lines, and below which it has none."""
 MOST_CHIP_LINES = 3
 MOST_REASON_LINES = 2
-TITLE = 28
+MOST_SENTENCE_LINES = 2
+TITLE = 30
 """Cells of the titles of the numbers."""
+BRIEF_TITLE = 27
+"""The same without their glosses: as wide as small groups need."""
 LOW_GAUGE = 12
 """Cells of a gauge in a narrow terminal."""
 TURN = "dial-unsure"
@@ -77,6 +81,9 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
 
     class DialChanged(Message):
         """Message that the dial shows other numbers, or has the cursor at another variable."""
+
+    class DialFocused(Message):
+        """Message that the keys are the dial's now, or no longer."""
 
     class DialLeft(Message):
         """Message that the user is done with the dial."""
@@ -162,6 +169,7 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         # Textual posts the event of a new focus before the widget has it.
         super().watch_has_focus(has_focus)
         self._paint()
+        self.post_message(self.DialFocused())
         if has_focus:
             self._count_ahead()
 
@@ -269,13 +277,21 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
             numbers = [line, *([Content("")] * (0 if is_low else 2))]
         else:
             # That which decides stands first, as the answer above says it.
-            shown = [main] if is_low else sorted(lines, key=lambda one: one != main)
+            shown = [main] if is_low and not self.has_focus else sorted(lines, key=lambda one: one != main)
             numbers = [self._number_line(one, width, is_main=one == main) for one in shown]
         says_more = dial.is_turned or self.has_focus or self._tells_effect(dial)
-        sentence = [Content(cut_text(replace_unprintable(dial.coarsen_text()), width))] if says_more else []
+        told = dial.coarsen_text() if says_more else ""
+        if self.has_focus and self.variable is not None:
+            told = f"{told} {dial.window_text(self.variable)}".strip()
+        wrapped = (
+            cut_lines(wrap_text(replace_unprintable(told), width, "", ""), MOST_SENTENCE_LINES, width) if told else []
+        )
+        sentence = [Content(line) for line in wrapped]
         if is_low:
             # The knowledge is the beginning of the sentence that the number ends.
-            return [*self._chip_lines(dial, width, 1, LOW_HEAD), *numbers, *sentence[: int(self.has_focus)]]
+            head = TRIAL_HEAD if dial.is_turned else LOW_HEAD
+            chips = self._chip_lines(dial, width, MOST_CHIP_LINES if self.has_focus else 1, head)
+            return [*chips, *numbers, *(sentence if self.has_focus else [])]
         chips = self._chip_lines(dial, width, MOST_CHIP_LINES)
         counted = Content(cut_text(replace_unprintable(dial.counted_text), width))
         return [self._head_line(width), *chips, counted, *numbers, *sentence]
@@ -338,19 +354,22 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         """Return a number with its gauge and its limit."""
         ink, ink_of_title = self._ink_of(line), "" if is_main else "$text-muted"
         # In a narrow terminal title and gauge yield, and the limit has its short form, before anything is cut.
-        for title, gauge, limit in (
-            (TITLE, GAUGE, line.limit_text or line.brief_limit_text),
-            (TITLE, GAUGE, line.brief_limit_text),
-            (cell_len(line.title), GAUGE, line.brief_limit_text),
-            (cell_len(line.title), LOW_GAUGE, line.brief_limit_text),
-            (cell_len(line.title), 0, line.brief_limit_text),
-        ):
-            used = 2 * len(GAP) + title + (gauge + len(GAP) if gauge else 0)
-            if used + cell_len(line.count_text) + (len(GAP) + cell_len(limit) if limit else 0) <= width:
-                break
-        parts: list[Content | str | tuple[str, str]] = [
-            (fit_text(f"{GAP}{line.title}", title + len(GAP)), ink_of_title)
+        choices = [
+            *((line.title, TITLE, GAUGE, limit) for limit in line.limit_texts),
+            *((line.brief_title, BRIEF_TITLE, GAUGE, limit) for limit in line.limit_texts),
+            (line.brief_title, cell_len(line.brief_title), LOW_GAUGE, line.brief_limit_text),
+            (line.brief_title, cell_len(line.brief_title), 0, line.brief_limit_text),
         ]
+
+        def cells_before(title: int, gauge: int) -> int:
+            """Return the cells before the number of people."""
+            return 2 * len(GAP) + title + (gauge + len(GAP) if gauge else 0)
+
+        needed = cell_len(line.count_text) + len(GAP)
+        fitting = (one for one in choices if cells_before(one[1], one[2]) + needed + cell_len(one[3]) <= width)
+        name, title, gauge, limit = next(fitting, choices[-1])
+        used = cells_before(title, gauge)
+        parts: list[Content | str | tuple[str, str]] = [(fit_text(f"{GAP}{name}", title + len(GAP)), ink_of_title)]
         if gauge:
             parts += [GAP, self._gauge_of(line, ink, gauge)]
         parts += [GAP, (cut_text(line.count_text, width - used), ink)]

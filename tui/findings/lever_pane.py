@@ -16,7 +16,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.wording import agreeing_word, count_noun
+from sfumato.engine.wording import agreeing_word
 from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.widgets.entries import PagedOptionList
 from sfumato.tui.widgets.lines import Line
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from sfumato.workspace.store.workspace import Workspace
 
 TRYING, WAITING = "testing this change …", "to be tried"
+HELPING, HOPED, NONE_HELPS = "Changes that would help", "Changes that may help", "No change was found that helps"
+UNTRIED = "None of them could be tried on a sample: what they do is not known before a run."
+MOST_LINES, LEAST_LINES = 14, 5
+"""Lines of the list at most, and of the pane from which a sentence stands below the list."""
 TRIALS = "trials"
 """Group of the threads that try levers: a later one ends those before it."""
 CHANGED_SINCE = "The plan was edited since; the levers are found again"
@@ -85,10 +89,26 @@ class LeverList(PagedOptionList, WorkspaceReader):
         return f"{useless} more {was} tried and {does} not help" if useless else ""
 
     @property
+    def untried_text(self) -> str:
+        """Return how many changes could not be tried, in a sentence; empty for none."""
+        failed = sum(bool(one.reason) for one in self._effects.values())
+        if not failed:
+            return ""
+        if failed == len(self._levers):
+            return UNTRIED
+        return f"{failed} of them could not be tried on a sample: {agreeing_word(failed, 'its effect is', 'their effects are')} not known."
+
+    @property
+    def is_proved(self) -> bool:
+        """Return whether every lever that is shown was tried, and helps."""
+        shown = [self._effects.get(at) for at in self.shown_levers]
+        return bool(shown) and all(one is not None and one.helps for one in shown)
+
+    @property
     def trials_text(self) -> str:
-        """Return on what levers were tried, and how many do not help."""
+        """Return on what levers were tried, how many could not be, and how many do not help."""
         useless = f"{self.useless_text}." if self.useless_text else ""
-        return " ".join(filter(None, (self.sample_text, useless)))
+        return " ".join(filter(None, (self.sample_text, self.untried_text, useless)))
 
     def _is_shown(self, at: int) -> bool:
         effect = self._effects.get(at)
@@ -111,7 +131,8 @@ class LeverList(PagedOptionList, WorkspaceReader):
         if not lever.toml:
             return Content(replace_unprintable(f"{first} ({BY_HAND})"))
         if effect is not None:
-            said = effect.text
+            # That a change could not be tried is said once, below all of them.
+            said = "" if effect.reason else effect.text
         elif at == self._trying:
             said = TRYING
         else:
@@ -182,9 +203,14 @@ class LeverPane(Vertical, WorkspaceReader):
     """Levers of the run of a page, for its findings that block or warn and its limits that are not met."""
 
     DEFAULT_CSS = """
-    LeverPane { height: auto; max-height: 18; border-left: solid $primary; display: none; }
+    LeverPane { height: auto; border-left: solid $secondary; display: none; }
     LeverPane.found { display: block; }
+    LeverPane:focus-within { border-left: heavy $primary; }
     LeverPane LeverList { max-height: 14; margin: 0 1; }
+    LeverPane LeverList > .option-list--option-highlighted { background: transparent; color: $foreground; text-style: none; }
+    LeverPane LeverList:focus > .option-list--option-highlighted {
+        background: $block-cursor-background; color: $block-cursor-foreground; text-style: $block-cursor-text-style;
+    }
     LeverPane #lever-sample { color: $text-muted; height: auto; margin: 0 1; }
     """
 
@@ -227,6 +253,14 @@ class LeverPane(Vertical, WorkspaceReader):
             self.set_class(bool(levers), "found")
             self.query_one(LeverList).show_levers(found, levers)
 
+    def limit_height(self, lines: int) -> None:
+        """Let the pane have at most so many lines: its list scrolls then, and the sentence below it is left out last."""
+        sample = self.query_one("#lever-sample", Static)
+        below = sample.size.height if lines > LEAST_LINES + sample.size.height else 0
+        sample.display = bool(below) or lines > LEAST_LINES
+        self.query_one(LeverList).styles.max_height = max(1, min(MOST_LINES, lines - 1 - below))
+        self.styles.max_height = max(2, lines)
+
     def levers_of_check(self, check: str) -> tuple[RunLevers | None, list[RunLever]]:
         """Return what was found for the run, and of it the levers for a finding of the gate."""
         found = self.query_one(LeverList).found
@@ -234,13 +268,11 @@ class LeverPane(Vertical, WorkspaceReader):
 
     @on(LeverList.TrialsAdvanced)
     def _show_title(self) -> None:
-        """Show how many levers there are, and on what they were tried."""
+        """Show what the list is of, and on what its levers were tried."""
         shown = self.query_one(LeverList)
-        more = f"; {shown.useless_text}" if shown.useless_text else ""
-        self.query_one("#lever-title", Line).set_text(
-            Content.assemble((count_noun(len(shown.shown_levers), "lever"), "bold"), (more, "dim"))
-        )
-        self.query_one("#lever-sample", Static).update(shown.sample_text)
+        title = HELPING if shown.is_proved else HOPED if shown.shown_levers else NONE_HELPS
+        self.query_one("#lever-title", Line).set_text(Content.styled(title, "bold"))
+        self.query_one("#lever-sample", Static).update(shown.trials_text)
 
     @on(OptionList.OptionSelected)
     def _choose_lever(self, event: OptionList.OptionSelected) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual.binding import BindingType
 from textual.content import Content
@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     from sfumato.workspace.reporting.records import RecordLine
     from sfumato.workspace.store.workspace import Workspace
 
-MOST_PEOPLE, FEWER_PEOPLE = 10, 5
+MOST_PEOPLE = 10
 MOST_READ = 100
 """Records or units among which those are sought of whom the release says more than was believed before."""
-LEAST_HEIGHT, FULL_HEIGHT = 30, 45
-"""Heights of a terminal in lines from which fewer people are shown, and all that are read."""
+LEAST_HEIGHT = 30
+"""Height of a terminal in lines from which people are shown."""
+TITLES = "People most at risk", "Most at risk"
+FOUND_BY, SURE_HEAD = ", found by", "how sure"
 WHO, SURE = 14, 7
 """Cells of the columns who and how sure."""
 
@@ -54,10 +56,12 @@ class PeopleMostAtRisk:
 
     run_id: the run
     people: the first of them
+    is_found_by: whether the text of each says by what it is found; otherwise how many records it has
     """
 
     run_id: int
     people: Sequence[PersonAtRisk]
+    is_found_by: bool = True
 
 
 def read_people_at_risk(directory: Path, run_id: int) -> PeopleMostAtRisk:
@@ -89,6 +93,7 @@ def _people_of_run(workspace: Workspace, run_id: int) -> PeopleMostAtRisk:
                 )
                 for row, line in units
             ],
+            is_found_by=False,
         )
     told = told[:MOST_PEOPLE]
     drivers = find_risk_drivers(workspace, records, [line.record for _, line in told])
@@ -110,7 +115,8 @@ class PeopleAtRisk(Scroll):
 
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "ask", "Records", show=True)]
     DEFAULT_CSS = """
-    PeopleAtRisk { height: auto; max-height: 12; padding: 0 0 0 1; scrollbar-size: 1 1; }
+    PeopleAtRisk { height: auto; padding: 0 0 0 1; scrollbar-size: 1 1; }
+    PeopleAtRisk.below-list { padding: 0; margin: 1 0 0 0; }
     """
 
     @dataclass
@@ -119,20 +125,22 @@ class PeopleAtRisk(Scroll):
 
         row: int
 
-    def __init__(self) -> None:
-        """Create the list without people; it takes no space."""
+    def __init__(self, place: Literal["below-list", "beside-list"]) -> None:
+        """Create the list without people in its place; it takes no space."""
         super().__init__()
+        self.add_class(place)
         self._people: Sequence[PersonAtRisk] = ()
         self._at = 0
         self._width = 40
+        self._is_found_by = False
         self.display = False
 
-    def show_people(self, people: Sequence[PersonAtRisk], width: int) -> None:
-        """Show the people in lines of ``width`` cells; without people, or in a low terminal, nothing is shown."""
-        most = MOST_PEOPLE if self.app.size.height >= FULL_HEIGHT else FEWER_PEOPLE
-        self._people, self._width = people[:most], width
+    def show_people(self, found: PeopleMostAtRisk | None, width: int, most: int = MOST_PEOPLE) -> None:
+        """Show at most so many people in lines of ``width`` cells; without people, or in a low terminal, nothing."""
+        self._people = () if found is None else found.people[: max(0, most)]
+        self._width, self._is_found_by = width, found is not None and found.is_found_by
         self._at = min(self._at, max(0, len(self._people) - 1))
-        self.display = bool(people) and self.app.size.height >= LEAST_HEIGHT
+        self.display = bool(self._people) and self.app.size.height >= LEAST_HEIGHT
         # Its own lines only: what is left belongs to the explanation above.
         self.styles.height = len(self._people) + 1
         self._paint_people()
@@ -145,9 +153,12 @@ class PeopleAtRisk(Scroll):
     def _paint_people(self) -> None:
         """Write the heading and a line for each person."""
         title = "$foreground bold" if self.has_focus else "$foreground"
-        heading = Content.assemble(("People most at risk", title), ("  found by · certainty", "$text-muted"))
-        lines = [heading.truncate(self._width)]
         room = max(1, self._width - WHO - SURE - 2)
+        left = self._width - len(SURE_HEAD)
+        name = next((one for one in TITLES if len(one) + len(FOUND_BY) < left), TITLES[-1])
+        by = FOUND_BY if self._is_found_by and len(name) + len(FOUND_BY) < left else ""
+        told = fit_text(by, left - len(name)) + SURE_HEAD
+        lines = [Content.assemble((name, title), (told, "$text-muted")).truncate(self._width)]
         for at, one in enumerate(self._people):
             text = f"{fit_text(one.who, WHO)} {fit_text(one.found_by, room)} {fit_text(one.probability, SURE, 'right')}"
             style = "reverse" if self.has_focus and at == self._at else ""

@@ -21,7 +21,7 @@ from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.parts.answer_panel import AnswerPanel, answer_title, shorter_answer_titles
 from sfumato.tui.parts.gate_lines import EXAMINING
 from sfumato.tui.parts.variable_titles import variable_titles
-from sfumato.tui.parts.verdict_board import GateLines, VerdictBoard, sort_by_group
+from sfumato.tui.parts.verdict_board import AMPLE, GateLines, VerdictBoard, sort_by_group
 from sfumato.tui.session.export import ScreenExport, table_of_records
 from sfumato.tui.session.gate_answers import ExaminedRun
 from sfumato.tui.widgets.facts import titled_facts, wrap_paragraphs
@@ -34,7 +34,7 @@ from sfumato.workspace.views.results import read_verdicts, row_of_verdict
 
 from ..parts.page import CallInProcess, RunPane
 from ..parts.split import FRAME, DetailQuery, LaidOut, SplitView
-from .dial import DialPane, Place
+from .dial import LOW, DialPane, Place
 from .lever_pane import LeverList, LeverPane, post_lever
 from .people_at_risk import PeopleAtRisk, PeopleMostAtRisk, read_people_at_risk
 from .results import has_tables
@@ -56,7 +56,12 @@ LEAST_RULED = 12
 """Height of a terminal in lines from which a rule stands above the list."""
 MARGIN = 3
 """Cells of the list that its lines cannot use: a blank on either side and the scrollbar."""
-NONE = "The plan of this run sets no limits; those above are of the policy and the gate."
+ROWS_OF_PEOPLE, FEWEST_PEOPLE = 2, 4
+"""Lines of the list of people besides those of people, and people from which it stands below the findings."""
+PARTS_OF_COLUMN, LEVERS_PERCENT, LEAST_OF_LEVERS = 4, 40, 4
+"""Share of the column beside the list that people have, that of the levers, and lines that these have at least."""
+NONE = "The plan of this run sets no limits."
+NONE_BUT_POLICY = "The plan of this run sets no limits; those above are of the policy and the gate."
 FOCUSED_STEPS: Mapping[type[Widget], str] = {
     DialPane: "next: {mark} ticks or unticks what he knows; {zoom_in} {zoom_out} how surely; {open} shows the studies",
     PeopleAtRisk: "next: {open} shows this person in Records",
@@ -65,6 +70,8 @@ FOCUSED_STEPS: Mapping[type[Widget], str] = {
 """What the keys do in the parts of the page besides its list, with acts in braces."""
 CELLS_FOLLOW = "kept_tables"
 """Check of the gate whose findings are cells of tables."""
+LINES_BESIDE_DIAL = 3
+"""Lines of the answer beside the dial that is turned in a low terminal."""
 UNEXAMINED = "The gate could not examine the tables, so nothing can be released: {}"
 
 
@@ -143,7 +150,9 @@ class VerdictsPane(RunPane, SplitView):
         yield Place(DialPane(), id="dial-place")
         yield FrameRule(name="list-rule")
         yield from self.compose_split(
-            VerdictBoard(), below_detail=[PeopleAtRisk(), Place(LeverPane(), id="levers-place")]
+            VerdictBoard(),
+            PeopleAtRisk("below-list"),
+            below_detail=[PeopleAtRisk("beside-list"), Place(LeverPane(), id="levers-place")],
         )
 
     def read_query(self) -> Callable[[Workspace], RunVerdicts] | None:
@@ -243,6 +252,12 @@ class VerdictsPane(RunPane, SplitView):
         known = self._examined
         self.query_one(DialPane).show_gate(None if known is None else known.release_answer)
 
+    @on(DialPane.DialFocused)
+    def _make_room_for_dial(self) -> None:
+        """Show fewer lines of the answer while the dial is turned, where there are few."""
+        if self.app.size.height < LOW:
+            self._show_board()
+
     @on(DialPane.DialLeft)
     def _leave_dial(self) -> None:
         """Return from the dial to the board."""
@@ -312,7 +327,8 @@ class VerdictsPane(RunPane, SplitView):
 
     @on(VerdictBoard.BoardCursorMoved)
     def _follow_board(self) -> None:
-        """Show the details of the row under the cursor."""
+        """Show the details of the row under the cursor, and what its list leaves room for."""
+        self._place_people()
         self.follow_cursor()
 
     def detail_query(self) -> DetailQuery | None:
@@ -421,26 +437,45 @@ class VerdictsPane(RunPane, SplitView):
     def _show_board(self) -> None:
         """Show the board, or the reason why there are no verdicts."""
         shown = self.query_one(VerdictBoard)
-        none = self.empty_text("verdicts", NONE) if self._is_read else "…"
         gate = self._gate_lines
+        said = NONE if gate.answer is None or not gate.findings else NONE_BUT_POLICY
+        none = self.empty_text("verdicts", said) if self._is_read else "…"
         self.set_heading_count(self._heading_counts())
         if gate.answer is None:
             self.set_frame_title(None)
         else:
             self.set_frame_title(answer_title(gate.answer), shorter_answer_titles(gate.answer))
         width = max(1, self.app.size.width - SIDES - MARGIN)
-        self.query_one(AnswerPanel).show_answer(gate.answer, gate.text if self._is_read else "", width)
-        people = () if self._people is None else self._people.people
-        self.query_one(PeopleAtRisk).show_people(people, max(1, self.app.size.width - SIDES - self.list_width - FRAME))
+        # In a low terminal the dial needs the lines while somebody turns it.
+        is_turning = self.query_one(DialPane).has_focus and self.app.size.height < LOW
+        most = LINES_BESIDE_DIAL if is_turning else AMPLE
+        self.query_one(AnswerPanel).show_answer(gate.answer, gate.text if self._is_read else "", width, most)
         rule = self.query_one(FrameRule)
         rule.set_text(self._list_title())
         # In a very low terminal the list needs the line.
         rule.display = self.app.size.height >= LEAST_RULED
         if self._is_read and (self._verdicts or self._others or gate.answer is not None):
             width = max(40, self.list_width - MARGIN)
-            shown.show_board(self._verdicts, width, self._records, self._others, none, self.is_split, gate)
+            shown.show_board(self._verdicts, width, self._records, self._others, none, gate)
         else:
             shown.show_message(none)
+        self._place_people()
+
+    def _place_people(self) -> None:
+        """Show the people most at risk below the list where it leaves them room, else beside it, and limit the levers."""
+        board = self.query_one(VerdictBoard)
+        height = board.parent.size.height if isinstance(board.parent, Widget) else 0
+        left = height - board.count_needed_lines() - ROWS_OF_PEOPLE
+        is_below = self.is_split and left >= min(FEWEST_PEOPLE, len(self._people.people) if self._people else 0)
+        side = max(1, self.app.size.width - SIDES - self.list_width - FRAME)
+        places = {
+            "below-list": (self.list_width - MARGIN, left if is_below else 0),
+            "beside-list": (side, 0 if is_below or not self.is_split else height // PARTS_OF_COLUMN - 1),
+        }
+        for one in self.query(PeopleAtRisk):
+            one.show_people(self._people, *next(place for name, place in places.items() if one.has_class(name)))
+        if height:
+            self.query_one(LeverPane).limit_height(max(LEAST_OF_LEVERS, height * LEVERS_PERCENT // 100))
 
     def make_exportable(self) -> ScreenExport | None:
         """Return the verdicts with all their digits."""

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 MOST_LINES = ((9, 1), (16, 2), (24, 4), (30, 8), (45, 10), (1 << 30, 12))
 """Greatest number of lines of the panel in a terminal of fewer lines than the first number."""
 BRIEF_QUESTION = "May this leave"
+BRIEF_ANSWERS = {"no": "NO", "to be judged": "JUDGE", "yes": "YES"}
+FOUND = "can be found"
+"""End of a claim about people who can be found."""
 TITLE_NEEDS = 44
 """Cells of a terminal in which the frame's title has the answer in full; in fewer the panel repeats it."""
 
@@ -37,16 +40,26 @@ def answer_title(answer: ReleaseAnswer) -> Content:
     return _title_content(question, said, answer)
 
 
-def shorter_answer_titles(answer: ReleaseAnswer) -> tuple[Content, Content]:
-    """Return the same with a brief question, and that without what decides, which stands in the lines below it."""
+def shorter_answer_titles(answer: ReleaseAnswer) -> tuple[Content, ...]:
+    """Return the same with a brief question, then without one, then with the number alone of who is found, and at last
+    without what decides, which stands in the lines below it.
+    """
     (_, _, said), (_, _, brief) = (replace_unprintable(one).partition("? ") for one in (answer.headline, answer.title))
-    return _title_content(BRIEF_QUESTION, said, answer), _title_content(BRIEF_QUESTION, brief, answer)
+    counted = answer.people and answer.claim.endswith(FOUND)
+    least = f"{BRIEF_ANSWERS[answer.may_leave]}: {f'{answer.people:,} found' if counted else answer.claim}"
+    return (
+        _title_content(BRIEF_QUESTION, said, answer),
+        _title_content("", said, answer),
+        _title_content("", least if answer.claim and not answer.is_overruled else said, answer),
+        _title_content(BRIEF_QUESTION, brief, answer),
+    )
 
 
 def _title_content(question: str, said: str, answer: ReleaseAnswer) -> Content:
     """Return a question with what is said of it on the ink of the answer's state."""
     sign, ink = sign_for(STATE_SIGNS[answer.may_leave]), STATE_INKS[answer.may_leave]
-    return Content.assemble((f"{question}? ", "$foreground bold"), (f" {sign} {said} ", f"{ink} reverse"))
+    asked = [(f"{question}? ", "$foreground bold")] if question else []
+    return Content.assemble(*asked, (f" {sign} {said} ", f"{ink} reverse"))
 
 
 def answer_of_run_title(count: str, run_id: int, answer: ReleaseAnswer) -> Content:
@@ -69,9 +82,9 @@ class AnswerPanel(Static):
         super().__init__("", markup=False)
         self.display = False
 
-    def show_answer(self, answer: ReleaseAnswer | None, text: str, width: int) -> None:
-        """Show the answer in lines of ``width`` cells, or ``text`` in its place."""
-        most = most_panel_lines(self.app.size.height)
+    def show_answer(self, answer: ReleaseAnswer | None, text: str, width: int, most: int = MOST_LINES[-1][1]) -> None:
+        """Show the answer in lines of ``width`` cells, ``most`` at most, or ``text`` in its place."""
+        most = min(most, most_panel_lines(self.app.size.height))
         if answer is not None:
             lines: Sequence[Content] = answer_lines(answer, width, most, titled=self.app.size.width < TITLE_NEEDS)
             # A title in a very narrow terminal needs more lines than the list can spare.

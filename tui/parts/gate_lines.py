@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 from textual.content import Content
 
+from sfumato.engine.wording import count_noun
 from sfumato.tui.session.gate_answers import STATE_INKS, STATE_SIGNS
 from sfumato.workspace.reporting.words import sign_for
 from sfumato.workspace.visible_text import replace_unprintable
@@ -30,6 +31,8 @@ LEFT_OUT = ("May leave", "Learnt", "Change first", "How")
 """Labels of the lines that are left out where there is no room, the first first."""
 LEAST_TEXT = 40
 """Cells of a text beside which its label has a column."""
+ALSO_SEEN = " · also seen by "
+"""What begins the number of checks that see the same leak, after a title."""
 INKS = {"block": "$error bold", "warn": "$warning bold", "not checked": "$text-muted bold", "pass": ""}
 
 
@@ -94,8 +97,8 @@ def cut_lines(lines: Sequence[str], most: int, width: int) -> list[str]:
 
 
 def title_with_witnesses(finding: Finding, witnesses: Sequence[Finding]) -> str:
-    """Return the title with the number of findings of the same leak: ``people alone in kept columns (+2
-    witnesses)``.
+    """Return the title with the number of checks that see the same leak: ``people alone in kept columns · also seen
+    by 2 checks``.
     """
-    more = f" (+{len(witnesses)} {'witness' if len(witnesses) == 1 else 'witnesses'})" if witnesses else ""
+    more = f"{ALSO_SEEN}{count_noun(len(witnesses), 'check')}" if witnesses else ""
     return replace_unprintable(finding.title) + more

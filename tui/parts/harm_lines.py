@@ -30,7 +30,8 @@ from sfumato.workspace.reporting.words import (
 )
 from sfumato.workspace.visible_text import replace_unprintable
 
-from .gate_lines import INKS, title_with_witnesses
+from ..widgets.facts import wrap_text
+from .gate_lines import ALSO_SEEN, INKS, cut_lines, title_with_witnesses
 from .gauges import GAUGE, STYLES, draw_range
 
 if TYPE_CHECKING:
@@ -51,9 +52,9 @@ MOST_LONG = 0.34
 """Largest share of the names that may have lines of their own."""
 FEW_LONG = 2
 """Number of names that may have them however short the list is."""
+MOST_OF_NOTE = 4
+"""Lines at most of a sentence below what is open; the explanation beside the list has it in full."""
 WAIVED = "waived"
-WITNESSES = " (+"
-"""What begins the number of witnesses after a title."""
 STATE_WORDS = {
     "to be judged": "judge",
     "not checked": "unchecked",
@@ -100,13 +101,14 @@ def harm_lines(
     waived: frozenset[str] = frozenset(),
     safe: bool = False,
     height: int = 0,
+    most_of_note: int = MOST_OF_NOTE,
 ) -> tuple[Content, list[Content]]:
     """Return the heads of the columns, and for each entry its line of ``width`` cells, or two lines where there is room.
 
     In a narrow list the gauge is left out, then words are shortened, then shares of the people, what was found and the
     limit are left out. A name uses the cells of empty columns beside it. Limits that are met are green only with
     ``safe``. Within ``height`` lines, if all entries fit, the name has a line of its own where it would be cut, and a
-    sentence stands below what is open.
+    sentence stands below what is open, in up to ``most_of_note`` lines.
 
     records: number of confidential records
     people: number of people whom findings count, units where the records are theirs; by default the records
@@ -119,19 +121,19 @@ def harm_lines(
     # A name that would be cut has a line of its own, where all of them can have one.
     is_tall = _has_lines_for(cells, layout, height - 1)
     n_lines = len(cells) + is_tall * layout.count_long_names(cells)
-    has_notes = n_lines + sum(bool(one.note) for one in cells) < height
+    notes = _note_lines([one.note for one in cells], inner, min(height - 1 - n_lines, height), most_of_note)
     lines = []
     for place, one in enumerate(cells):
         start, blank = Content.assemble((fit_text(one.state, state), one.ink), GAP), " " * (state + len(GAP))
         if is_tall and not layout.has_room_for(place, one.name):
             columns = layout.line_text(place, "", "")
             # How many others see the same is said where there is room.
-            name = one.name if cell_len(one.name) <= inner else one.name.partition(WITNESSES)[0]
+            name = one.name if cell_len(one.name) <= inner else one.name.partition(ALSO_SEEN)[0]
             line = Content.assemble(start, fit_text(name, inner), "\n", blank, columns)
         else:
             line = Content.assemble(start, layout.line_text(place, one.name, names[one.name]))
-        if has_notes and one.note:
-            line = Content.assemble(line, "\n", blank, (cut_text(one.note, inner), "$text-muted"))
+        for told in notes[place]:
+            line = Content.assemble(line, "\n", blank, (told, "$text-muted"))
         lines.append(line)
     heads = fit_text(f"{fit_text('state', state)}{GAP}{layout.heads_text()}", width)
     return Content.styled(heads, "$text-muted"), lines
@@ -194,6 +196,25 @@ class _Layout:
         return GAP.join([fit_text("what", self.room), *heads])
 
 
+def _note_lines(notes: Sequence[str], width: int, room: int, most: int) -> list[list[str]]:
+    """Return the lines of each note: none where not every note has one in ``room`` lines, else as many as there is room
+    for, no more than ``most``, and shared by turns.
+    """
+    left = room - sum(map(bool, notes))
+    if left < 0:
+        return [[] for _ in notes]
+    wrapped = [wrap_text(note, width, "", "") if note else [] for note in notes]
+    given = [min(1, len(lines)) for lines in wrapped]
+    while left > 0:
+        wanting = [at for at, lines in enumerate(wrapped) if given[at] < min(most, len(lines))]
+        if not wanting:
+            break
+        for at in wanting[:left]:
+            given[at] += 1
+        left -= len(wanting[:left])
+    return [cut_lines(lines, number, width) for lines, number in zip(wrapped, given, strict=True)]
+
+
 def _short_names(cells: Sequence[_Cells], room: int) -> dict[str, str]:
     """Return names in ``room`` cells by name: those of limits differ however short, and a title keeps its number of
     witnesses where it can still be read.
@@ -201,7 +222,7 @@ def _short_names(cells: Sequence[_Cells], room: int) -> dict[str, str]:
     short = shorten_names(list(dict.fromkeys(one.name for one in cells if not one.is_finding)), room)
     for one in cells:
         if one.is_finding:
-            title, opened, witnesses = one.name.partition(WITNESSES)
+            title, opened, witnesses = one.name.partition(ALSO_SEEN)
             left = room - cell_len(opened + witnesses)
             fits = opened and cell_len(one.name) > room and left >= LEAST_NAME
             short[one.name] = f"{cut_text(title, left)}{opened}{witnesses}" if fits else cut_text(one.name, room)

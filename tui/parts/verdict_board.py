@@ -42,7 +42,7 @@ from sfumato.workspace.visible_text import replace_unprintable
 
 from ..widgets.lines import Scroll
 from .gauges import GAUGE, STYLES, draw_gauge
-from .harm_lines import harm_lines
+from .harm_lines import MOST_OF_NOTE, harm_lines
 
 if TYPE_CHECKING:
     from sfumato.workspace.gate.answer import ReleaseAnswer
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 NAME_LEAST = 30
 GAP = 2
+AMPLE = 1000
+"""Lines in which every list has room."""
 LEAST_LINES = 24
 """Height of a board in lines below which a verdict has only one line."""
 
@@ -237,7 +239,8 @@ class VerdictBoard(Scroll):
         self._entries: Sequence[Entry] = ()
         self._gate = GateLines()
         self._at = self._others = 0
-        self._none, self._is_explained = "", False
+        self._none, self._width = "", 40
+        self._records: int | None = None
         self._unfolded: set[BoardFold] = set()
 
     def show_board(
@@ -247,7 +250,6 @@ class VerdictBoard(Scroll):
         records: int | None = None,
         others: int = 0,
         none: str = "",
-        explained: bool = False,
         gate: GateLines | None = None,
     ) -> None:
         """Show findings and verdicts in ``width`` cells.
@@ -255,12 +257,10 @@ class VerdictBoard(Scroll):
         records: number of confidential records
         others: number of other numbers
         none: why there are no verdicts
-        explained: whether the line under the cursor is explained beside the board
         gate: what is shown of the gate
 
         The cursor stays on its line if that still exists, and on the first line if it was there.
         """
-        self._is_explained = explained
         before, chosen = self._last_entry, self._current_entry
         self._verdicts, self._width, self._records, self._others = verdicts, width, records, others
         self._none, self._gate = none, gate or GateLines()
@@ -389,9 +389,20 @@ class VerdictBoard(Scroll):
     def _paint_board(self) -> None:
         """Write all lines of the board and mark the one under the cursor."""
         self.post_message(self.BoardCursorMoved())
+        shown, self._rows = self._list_lines(self.size.height)
+        if self._rows:
+            at = self._rows[self._at]
+            shown[at] = Content.assemble(shown[at]).stylize("reverse" if self.has_focus else "bold underline")
+        self.show_text(Content("\n").join([line if isinstance(line, Content) else Content(line) for line in shown]))
+
+    def count_needed_lines(self) -> int:
+        """Return how many lines the list needs to tell every entry whole, with what is open in two lines each."""
+        return len(self._list_lines(AMPLE, most_of_note=2)[0])
+
+    def _list_lines(self, height: int, most_of_note: int = MOST_OF_NOTE) -> tuple[list[Content | str], list[int]]:
+        """Return all lines of the board for a ``height``, and the first line of each entry."""
         shown: list[Content | str] = []
-        if not self._is_explained and self._last_entry >= 0:
-            shown.append(self._current_line_text())
+        has_none = bool(self._none) and not self._verdicts
         listed = [one for one in self._entries if not isinstance(one, BoardFold)]
         heads, lines = harm_lines(
             listed,
@@ -401,26 +412,23 @@ class VerdictBoard(Scroll):
             witnesses=self._gate.witnesses,
             waived=self._gate.waived,
             safe=self._gate.is_safe,
-            height=self.size.height - len(shown) - (len(self._entries) - len(listed)) - 2,
+            height=height - (len(self._entries) - len(listed)) - 2 * (2 if has_none else 1),
+            most_of_note=most_of_note,
         )
         if listed:
             shown.append(heads)
         texts, rows = iter(lines), list[int]()
         for entry in self._entries:
             # A blank line sets apart what is open from what is folded, where there is room.
-            if entry is BoardFold.NUMBERS and not self._verdicts and self._none:
+            if entry is BoardFold.NUMBERS and has_none:
                 shown += ["", self._none]
-            if entry is BoardFold.NUMBERS and self.size.height >= LEAST_LINES:
+            if entry is BoardFold.NUMBERS and height >= LEAST_LINES:
                 shown.append("")
             rows.append(len(shown))
             shown += [self._fold_line(entry)] if isinstance(entry, BoardFold) else next(texts).split("\n")
-        if not self._verdicts and self._none and not self._others:
+        if has_none and not self._others:
             shown += ["", self._none]
-        self._rows = rows
-        if rows:
-            at = rows[self._at]
-            shown[at] = Content.assemble(shown[at]).stylize("reverse" if self.has_focus else "bold underline")
-        self.show_text(Content("\n").join([line if isinstance(line, Content) else Content(line) for line in shown]))
+        return shown, rows
 
     def _fold_line(self, fold: BoardFold) -> str:
         """Return the line that stands for folded ones."""
@@ -429,16 +437,3 @@ class VerdictBoard(Scroll):
         if fold is BoardFold.OTHERS:
             return f"{sign_for('into')} {not_applying_text(self._gate.findings)}"
         return f"{sign_for('into')} {self._others:,} {'other ' if self._verdicts else ''}numbers"
-
-    def _current_line_text(self) -> Content | str:
-        """Return the text about the line under the cursor, in one line."""
-        if isinstance(fold := self._current_entry, BoardFold):
-            return Content.styled(cut_text(f"{sign_for('into')} {FOLD_TEXTS[fold]}", self._width), "$text-muted")
-        if self.chosen_verdict is not None:
-            return verdict_name_line(self.chosen_verdict, self._width)
-        if (finding := self.chosen_finding) is not None:
-            return Content.styled(
-                cut_text(replace_unprintable(f"{sign_for('into')} {finding.title} · {finding.message}"), self._width),
-                "$text-muted",
-            )
-        return ""

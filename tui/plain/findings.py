@@ -309,7 +309,7 @@ def _ask_certainty(session: PlainSession, dial: IntruderDial, at: int) -> Intrud
     variable = dial.numbers.variables[at]
     if not variable.is_numeric:
         return dial.toggle_variable(variable.name)
-    certainties = ["not at all", *(f"known {variable.reach_text(one)}".rstrip() for one in variable.certainties)]
+    certainties = ["not at all", *(f"known {variable.choice_text(one)}".rstrip() for one in variable.certainties)]
     chosen = session.conversation.choose(f"How surely does he know {variable.name}?", certainties, "1")
     if chosen == 0:
         return dial.toggle_variable(variable.name) if variable.name in dial.known else dial

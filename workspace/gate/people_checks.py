@@ -893,7 +893,7 @@ PEOPLE_CHECKS = (
         "worst_records", "the record that is most at risk", "probability", LIKELY, SURE,
         "above 0.5 an intruder is more often right than wrong; above 0.9 over all datasets it blocks, unless the rows of other people with the same unchanged "
         "values match as often",
-        "look at the record (Records, or sfumato records RUN), then change what drives its risk", _check_worst_records,
+        "make coarser or synthesise the columns by which people are found; Records (sfumato records RUN) shows these people", _check_worst_records,
         "the largest risk of a record: El Emam (2013); Reiter & Mitra (2009)",
     ),
     GateCheck(

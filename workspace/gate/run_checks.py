@@ -379,7 +379,7 @@ QUESTION_CHECKS = (
         for question, (title, reason, source) in _TITLES_AND_REASONS.items()
     ),
     GateCheck(
-        "questions_open", "number of risk questions without an answer", "questions", 0, None,
+        "questions_open", "risk questions without an answer", "questions", 0, None,
         "a risk that was not measured is not known to be low; it may be large",
         "measure what the finding names, against an intruder who knows every quasi-identifier; attacks that need people who were not in the data "
         "want [data] holdout in the recipe, of more records where they find large leaks only", _check_open_questions,
@@ -394,12 +394,12 @@ QUESTION_CHECKS = (
 RUN_CHECKS = (
     *QUESTION_CHECKS,
     GateCheck(
-        "unmet_thresholds", "thresholds of the recipe that are not met", "thresholds", None, 0,
+        "unmet_thresholds", "limits of the plan that are not met", "limits", None, 0,
         "the recipe states what its author considers safe; thresholds are how a recipe is tighter than the policy",
         "change the plan until they are met", _check_unmet_thresholds, intruder="none",
     ),
     GateCheck(
-        "thresholds_set", "number of thresholds set", "thresholds", 1, None, "without one its author has not said what is enough",
+        "thresholds_set", "limits that the plan sets", "limits", 1, None, "without one its author has not said what is enough",
         "set thresholds: [[threshold]] in the recipe", _check_thresholds_set, is_minimum=True, intruder="none",
     ),
     GateCheck(

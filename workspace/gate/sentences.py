@@ -227,7 +227,7 @@ KEPT_OTHER_COLUMNS = "; who also knows {names:list} finds {found:,} in classes o
 FOUND_BY_KEPT_COLUMNS = "can be found by {columns}, {how}"
 FOUND_BY_WHOLE_UNIT = "can be found by {columns} of all their {rows} together, {how}"
 FOUND_BY_INTRUDER = "can be found by {columns}"
-NAMED_BY_INTRUDER = "each with probability above {likely:g}"
+NAMED_BY_INTRUDER = "each more likely than not (probability above {likely:g})"
 IN_SMALL_GROUP = "each is in a group of fewer than {limit:,} {noun} with the same values{alone}"
 ALONE_IN_GROUP = ", {alone:,} of them alone"
 UNCHANGED_AND_DRAWN = "{kept}, released unchanged, and by artificial values of {drawn}"
@@ -276,7 +276,7 @@ UNANIMOUS_CLASSES = (
 )
 UNANIMOUS_IN_HOLDOUT = "of {controls:,} hold-out {noun} like them {share:percent .0f} have it too"
 UNANIMOUS_IN_ALL = "{share:percent .0f} of all {noun} have such a value"
-INFERENCE_JUDGED_ELSEWHERE = "{message}; inference_excess judges what is so of these people alone"
+INFERENCE_JUDGED_ELSEWHERE = "{message}; the check of inferred values judges what is so of these people alone"
 OTHERS_UNMEASURED = (
     "{message}; no measure asked about all records: the gate assumes that the others are disclosed with more than {likely:g}, since they are "
     "not known to be safer"
@@ -303,12 +303,12 @@ WRONG_UNIT_MATCHES = (
 MAY_BE_CHANCE = ": it may be chance"
 COMPARED_LESS = ". No other record is disclosed with more than {others:number}, so that {compared:number} is compared with the limit and not {highest:number}"
 RELEASES_TOGETHER = " ({releases} releases together, this one and {runs} before)"
-ALONE_WITH_KEPT = ". {number:,} of them {number:word is|are} alone in the columns that are released unchanged, which have a finding of their own"
+ALONE_WITH_KEPT = ". {number:,} of them {number:word is|are} alone in the columns that are released unchanged, which the check of these columns judges"
 UNITS_COMPARED_LESS = (
     ". Of the other {units} none is found with more than {others:number}, so that {compared:number} is compared with the limit and not "
     "{highest:number}"
 )
-UNITS_ALONE_WITH_KEPT = ". {number:,} of them {number:word is|are} alone in the columns that are released unchanged, which have a finding of their own"
+UNITS_ALONE_WITH_KEPT = ". {number:,} of them {number:word is|are} alone in the columns that are released unchanged, which the check of these columns judges"
 INFERRED_RECORD = (
     "{method}: the value of record {record} is inferred with probability {probability:.3g}{beyond}, and of {likely_records:,} of {asked:,} "
     "with more than {likely:g}; it may be so of people in general"

@@ -7,11 +7,13 @@ protects everybody at once. A change that would leave the plan as it is, or make
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.labels import method_and_output
 from sfumato.engine.methods.levers import COARSER_KEYS, FEWER_DATASETS, Advice, Turn
@@ -48,10 +50,21 @@ MOST_SETTINGS = 3
 """Settings that a lever names; the difference of the plans has all of them."""
 MOST_NAMED = 3
 """Changes that a text names; of more it counts the rest."""
+MOST_SYNTHESISED = 8
+"""Columns to synthesise that a text names; of more it counts the rest."""
+CODE = re.compile(r" \((?:\[[^)]*|[a-z_]+)\)")
+"""Settings as a plan writes them, which a text names in brackets for whoever edits the plan."""
+SETTING_WORDS: Mapping[str, str] = {
+    "minbucket": "at least {} records in each",
+    "k": "at least {} records in each",
+    "m": "{} of them",
+    "epsilon": "epsilon {}",
+}
+"""Changed settings in words; others go without saying."""
 
-LARGER_LEAVES = Advice("larger leaves of the trees (minbucket)", minbucket="more")
+LARGER_LEAVES = Advice("use larger leaves in the trees (minbucket)", minbucket="more")
 SMOOTHED = Advice("draw numbers beside those of real people (smoothing)", smoothing="on")
-LARGER_CLASSES = Advice("larger classes (k)", k="more")
+LARGER_CLASSES = Advice("use larger classes (k)", k="more")
 COPYING: tuple[Advice, ...] = (LARGER_LEAVES, SMOOTHED)
 FINDING_ADVICE: Mapping[str, tuple[Advice, ...]] = {
     "worst_records": (COARSER_KEYS, *COPYING, LARGER_CLASSES),
@@ -120,11 +133,24 @@ class PlanLever:
 
 
 def change_words(text: str, lines: Sequence[str]) -> str:
-    """Return a lever with the settings that it adds, where these are few and no tables."""
+    """Return a lever in plain words, with what it sets where that is little: ``release fewer datasets: 3 of them``."""
+    plain = CODE.sub("", text)
     added = list(dict.fromkeys(line[2:] for line in lines if line.startswith("+")))
-    if not added or len(added) > MOST_SETTINGS or any(line.startswith(("[", "recode")) for line in added):
-        return text
-    return f"{text}: {', '.join(added)}"
+    if len(added) > MOST_SETTINGS or any(line.startswith("[") for line in added):
+        return plain
+    told = ", ".join(words for line in added for words in _words_of_setting(line) if words not in plain)
+    return f"{plain}: {told}" if told else plain
+
+
+def _words_of_setting(line: str) -> list[str]:
+    """Return what a line of a plan sets, in words; nothing for what goes without saying."""
+    try:
+        (name, value), *_ = read_toml(line).items()
+    except (BadInput, ValueError):  # a part of a longer text
+        return []
+    if name == "recode" and isinstance(value, dict):
+        return [f"{one} in steps of {width}" for one, width in value.items() if isinstance(width, int | float)]
+    return [SETTING_WORDS[name].format(value)] if name in SETTING_WORDS else []
 
 
 def find_levers(verdict: Verdict, toml: str) -> list[PlanLever]:
@@ -264,6 +290,20 @@ def find_column_levers(toml: str, data: Microdata, policy: Policy) -> list[PlanL
     return list(_KeptColumnLevers(toml, recipe, data.without_controls, policy).levers()) if recipe.synthesis else []
 
 
+def find_named_column_levers(toml: str, data: Microdata, policy: Policy, names: Sequence[str]) -> list[PlanLever]:
+    """Return the levers for people who are found by some kept columns with others, in the order of ``names``.
+
+    The other arguments are as those of ``find_column_levers``.
+    """
+    try:
+        recipe = Recipe.from_toml(toml)
+    except BadInput:
+        return []
+    if not recipe.synthesis or not names:
+        return []
+    return list(_KeptColumnLevers(toml, recipe, data.without_controls, policy).levers_of(names))
+
+
 @dataclass(frozen=True, eq=False)
 class _KeptColumnLevers:
     """Changes of the columns that a synthesis keeps, as changes of its plan."""
@@ -353,7 +393,7 @@ class _KeptColumnLevers:
         helping = sorted((one for one in absent if one.n_unprotected < before), key=lambda one: one.n_unprotected)
         # Leaving a column out may break the plan, such as a constraint on it.
         changed = (
-            _changed_lever(f"{one.variable} left out", self.toml, leave_out_column(self.toml, one.variable))
+            _changed_lever(f"leave out {one.variable}", self.toml, leave_out_column(self.toml, one.variable))
             for one in helping
         )
         return list(filter(None, [next(filter(None, changed), None)]))
@@ -373,7 +413,7 @@ class _KeptColumnLevers:
     def _synthesis_lever(self, name: str) -> PlanLever | None:
         """Return the lever that synthesises a column; None where no method offers a step for it."""
         changed = self._synthesised(self.toml, [name])
-        return None if changed is None else _changed_lever(f"{name} synthesised", self.toml, changed)
+        return None if changed is None else _changed_lever(f"synthesise {name}", self.toml, changed)
 
     def _synthesised(self, toml: str, names: Sequence[str]) -> str | None:
         """Return the plan with steps of kept columns before its own; None where a column has none."""
@@ -407,10 +447,20 @@ class _KeptColumnLevers:
             return None
         changed = self._recoded(self.toml, plan.rules) if plan.rules else self.toml
         synthesised = self._synthesised(changed, plan.replaced) if plan.replaced else changed
-        texts = [_change_text(one) for one in plan.changes]
-        more = len(texts) - MOST_NAMED
-        named = join_names([*texts[:MOST_NAMED], count_noun(more, "more change")] if more > 0 else texts)
-        return None if synthesised is None else _changed_lever(named, self.toml, synthesised)
+        return None if synthesised is None else _changed_lever(_changes_text(plan.changes), self.toml, synthesised)
+
+    def levers_of(self, names: Sequence[str]) -> Iterator[PlanLever]:
+        """Yield the levers that make some columns coarser, then those that synthesise them or leave them out."""
+        named = [name for name in names if name in self.names]
+        for name in named:
+            rules = [one for one in self._ladders[1].get(name, ()) if one.rule is not None]
+            # Neither the finest step of a ladder, which changes little, nor the coarsest, which leaves little.
+            if rules and (lever := self._lever_of_change(rules[(len(rules) - 1) // 2])) is not None:
+                yield lever
+        for name in named:
+            left_out = _changed_lever(f"leave out {name}", self.toml, leave_out_column(self.toml, name))
+            if (lever := self._synthesis_lever(name) or left_out) is not None:
+                yield lever
 
 
 def _useful_steps(changes: Sequence[KeptColumnChange], before: int) -> list[KeptColumnChange]:
@@ -427,16 +477,26 @@ def _useful_steps(changes: Sequence[KeptColumnChange], before: int) -> list[Kept
 
 
 def _change_text(change: KeptColumnChange) -> str:
-    """Return a change of a column in a few words: ``age in steps of 5``."""
-    if change.rule is None:
-        return f"{change.variable} synthesised"
-    if change.rule.has_end_codes:
-        return f"{change.variable} {change.rule.ends_text}"
-    return (
-        f"{change.variable} in {change.steps_text}"
-        if change.rule.width is not None
-        else (f"rare levels of {change.variable} joined")
-    )
+    """Return a change of a column in a few words: ``show age in steps of 5``."""
+    # The same words as those of the finding that names the change.
+    if change.rule is not None and change.rule.has_end_codes:
+        return f"show {change.variable} {change.rule.ends_text}"
+    return f"synthesise {change.variable}" if change.rule is None else change.description
+
+
+def _first_names(names: Sequence[str]) -> list[str]:
+    """Return the first names, and how many more there are."""
+    more = len(names) - MOST_SYNTHESISED
+    return [*names[:MOST_SYNTHESISED], f"{more} more"] if more > 0 else list(names)
+
+
+def _changes_text(changes: Sequence[KeptColumnChange]) -> str:
+    """Return changes of columns in words, those to synthesise first and together."""
+    replaced = [one.variable for one in changes if one.rule is None]
+    texts = [f"synthesise {join_names(_first_names(replaced))}"] if replaced else []
+    texts += [_change_text(one) for one in changes if one.rule is not None]
+    more = len(texts) - MOST_NAMED
+    return join_names([*texts[:MOST_NAMED], count_noun(more, "more change")] if more > 0 else texts)
 
 
 def leave_out_column(toml: str, name: str) -> str:

@@ -28,6 +28,7 @@ SCALES = ("excess", "missing variation", "probability", "ratio", "s_pmse")
 STATUSES = ("block", "warn", "not checked", "pass")
 """Statuses of findings, the worst first."""
 NO_PEOPLE = "-"
+NONE, NONE_ALLOWED = "none", "none allowed"
 MOST_LISTED_RECORDS = 1000
 """Most record numbers that a finding holds (``gate.MOST_RECORDS``)."""
 MOST_NAMED_RECORDS = 24
@@ -195,11 +196,18 @@ def compared_text(finding: ReportableFinding) -> str:
     if unit.startswith(SHARE):
         return format_percent(compared_value, finding.limit)
     text = _distinct_number(compared_value, finding.limit)
+    if _counts_none(unit, compared_value):
+        return NONE
     return f"{scale} {text}" if (scale := scale_name(unit)) else f"{text} {_unit_noun(unit, compared_value)}".rstrip()
 
 
 def finding_limit_text(finding: ReportableFinding) -> str:
-    """Return the limit with its direction: ``at most 0 %``, ``at least 1 measure``; empty without a limit."""
+    """Return the limit with its direction: ``at most 0 %``, ``at least 1 measure``; empty without a limit.
+
+    Of what is counted, a limit of 0 reads ``none allowed``.
+    """
+    if not finding.at_least and _counts_none(finding.unit, finding.limit):
+        return NONE_ALLOWED
     bound = "at least" if finding.at_least else "at most"
     return "" if finding.limit is None else f"{bound} {_limit_number_text(finding, finding.limit)}"
 
@@ -224,13 +232,21 @@ def _distinct_number(value: float, beside: float | None, above: str = "just abov
     return repr(value)
 
 
+def _counts_none(unit: str, number_of: float | None) -> bool:
+    """Return whether a number in its unit is 0 things that are counted."""
+    return number_of == 0 and not unit.startswith(SHARE) and not scale_name(unit) and unit not in ("", NO_PEOPLE)
+
+
 def people_text(finding: ReportableFinding) -> str:
     """Return the number of people that a finding is about; a dash where it counts none."""
     return NO_PEOPLE if finding.people is None else f"{finding.people:,}"
 
 
 def compact_finding_cells(finding: ReportableFinding) -> dict[str, str]:
-    """Return the compared number and the limit in few cells: ``6.67 %`` and ``≤ 0 %``, ``3`` and ``≤ 0 questions``."""
+    """Return the compared number and the limit in few cells: ``6.67 %`` and ``≤ 0 %``, ``3`` and ``≤ 5 rows``.
+
+    Of what is counted, 0 reads ``none``, and a limit of 0 ``none allowed``.
+    """
     compared_value, limit, unit = finding.compared_value, finding.limit, finding.unit
     if unit.startswith(SHARE):
         compared, most = [
@@ -249,6 +265,10 @@ def compact_finding_cells(finding: ReportableFinding) -> dict[str, str]:
             # The last word says what is counted: rows of released rows.
             most = f"{most} {things.split()[-1]}"
     bound = sign_for("at least" if finding.at_least else "at most")
+    if _counts_none(unit, compared_value):
+        compared = NONE
+    if not finding.at_least and _counts_none(unit, limit):
+        return {"compared_value": compared, "limit": NONE_ALLOWED}
     return {"compared_value": compared, "limit": f"{bound} {most}" if most else ""}
 
 

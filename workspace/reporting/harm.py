@@ -76,17 +76,20 @@ def not_applying_text(findings: Sequence[ReportableFinding]) -> str:
 def harm_counts_text(
     findings: Sequence[ReportableFinding], verdicts: Sequence[Verdict], waived: frozenset[str] = frozenset()
 ) -> str:
-    """Return the number of entries by harm: ``1 blocks or is not met · 3 to be judged · 2 not known · 33 pass``."""
+    """Return the number of entries by harm: ``1 check blocks · 3 to be judged · 9 of 10 plan limits met``."""
     leads = [one for one in findings if not one.leak]
     ranks = [harm_rank(one, waived) for one in leads]
     blocks, judged, unchecked = (ranks.count(rank) for rank in range(3))
     unmet = [one.outcome for one in verdicts if one.outcome != "met"]
     parts = [
-        f"{blocks} {agreeing_word(blocks, 'blocks', 'block')}" if blocks else "",
+        f"{count_noun(blocks, 'check')} {agreeing_word(blocks, 'blocks', 'block')}" if blocks else "",
         f"{judged} to be judged" if judged else "",
         f"{unchecked} not checked" if unchecked else "",
-        f"{len(verdicts) - len(unmet)} of {count_noun(len(verdicts), 'limit')} met"
-        if verdicts
-        else "no limits but the policy's",
+        _plan_limits_text(len(verdicts) - len(unmet), len(verdicts)),
     ]
     return " · ".join(filter(None, parts))
+
+
+def _plan_limits_text(met: int, total: int) -> str:
+    """Return how many of the limits that the plan sets are met: those of the policy are checks."""
+    return f"{met} of {count_noun(total, 'plan limit')} met" if total else "the plan sets no limits"

@@ -15,6 +15,8 @@ from .words import sign_for
 
 Reaches = tuple[tuple[str, float], ...]
 """Half widths of what is known of some variables, by name, without those that are known surely."""
+CERTAIN_TITLE, EXPECTED_TITLE = "found for certain, one match", "found on average, by guessing"
+"""What is counted, each with its gloss: his only match is the right one, or he picks one of his matches at random."""
 FoundBy = Literal["certain", "expected", "few"]
 MOST_WINDOWS = 64
 """Combinations of windows that are counted for drawn variables: those of two variables."""
@@ -54,20 +56,40 @@ class DialVariable:
     def reach_text(self, reach: float | None) -> str:
         """Return how surely the variable is known: ``± 2``, ``± 5 %``, ``± 3 days``; empty where it has no size."""
         sign = sign_for("plus or minus")
-        if reach is not None:
-            return f"{sign} {format_number(reach)}{self._days}{' (best window)' if self.windows else ''}"
+        if reach is not None or self.windows:
+            # How near a drawn number has to be is the plan's, and says nothing of how surely he knows the true one.
+            return f"{sign} {format_number(reach or 0.0)}{self._days}"
         if self.within:
-            return f"{sign} {self.within.replace('%', ' %')}{self._days}"
+            return f"{sign} {self._spaced(self.within)}{self._days}"
         return f"{sign} 0" if self.is_numeric else ""
 
-    def window_text(self, reach: float, window: Radius | None) -> str:
-        """Return how surely a drawn variable is known, and its best window; None where ignoring it is as good."""
-        sign = sign_for("plus or minus")
-        best = "best ignored"
-        if window is not None:
-            days = self._days if window.kind == "absolute" else ""
-            best = f"best window {sign} {str(window.written).replace('%', ' %')}{days}"
-        return f"{sign} {format_number(reach)}{self._days} ({best})"
+    def choice_text(self, reach: float | None) -> str:
+        """Return how surely the variable is known and by what he looks for it, to choose from."""
+        text = self.reach_text(reach)
+        if not self.windows:
+            return text
+        return f"{text}, {self._plan_match_text}" if reach is None else f"{text}, by the best window"
+
+    @property
+    def _plan_match_text(self) -> str:
+        """Return how near the plan takes for a match of a drawn number."""
+        return f"matched within {self._spaced(self.within)} as the plan says" if self.within else "matched exactly"
+
+    def window_text(self, reach: float | None, window: Radius | None) -> str:
+        """Return in a sentence how he looks for a drawn number: as the plan says where ``reach`` is None, else in the
+        window that finds most, or not at all where ignoring it is as good.
+        """
+        if reach is None:
+            return f"{self.name} is drawn: {self._plan_match_text}."
+        known = f"With {self.name} {self.reach_text(reach)}"
+        if window is None:
+            return f"{known} he finds as many without it."
+        days = self._days if window.kind == "absolute" else ""
+        return f"{known} he finds most at {sign_for('plus or minus')} {self._spaced(str(window.written))}{days}."
+
+    def _spaced(self, within: str) -> str:
+        """Return a tolerance with a space before its unit: ``10 %``."""
+        return within.replace("%", " %")
 
     @property
     def _days(self) -> str:
@@ -137,10 +159,20 @@ class DialLine:
 
     @property
     def brief_limit_text(self) -> str:
-        """Return the limit for a narrow line: ``at most 41``; ``no limit`` without one."""
+        """Return the limit for a narrow line: ``limit 41``; ``no limit`` without one."""
         if self.limit is None:
             return "no limit"
-        return f"at most {format_number(math.floor(self.limit + 1e-9))}"
+        return f"limit {format_number(math.floor(self.limit + 1e-9))}"
+
+    @property
+    def limit_texts(self) -> tuple[str, ...]:
+        """Return the limit in words, the longest first."""
+        return tuple(dict.fromkeys((self.limit_text or self.brief_limit_text, self.brief_limit_text)))
+
+    @property
+    def brief_title(self) -> str:
+        """Return what is counted without its gloss."""
+        return self.title.partition(",")[0]
 
     @property
     def is_above(self) -> bool:
@@ -176,7 +208,9 @@ class IntruderDial:
     @property
     def counted_text(self) -> str:
         """Return whom the numbers count, before them: ``If he knows what is ticked, of 944 people:``."""
-        return f"If he knows what is ticked, of {count_of_noun(self.numbers.number, self.numbers.noun)}:"
+        knows = f"he knows what is ticked, of {count_of_noun(self.numbers.number, self.numbers.noun)}:"
+        # What somebody tries stands beside the gate's own count of people, which it does not change.
+        return f"Your trial: if {knows}" if self.is_turned else f"If {knows}"
 
     def toggle_variable(self, name: str) -> IntruderDial:
         """Return the dial after turning a variable on or off."""
@@ -187,8 +221,9 @@ class IntruderDial:
 
         It is the same dial where there is none.
         """
-        own = self._variable(name).certainties
-        at = own.index(self.reaches.get(name)) + step
+        own: tuple[float | None, ...] = (None, *self._variable(name).reaches[1:])
+        reach = self.reaches.get(name)
+        at = (own.index(reach) if reach in own else 0) + step
         return self.set_reach(name, own[at]) if 0 <= at < len(own) else self
 
     def set_reach(self, name: str, reach: float | None) -> IntruderDial:
@@ -262,8 +297,8 @@ class IntruderDial:
         smallest = limits.smallest_group
         group = "in small groups" if smallest is None else f"in groups of fewer than {smallest}"
         titles: dict[FoundBy, str] = {
-            "certain": "identified for certain",
-            "expected": "identified on average",
+            "certain": CERTAIN_TITLE,
+            "expected": EXPECTED_TITLE,
             "few": group,
         }
         found = []
@@ -292,9 +327,10 @@ class IntruderDial:
             return self.numbers.limits.texts[name]
         if name == "certain":
             share = format_percent(limit / max(1, self.numbers.number))
-            return f"the plan allows {math.floor(limit + 1e-9):,} ({share})"
-        whose = "plan" if name == "expected" else "policy"
-        return f"the {whose} allows {format_number(limit) if limit else 'none'}"
+            return f"limit {math.floor(limit + 1e-9):,} ({share})"
+        if name == "expected":
+            return f"limit {format_number(limit)}"
+        return f"the policy allows {format_number(limit) if limit else 'none'}"
 
     @property
     def main_line(self) -> DialLine | None:
@@ -333,9 +369,7 @@ class IntruderDial:
         if found is None:
             return "No single variable lowers this number: coarsen two of them."
         name, value = found
-        how = {"certain": "identified for certain", "expected": "identified on average", "few": "in such groups"}[
-            main.name
-        ]
+        how = {"certain": "found for certain", "expected": "found on average", "few": "in such groups"}[main.name]
         if not value:
             return f"For this intruder coarsen {name} first: then no {self.numbers.noun} are {how}."
         # "At most" stays true only of a number that is rounded up.
@@ -346,12 +380,15 @@ class IntruderDial:
         )
 
     def variable_text(self, variable: DialVariable) -> str:
-        """Return a variable with how surely it is known: ``age ± 2``, and for a drawn one the best window."""
+        """Return a variable with how surely it is known: ``age ± 2``."""
+        return f"{variable.name} {variable.reach_text(self.reaches.get(variable.name))}".rstrip()
+
+    def window_text(self, variable: DialVariable) -> str:
+        """Return in a sentence how he looks for a drawn number that he knows; empty for others, or while it is counted."""
         reach = self.reaches.get(variable.name)
-        text = variable.reach_text(reach)
-        if reach is not None and variable.windows and variable.name in self.known and self.counts is not None:
-            text = variable.window_text(reach, self.best_window(variable.name))
-        return f"{variable.name} {text}".rstrip()
+        if not variable.windows or variable.name not in self.known or (reach is not None and self.counts is None):
+            return ""
+        return variable.window_text(reach, None if reach is None else self.best_window(variable.name))
 
     def best_window(self, name: str) -> Radius | None:
         """Return the window of a drawn variable that finds most people by the number that decides.
@@ -381,7 +418,8 @@ class IntruderDial:
         for one in self.lines():
             limit = f"; {one.limit_text}" if one.limit_text else ""
             lines.append(f"{one.title[:1].upper()}{one.title[1:]}: {one.count_text}{limit}.")
-        return [*lines, self.coarsen_text()]
+        looked = (self.window_text(one) for one in self.numbers.variables if one.name in self.reaches)
+        return [*lines, *filter(None, looked), self.coarsen_text()]
 
     def to_table(self) -> dict[str, Any]:
         """Return the dial as ``--json`` writes it."""
@@ -426,9 +464,9 @@ def too_many_windows_text(names: Collection[str]) -> str:
 
 def ratio_limit_text(found: float, ratio: float) -> str:
     """Return a limit that is a ratio to the people found in the confidential data, in words."""
-    return f"the plan allows {format_number(found * ratio)}: {format_number(ratio)} of {format_number(found)} in the confidential data"
+    return f"limit {math.floor(found * ratio + 1e-9):,}: {format_percent(ratio)} of the unprotected count"
 
 
 def increase_limit_text(found: float, more: float) -> str:
     """Return a limit on people beyond those found in the confidential data, in words."""
-    return f"the plan allows {format_number(found + more)}: {format_number(more)} more than in the confidential data"
+    return f"limit {math.floor(found + more + 1e-9):,}: {format_number(more)} more than the unprotected count"

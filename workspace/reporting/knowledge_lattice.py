@@ -144,7 +144,7 @@ class KnowledgeLattice:
         most += "."
         if first is None or first.value is None:
             return most
-        advice = f"Coarsen {first.target} first: then at most {number(first.value)} {noun} are identified on average."
+        advice = f"Coarsen {first.target} first: then at most {number(first.value)} {noun} are found on average."
         useless = [name for name in self.variables if self.loss_without(name) == 0]
         nothing = f" Without {join_names(useless)} the intruder finds as many." if useless else ""
         return f"{advice} {most}{nothing}"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sfumato.engine.execution.record_risk import matched_variables
 from sfumato.engine.methods.labels import labels_of, method_and_output
 from sfumato.engine.methods.outputs import QUESTIONS
 from sfumato.engine.recipe.thresholds import Verdict
@@ -17,15 +18,26 @@ from ..gate.gate import Finding
 from ..gate.questions import key_of_question
 from ..plan.drafts import find_draft, save_draft
 from ..plan.edits import draft_to_change_run
-from ..plan.levers import COLUMN_CHECKS, PlanLever, change_words, find_column_levers, find_finding_levers, find_levers
+from ..plan.levers import (
+    COLUMN_CHECKS,
+    PlanLever,
+    change_words,
+    find_column_levers,
+    find_finding_levers,
+    find_levers,
+    find_named_column_levers,
+)
 from ..policy.policy import read_policy_of_workspace
 from ..reporting.words import limit_quantity, number
-from ..store.runs import find_run, read_run_records
+from ..store.runs import StoredRun, find_run, read_run_records
 from ..store.workspace import Workspace
-from ..views.results import read_verdicts
+from ..views.records import record_measures
+from ..views.results import read_result_rows, read_verdicts
 from .lever_trials import ALL_MEASURES, LeverTrial
 from .prepare import enter_plan_run
 
+MOST_TO_COARSEN = 3
+"""Columns that are coarsened each by itself at most: those that the gate's answer names."""
 MOST_LEVERS = 10
 """Levers of a run at most, so that all of them are tried while somebody reads."""
 LIMITS_CHECK = "unmet_thresholds"
@@ -138,12 +150,29 @@ def find_run_levers(directory: Path, run_id: int, findings: tuple[FindingAim, ..
                 found = find_finding_levers(one.check, draft.toml)
                 if one.check in COLUMN_CHECKS:
                     found = [*find_column_levers(draft.toml, read_run_records(workspace, run), policy), *found]
+                elif one.check == "worst_records" and (columns := _columns_to_coarsen(workspace, run)):
+                    records = read_run_records(workspace, run)
+                    found = [*find_named_column_levers(draft.toml, records, policy, columns), *found]
                 yield from (_lever_for(aim, lever) for lever in found)
 
         every = [*finding_levers("block"), *_limit_levers(verdicts, draft.toml), *finding_levers("warn")]
     # One change may serve several aims: it stands with the worst.
     unique = {lever.toml: lever for lever in reversed(every) if lever.toml}
     return RunLevers(run_id, draft.toml, tuple(reversed(unique.values()))[:MOST_LEVERS])
+
+
+def _columns_to_coarsen(workspace: Workspace, run: StoredRun) -> list[str]:
+    """Return the kept columns that the gate's answer advises to coarsen first: by the study of what an intruder knows,
+    else those by which the first measure of single records matches.
+    """
+    recipe = run.recipe
+    first = [one.target for one in read_result_rows(workspace, run.id) if one.measure == "coarsen_first"]
+    matched = (
+        list(matched_variables(recipe, one.position)[0])
+        for one in record_measures(workspace, run.id)
+        if one.is_matching
+    )
+    return [name for name in first[:1] or next(matched, []) if name not in recipe.released][:MOST_TO_COARSEN]
 
 
 def _limit_levers(verdicts: Sequence[Verdict], toml: str) -> Iterator[RunLever]:

@@ -106,4 +106,4 @@ def test_green_is_only_where_the_gate_lets_it_leave():
 def test_witnesses_and_waivers_are_said():
     _, lines = harm_lines([finding()], 156, 3411, witnesses={"keys": (UNMADE,)}, waived=frozenset({"keys"}))
     assert lines[0].plain.startswith("waived ")
-    assert "(+1 witness)" in lines[0].plain
+    assert "also seen by 1 check" in lines[0].plain

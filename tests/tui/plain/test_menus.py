@@ -335,7 +335,7 @@ def test_what_the_intruder_knows_is_turned_in_sentences() -> None:
     assert known[1].startswith("age plus or minus 0")
     assert "age" not in known[2]
     assert "age plus or minus 1" in known[3]
-    assert sum(line.startswith("Identified for certain: ") for line in lines) == 4
+    assert sum(line.startswith("Found for certain, one match: ") for line in lines) == 4
     assert sum(line.startswith("For this intruder coarsen ") for line in lines) >= 1
 
 

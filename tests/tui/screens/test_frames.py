@@ -5,7 +5,7 @@ import pytest
 from sfumato.tui.widgets.panel import LOWER, MEETS_RULE, SIDE, UPPER
 
 SIDES = SIDE, SIDE
-BRIEF = {"verdicts": "May this leave?  ✗ NO"}
+BRIEF = {"verdicts": "─  ✗ NO: 75 found"}
 """Titles that stand in a narrow frame."""
 PLACES = {
     "data": "Data: 3 of 3",
@@ -41,8 +41,8 @@ async def test_the_frame_of_a_place_is_closed_and_has_a_title(sit, built_data, t
 
 @pytest.mark.slow
 async def test_the_tabs_have_their_whole_names_beside_the_answer(sit, built_data):
-    """A shorter question, then the answer alone, leaves the names their room; only the last is cut in a narrow frame."""
-    names = "[Verdicts] Records Numbers Studies Diag"
+    """A shorter question, then the answer without it, leaves the names their room; how many are found stays."""
+    names = "[Verdicts] Records Numbers Studies Diagnostics"
     async with sit(built_data, size=(80, 24), tab="verdicts") as seat:
         await seat.until(lambda: "NO" in frame_of(seat.app)[0])
         for columns in (80, 100, 120, 140, 160):
@@ -50,8 +50,8 @@ async def test_the_tabs_have_their_whole_names_beside_the_answer(sit, built_data
             await seat.press("shift")
             upper = frame_of(seat.app)[0]
             assert names in upper
-            assert columns < 120 or "Diagnostics" in upper
-            assert "May this leave" in upper
+            assert "✗ NO: 75 " in upper
+            assert ("May this leave" in upper) is (columns >= 120)
             assert ("to the public" in upper) is (columns >= 120), "the question is whole where it has the room"
 
 

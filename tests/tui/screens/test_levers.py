@@ -27,9 +27,9 @@ async def test_three_keys_lead_from_a_failed_verdict_to_a_run(sit, built_data, n
         assert "+ m = 2" not in seat.text
         # the list of levers itself: a wide terminal shows them beside the verdicts as well, behind the dialog
         levers = [str(option.prompt) for option in seat.app.screen.query_one(OptionList).options]
-        assert "release fewer datasets (m): m = 2" in levers
+        assert "release fewer datasets: 2 of them" in levers
         coarser = next(i for i, said in enumerate(levers) if said.startswith("make the quasi-identifiers coarser"))
-        assert coarser < levers.index("release fewer datasets (m): m = 2")
+        assert coarser < levers.index("release fewer datasets: 2 of them")
         await seat.press("j")
         text = await seat.press("enter")
         assert isinstance(seat.app.screen, PlanChange)
@@ -86,7 +86,7 @@ async def test_a_lever_changes_the_recipe_of_the_run_not_what_the_plan_has_becom
     async with sit(built_data, tab="verdicts") as seat:
         await seat.to_verdict()
         await seat.press("enter")
-        assert "release fewer datasets (m): m = 2" in seat.text
+        assert "release fewer datasets: 2 of them" in seat.text
         await seat.press("j", "enter")
         assert "m = 2" in plan_of(built_data)
         assert "m = 40" not in plan_of(built_data)

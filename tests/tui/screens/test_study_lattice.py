@@ -43,20 +43,18 @@ async def test_space_makes_a_variable_known_or_not_and_what_is_found_follows(sit
         assert isinstance(seat.app.focused, LiveGrid), "then the variables, listed"
         assert "Coarsen age first: then at most" in seat.text
         known = lattice.strongest_subset
-        assert (
-            f"known: {lattice.subset_text(known)}   identified on average {lattice.risk_text(known)}"
-            in reading_text(seat)
+        assert f"known: {lattice.subset_text(known)}   found on average {lattice.risk_text(known)}" in reading_text(
+            seat
         )
         for keys, name in ((("g", "space"), "town"), (("down", "space"), "age"), (("space",), "age")):
             await seat.press(*keys)
             known ^= {name}
-            assert (
-                f"known: {lattice.subset_text(known)}   identified on average {lattice.risk_text(known)}"
-                in reading_text(seat)
+            assert f"known: {lattice.subset_text(known)}   found on average {lattice.risk_text(known)}" in reading_text(
+                seat
             )
             assert f"confidential data {lattice.risk_text(known, own=True)}" in reading_text(seat) or size[0] == 80
         await seat.press("m")
-        assert f"identified for certain {lattice.risk_text(known, measure='true_match_rate')}" in reading_text(seat)
+        assert f"found for certain {lattice.risk_text(known, measure='true_match_rate')}" in reading_text(seat)
         await seat.press("t")
         assert isinstance(seat.app.focused, Plot)
         assert "how many of the variables the intruder knows, of 3" in seat.text

@@ -90,7 +90,7 @@ def test_signs_are_ascii_where_asked(monkeypatch):
 @pytest.mark.slow
 async def test_the_board_of_a_finished_run(sit, directory, size):
     async with sit(directory, size=size, tab="verdicts") as seat:
-        assert "1 of 3 limits met" in seat.text
+        assert "1 of 3 plan limits met" in seat.text
         assert "✗ unmet" in seat.text
         assert "People found on average" in seat.text
         assert "Largest gap between distributions (visits)" in seat.text, "names are whole"
@@ -231,7 +231,7 @@ async def test_what_is_met_is_one_line_that_opens_and_all_other_numbers_are_one_
         assert any("1 limit met" in line for line in lines)
         assert not any(line.startswith("✓ met") for line in lines)
         assert "Findings: not examined" in lines[2], "the copy has no tables"
-        assert any("1 of 3 limits met" in line for line in lines)
+        assert any("1 of 3 plan limits met" in line for line in lines)
         beside = [line.partition("│")[0].strip() for line in lines]
         (folded,) = (line for line in beside if line.endswith("other numbers"))
         assert int(folded.split()[1].replace(",", "")) > 10

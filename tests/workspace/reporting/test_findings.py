@@ -35,12 +35,12 @@ def cells(check: GateCheck, compared_value: float | None) -> dict[str, str]:
     ("key", "compared_value", "shown", "limit", "words", "limit_words"),
     [
         ("kept_keys", 0.06667, "6.67 %", "≤ 0 %", "6.67 %", "at most 0 %"),
-        ("membership_evidence", 2.0, "2", "≤ 0 people", "2 people", "at most 0 people"),
-        ("membership_evidence", 1.0, "1", "≤ 0 people", "1 person", "at most 0 people"),
+        ("membership_evidence", 2.0, "2", "none allowed", "2 people", "none allowed"),
+        ("membership_evidence", 1.0, "1", "none allowed", "1 person", "none allowed"),
         ("membership_evidence", 12.0, "12", "≤ 4 people", "12 people", "at most 4 people"),
-        ("questions_open", 1.0, "1", "≤ 0 questions", "1 question", "at most 0 questions"),
-        ("thresholds_set", 3.0, "3", "≥ 1 threshold", "3 thresholds", "at least 1 threshold"),
-        ("risk_measured", 0.0, "0", "≥ 1 measure", "0 measures", "at least 1 measure"),
+        ("questions_open", 1.0, "1", "none allowed", "1 question", "none allowed"),
+        ("thresholds_set", 3.0, "3", "≥ 1 limit", "3 limits", "at least 1 limit"),
+        ("risk_measured", 0.0, "none", "≥ 1 measure", "none", "at least 1 measure"),
         ("privacy_budget", 1.2, "1.2", "≤ 1", "1.2 of the budget", "at most 1 of the budget"),
         ("worst_records", 0.95, "0.95", "≤ 0.9", "probability 0.95", "at most 0.9"),
         ("membership_excess", 0.48, "0.48", "≤ 0.2", "excess 0.48", "at most 0.2"),
@@ -63,8 +63,8 @@ def test_only_shares_of_people_are_in_percent_and_no_lower_limit_is_drawn_as_an_
     finding = make_finding(check, Policy(), lambda: CheckResult("seen", 0.48))
     assert ("%" in compared_text(finding)) == check.unit.startswith("share of the people")
     if finding.limit is not None:
-        assert finding_limit_text(finding).startswith("at least" if check.is_minimum else "at most")
-        assert compact_finding_cells(finding)["limit"].startswith("≥" if check.is_minimum else "≤")
+        assert finding_limit_text(finding).startswith("at least" if check.is_minimum else ("at most", "none allowed"))
+        assert compact_finding_cells(finding)["limit"].startswith("≥" if check.is_minimum else ("≤", "none allowed"))
 
 
 def test_a_share_that_is_nearly_the_limit_does_not_read_as_the_limit() -> None:

@@ -34,10 +34,10 @@ def test_it_begins_with_what_the_plan_says_that_he_knows():
     assert dial.knowledge_text() == "sex and age ± 0"
     assert dial.sentences() == [
         "The intruder knows sex and age ± 0.",
-        "Identified for certain: 44 of 200 people (22 %); the plan allows 10 (5 %).",
-        "Identified on average: 60 of 200 people (30 %).",
+        "Found for certain, one match: 44 of 200 people (22 %); limit 10 (5 %).",
+        "Found on average, by guessing: 60 of 200 people (30 %).",
         "In small groups: 90 of 200 people (45 %).",
-        "For this intruder coarsen age first: then no people are identified for certain.",
+        "For this intruder coarsen age first: then no people are found for certain.",
     ]
 
 
@@ -67,8 +67,8 @@ def test_less_certainty_is_counted_where_the_numbers_are_there():
     ("limits", "name", "allowed"),
     [
         (DialLimits(certain=50.0, few=0.0, smallest_group=11), "few", "the policy allows none"),
-        (DialLimits(certain=50.0, expected=59.0), "expected", "the plan allows 59"),
-        (DialLimits(certain=50.0), "certain", "the plan allows 50 (25 %)"),
+        (DialLimits(certain=50.0, expected=59.0), "expected", "limit 59"),
+        (DialLimits(certain=50.0), "certain", "limit 50 (25 %)"),
         (DialLimits(), "certain", ""),
     ],
 )
@@ -87,12 +87,12 @@ def test_one_person_is_found_and_where_no_variable_helps_it_says_so():
     one = KnowledgeCounts((1,) * 8, (0, 0, 1, 2, 0, 0, 1, 2), ())
     assert (
         make_dial(counts=one).coarsen_text()
-        == "For this intruder coarsen age first: then no people are identified for certain."
+        == "For this intruder coarsen age first: then no people are found for certain."
     )
     left = KnowledgeCounts((1,) * 8, (0, 1, 1, 2, 0, 1, 1, 2), ())
     assert (
         make_dial(counts=left).coarsen_text()
-        == "For this intruder coarsen sex first: then at most 1 person is identified for certain."
+        == "For this intruder coarsen sex first: then at most 1 person is found for certain."
     )
     same = KnowledgeCounts((1,) * 8, (2,) * 8, ())
     assert make_dial(counts=same).coarsen_text() == "No single variable lowers this number: coarsen two of them."
@@ -119,18 +119,29 @@ def test_a_drawn_number_has_the_window_that_finds_most_and_says_where_ignoring_i
         (1, 2, 40, 60, 5, 6, 70, 80), (0, 0, 20, 44, 0, 0, 30, 50), (), windows, (0,) * 8, (0,) * 7 + (1,)
     )
     numbers = DialNumbers(3, (SEX, AGE, drawn), (), 200, "people", LIMITS, COUNTS)
-    dial = IntruderDial.from_numbers(numbers).shift_reach("pay", 1)
+    asked = IntruderDial.from_numbers(numbers).toggle_variable("pay")
+    assert asked.variable_text(drawn) == "pay ± 0", "one unit: the plan's match is no uncertainty"
+    assert asked.window_text(drawn) == "pay is drawn: matched within 5 % as the plan says."
+    wider = asked.shift_reach("pay", 1)
+    assert wider.wanted_reaches == (("pay", 2.0),), "more is never less"
+    assert wider.variable_text(drawn) == "pay ± 2"
+    assert wider.shift_reach("pay", 1) == wider, "the widest"
+    assert wider.shift_reach("pay", -1) == asked
+    assert asked.shift_reach("pay", -1) == asked, "the narrowest"
+    dial = asked.set_reach("pay", 0.0)
     assert dial.wanted_reaches == (("pay", 0.0),), "known surely, which is not as the plan says"
-    assert dial.variable_text(drawn) == "pay ± 0 (best window)"
+    assert dial.variable_text(drawn) == "pay ± 0"
+    assert dial.window_text(drawn) == "", "not counted yet"
     counted = replace(dial, unsure={dial.wanted_reaches: best})
-    assert counted.variable_text(drawn) == "pay ± 0 (best window ± 5 %)"
+    assert counted.window_text(drawn) == "With pay ± 0 he finds most at ± 5 %."
+    assert "With pay ± 0 he finds most at ± 5 %." in counted.sentences()
     assert counted.to_table()["best_windows"] == {"pay": "5%"}
     same = replace(best, certain=(0, 0, 20, 44, 0, 0, 30, 44))
     ignored = replace(dial, unsure={dial.wanted_reaches: same})
-    assert ignored.variable_text(drawn) == "pay ± 0 (best ignored)"
+    assert ignored.window_text(drawn) == "With pay ± 0 he finds as many without it."
     assert ignored.to_table()["best_windows"] == {"pay": None}
-    assert dial.shift_reach("pay", -1).wanted_reaches == ()
-    assert dial.shift_reach("pay", -1).knowledge_text() == "sex, age ± 0 and pay ± 5 %"
+    assert asked.shift_reach("pay", 1).shift_reach("pay", -1).wanted_reaches == ()
+    assert dial.shift_reach("pay", -1).knowledge_text() == "sex, age ± 0 and pay ± 0"
 
 
 def test_windows_of_too_many_variables_are_not_counted_and_it_says_so():

@@ -15,7 +15,7 @@ from sfumato.engine.errors import Cancelled
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.plan.drafts import write_plan
 from sfumato.workspace.plan.edits import parse_plan, replace_sections
-from sfumato.workspace.plan.levers import find_column_levers, find_finding_levers
+from sfumato.workspace.plan.levers import change_words, find_column_levers, find_finding_levers
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.service import lever_trials
 from sfumato.workspace.service.examination import examine_run
@@ -61,7 +61,7 @@ def files_of(directory):
 def test_a_trial_says_what_a_run_of_the_changed_recipe_on_the_same_sample_says(finished, tmp_path, monkeypatch, most):
     monkeypatch.setattr(lever_trials, "MOST_RECORDS", most)
     levers = find_run_levers(finished, 1, (KEPT,)).levers
-    lever = next(one for one in levers if one.text == "visits in steps of 2")
+    lever = next(one for one in levers if one.text == "show visits in steps of 2")
     tried = try_recipe(finished, 1, lever.toml, ("risk.identification",), carry_out_trial)
     assert tried.reason == ""
     with Workspace.open(finished, read_only=True) as workspace:
@@ -162,6 +162,21 @@ def test_findings_that_warn_have_levers_and_each_changes_the_recipe(finished):
     # it stands with the limit that it serves too, which is worse than a warning
     assert coarser.toml in [one.toml for one in find_run_levers(finished, 1, (warning,)).levers]
     assert not any("(m)" in one.text for one in found.levers if one.aim.check)
+    # What the gate's answer advises comes first: the kept columns by which the measure matches, coarser or made.
+    first = find_run_levers(finished, 1, (warning,)).levers
+    named = [one for one in first if one.aim.check == "worst_records"]
+    assert named[0].text == "show visits in steps of 2", [one.text for one in named]
+    assert [one.text for one in named[1:3]] == ["synthesise region", "synthesise visits"], [one.text for one in named]
+
+
+def test_a_lever_is_told_in_plain_words():
+    told = change_words("use larger leaves in the trees (minbucket)", ("- minbucket = 5", "+ minbucket = 10"))
+    assert told == "use larger leaves in the trees: at least 10 records in each"
+    coarser = change_words("make them coarser ([release] recode)", ("+ recode = { age = 5, region = { a = ['b'] } }",))
+    assert coarser == "make them coarser: age in steps of 5"
+    assert change_words("show age in steps of 5", ("+ recode = { age = 5 }",)) == "show age in steps of 5"
+    assert change_words("draw beside (smoothing)", ("+ smoothing = true",)) == "draw beside"
+    assert change_words("release fewer datasets (m)", ("- m = 5", "+ m = 3")) == "release fewer datasets: 3 of them"
 
 
 @pytest.mark.slow
@@ -170,15 +185,15 @@ def test_column_levers_protect_people_and_a_column_that_is_synthesised_has_none(
         run = find_run(workspace, 1)
         data = read_run_records(workspace, run)
     levers = {one.text: read_toml(one.toml) for one in find_column_levers(run.recipe_toml, data, Policy())}
-    assert levers["visits in steps of 2"]["release"]["recode"] == {"visits": 2}
-    made = levers["region synthesised"]["synthesis"]
+    assert levers["show visits in steps of 2"]["release"]["recode"] == {"visits": 2}
+    made = levers["synthesise region"]["synthesis"]
     assert (made[0]["target"], made[0]["predictors"]) == ("region", ["visits"])
     assert not any("income" in text for text in levers)
     (ends,) = [text for text in levers if " as " in text]
     rule = levers[ends]["release"]["recode"]["visits"]
-    assert ends == f"visits {RecodeRule.parse(rule).ends_text}"
-    (absent,) = [text for text in levers if text.endswith(" left out")]
-    assert absent.removesuffix(" left out") not in levers[absent]["variables"]
+    assert ends == f"show visits {RecodeRule.parse(rule).ends_text}"
+    (absent,) = [text for text in levers if text.startswith("leave out ")]
+    assert absent.removeprefix("leave out ") not in levers[absent]["variables"]
 
 
 @pytest.mark.slow
@@ -186,7 +201,7 @@ def test_codes_of_the_ends_and_a_column_left_out_help_in_a_trial(finished):
     with Workspace.open(finished, read_only=True) as workspace:
         run = find_run(workspace, 1)
         data = read_run_records(workspace, run)
-    levers = [one for one in find_column_levers(run.recipe_toml, data, Policy()) if one.text.endswith(" left out")]
+    levers = [one for one in find_column_levers(run.recipe_toml, data, Policy()) if one.text.startswith("leave out ")]
     levers += [one for one in find_column_levers(run.recipe_toml, data, Policy()) if " as " in one.text]
     before = try_recipe(finished, 1, run.recipe_toml, (), carry_out_trial)
     for lever in levers:
