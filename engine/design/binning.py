@@ -108,21 +108,30 @@ class BinningRule:
         Raises NotComputable where a width makes more than ``MOST_BINS`` bins.
         """
         present = np.sort(values[~np.isnan(values)])
+        ranked = present[self.cut_ranks(len(present))]
+        return self.bins_from_ranks(float(present[0]), float(present[-1]), ranked)
+
+    def cut_ranks(self, records: int) -> Integers:
+        """Return the ranks, from 0, of the values that are cuts of bins of equal count of so many values; none for another
+        rule.
+        """
+        # Cuts at the floor(k n / N)-th sorted value, so that ties make fewer bins.
+        return np.arange(1, int(self.amount)) * records // int(self.amount) if self.kind == "equal count" else _NO_RANKS
+
+    def bins_from_ranks(self, low: float, high: float, ranked: Floats) -> FittedBins:
+        """Return the bins of values from ``low`` to ``high``, given those of ``cut_ranks``. Raises as ``fit_bins`` does."""
         if self.kind == "at":
             return FittedBins(np.array(self.cuts))
         if self.kind == "width":
-            return FittedBins(_multiples_of_width(self.amount, float(present[0]), float(present[-1])))
-        n = int(self.amount)
-        k = np.arange(1, n)
-        if self.kind == "equal count":
-            # Cuts at the floor(k n / N)-th sorted value, so that ties make fewer bins.
-            cuts = present[k * len(present) // n]
-        else:
-            scale = float(column_scales(present))
+            return FittedBins(_multiples_of_width(self.amount, low, high))
+        cuts = ranked
+        if self.kind == "equal width":
+            n = int(self.amount)
+            k, scale = np.arange(1, n), float(column_scales(np.array([low, high])))
             # Scaled, so that the range of huge values does not overflow.
-            cuts = ((present[0] / scale) * (n - k) + (present[-1] / scale) * k) / n * scale
+            cuts = ((low / scale) * (n - k) + (high / scale) * k) / n * scale
         cuts = np.unique(cuts)
-        return FittedBins(cuts[cuts > present[0]])
+        return FittedBins(cuts[cuts > low])
 
     def window(self, centre: Floats) -> tuple[Floats, Floats]:
         """Return the smallest and largest number of the bin of each confidential value, (n,) and (n,).
@@ -176,6 +185,7 @@ BinsOfCompared = Annotated[
         kinds=BINNED,
     ),
 ]
+_NO_RANKS = np.zeros(0, dtype=np.int64)
 TEN_OF_EQUAL_COUNT = BinningRule("equal count", 10)
 """The rule for numbers of which a recipe says nothing."""
 
@@ -229,7 +239,8 @@ def comparable_categories(
     ours, theirs = confidential.column(name), released.column(name)
     if confidential.schema[name].kind.has_levels and not released.schema[name].kind.has_levels:
         raise NotComputable(f'"{name}" is released as class means, which are not among its levels')
-    if confidential.schema[name].kind.has_levels and ours.dtype == theirs.dtype:
+    # Dtypes without an order are equal where the same levels have other codes.
+    if confidential.schema[name].kind.has_levels and ours.cat.categories.equals(theirs.cat.categories):
         return ours.cat.codes.to_numpy().astype(np.int64), theirs.cat.codes.to_numpy().astype(np.int64)
     if rule is None or confidential.schema[name].kind.has_levels:
         return ours, theirs

@@ -117,3 +117,36 @@ def test_partials_are_merged_in_the_order_of_the_blocks_and_progress_counts_bloc
     assert widths == [3, 3, 3, 1, 1, 1]
     assert said == [Progress(i, 3, what) for what in ("once", "again") for i in (1, 2, 3)]
     assert OneBlock(data).n_blocks == 1
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"ways": "triples"}, {"bins": {"x": "7 equal width", "y": "width 0.5"}}, {"bins": {"x": "at 1, 2"}}],
+)
+@pytest.mark.parametrize("levels", ["abc", "cab"])
+def test_margins_in_blocks_are_those_of_the_table(settings: dict[str, Any], levels: str) -> None:
+    method, spec = spec_of("utility.margin_distance", variables=["g", "x", "y"], **settings)
+    ours, theirs = simulated(1, missing=True), simulated(2, levels=levels)
+    whole = method.measure(ours, theirs, spec, Run(np.random.default_rng(1)))
+    for rows in (300, 2999):
+        assert (
+            measure_in_blocks(method, CutTable(ours, rows), CutTable(theirs, rows), spec).estimates == whole.estimates
+        )
+    assert all(one.value is not None for one in whole.estimates)
+
+
+def test_a_variable_of_too_many_bins_is_not_compared_and_the_others_are() -> None:
+    method, spec = spec_of("utility.margin_distance", variables=["g", "x", "y"], bins={"y": "width 1e-6"})
+    ours, theirs = simulated(1), simulated(2)
+    whole = method.measure(ours, theirs, spec, Run(np.random.default_rng(1)))
+    assert measure_in_blocks(method, CutTable(ours, 500), CutTable(theirs, 500), spec).estimates == whole.estimates
+    assert [one.value is None for one in whole.estimates] == [False, True, True, True]
+
+
+def test_levels_in_another_order_are_the_same_categories() -> None:
+    """pandas calls dtypes of the same levels equal, whatever the codes."""
+    method, spec = spec_of("utility.margin_distance", variables=["g", "x"])
+    ours = simulated(1)
+    renamed = ours.frame.assign(g=ours.frame["g"].cat.reorder_categories(["c", "a", "b"]))
+    found = method.measure(ours, Microdata(ours.schema, renamed, "synthetic"), spec, Run(np.random.default_rng(1)))
+    assert [one.value for one in found.estimates] == [0.0, 0.0]

@@ -66,12 +66,12 @@ def run_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[An
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     opened = []
 
-    def run(name: str, part_rows: int, jobs: int = 0, **changes: Any) -> tuple[Workspace, int]:
+    def run(name: str, part_rows: int, jobs: int = 0, dask: str = "", **changes: Any) -> tuple[Workspace, int]:
         monkeypatch.setattr(table_manifests, "PART_ROWS", part_rows)
         workspace = Workspace.create(tmp_path / name, KEY)
         opened.append(workspace)
         run_id = enter_recipe(workspace, {**PLAN, **changes}, people())
-        run_worker(workspace.directory, jobs, idle=0)
+        run_worker(workspace.directory, jobs, idle=0, dask=dask)
         run = find_run(workspace, run_id)
         assert run.state.value == "done", run.error
         return workspace, run_id
@@ -101,6 +101,19 @@ def test_one_process_and_two_make_the_same_fits_datasets_and_numbers(run_in_part
     assert [[part.rows for part in one[0].tables.read_manifest(draw).parts] for draw in draws] == [
         [200, 200, 200, 100]
     ] * 2
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_of_two_workers_makes_the_same(run_in_parts: Any) -> None:
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1", protocol="tcp://"
+    ) as cluster:
+        there = run_in_parts("there", 200, dask=cluster.scheduler_address)
+    here = run_in_parts("here", 200)
+    assert artefacts(there[0]) == artefacts(here[0])
+    assert values(*there) == values(*here)
 
 
 @pytest.mark.slow
