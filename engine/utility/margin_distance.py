@@ -116,19 +116,19 @@ class _MarginState:
     bins: Mapping[str, FittedBins] = field(default_factory=dict)
 
     @property
-    def compared(self) -> tuple[str, ...]:
+    def compared_names(self) -> tuple[str, ...]:
         """Return the variables that are compared."""
         return tuple(name for name in self.spec.variables if name not in self.hidden)
 
     @property
     def margins(self) -> tuple[tuple[str, ...], ...]:
         """Return the variables of each margin that is counted."""
-        triples = combinations(self.compared, 3) if self.spec.ways == "triples" else ()
-        return (*combinations(self.compared, 2), *triples)
+        triples = combinations(self.compared_names, 3) if self.spec.ways == "triples" else ()
+        return (*combinations(self.compared_names, 2), *triples)
 
     def count_pass(self) -> NextPass:
         """Return the pass that counts the margins."""
-        return NextPass(self, self.compared, "margins")
+        return NextPass(self, self.compared_names, "margins")
 
 
 class MarginPasses:
@@ -157,7 +157,9 @@ class MarginPasses:
         sizes = [len(own) + 1 for own in levels.values()] + [_most_categories(rule) for rule in rules.values()]
         largest = sorted(sizes, reverse=True)[: 3 if spec.ways == "triples" else 2]
         if math.prod(largest) >= _LARGEST_CELL and n_blocks > 1:
-            raise NotComputable("margins of variables with so many levels need the whole table in memory")
+            raise NotComputable(
+                "margins of these variables have too many cells to be counted part by part; compare fewer variables"
+            )
         if state.alone or not rules:
             return state.count_pass()
         return NextPass(state, tuple(rules), "bins of numbers")
@@ -180,7 +182,7 @@ class MarginPasses:
             return found
         codes, hidden = dict[str, tuple[Integers, Integers]](), dict[str, str]()
         sizes: dict[str, int] = {}
-        for name in state.compared:
+        for name in state.compared_names:
             try:
                 bins = state.bins.get(name) or (
                     state.rules[name].fit_bins(confidential.numbers(name)) if name in state.rules else None
