@@ -286,6 +286,8 @@ def _setting_text(name: str, value: object, row: LabelledNumber | None = None) -
         return ", ".join(f"{key} within {format_setting(one)}" for key, one in value.items())
     if name in KNOWLEDGE:
         return f"knows {format_setting(value)}"
+    if name == "people" and value == "vulnerable":
+        return "people easiest to find"
     if name in ("people", "guesses") and isinstance(value, str):
         return f"{value} {name}"
     if name == "kind" and value in KINDS_OF_PREDICATES:
@@ -367,7 +369,7 @@ class _SentenceFigures(dict[str, str]):
     """Figures of a sentence by placeholder; a parameter that the row lacks is named by its own name."""
 
     def __missing__(self, name: str) -> str:
-        return _key_as_words(name, capital=False)
+        return "the sensitive values" if name == "sensitive" else _key_as_words(name, capital=False)
 
 
 def sentence_of(row: ValuedRow, records: int | None = None) -> str:

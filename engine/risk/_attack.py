@@ -209,7 +209,7 @@ def attack_outputs(
             risk=RiskOutput(gate_reference="chance", questions=questions),
             label=Label(
                 f"{title}: added by the release",
-                "Beyond guesses without it, the release makes {value} more right about people in the data than about outsiders; 100 % is always right.",
+                "The gain in right guesses by the release, for people in the data less that for outsiders, is {value}, where 100 % is always right.",
                 "Good is 0 % or below: the release tells no more about people in the data than about outsiders.",
                 "The release discloses more about people in the data than about outsiders.",
                 levers,

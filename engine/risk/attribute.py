@@ -153,7 +153,7 @@ def _draft_offer(case: Case) -> Offer | None:
             label=Label(
                 "Sensitive values disclosed by other records",
                 "An intruder guesses {sensitive} of a person from the other records of the unprotected data. On average all guesses are right for {value}.",
-                "Fewer are better; 0 means that no sensitive value is learned.",
+                "This is what other people's records tell anyway: a release that discloses no more tells nothing of a person's own record.",
                 "The records of other people disclose too many sensitive values.",
                 INFERENCE,
                 counts="people",

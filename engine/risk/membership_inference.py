@@ -731,7 +731,7 @@ OUTPUTS = (
         range=SHARE,
         short="AUC",
         estimated=True,
-        risk=RiskOutput(questions=("membership",)),
+        risk=RiskOutput(questions=("membership",), area=True),
         statbarn="StatisticalHypothesisTests",
         label=Label(
             "Members distinguished from others (AUC)",
@@ -740,7 +740,7 @@ OUTPUTS = (
             "The release reveals who is in the data.",
             MEMBERSHIP,
             counts="share",
-            baseline="the same comparison without the release",
+            baseline="by records of outsiders alone, without the release",
             term="area under the ROC curve (AUC) of membership inference",
         ),
     ),

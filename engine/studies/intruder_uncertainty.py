@@ -106,7 +106,7 @@ WINDOW_LABELS = {
     ),
     "largest_attribute_risk": Label(
         "Sensitive values disclosed, best window",
-        "An unsure intruder guesses sensitive values from the released records in the best range around what is believed. On average he is right for {value}.",
+        "An unsure intruder guesses {sensitive} from the released records in the best range around what is believed. On average he is right for {value}.",
         "Fewer are better; 0 means that no sensitive value is learned.",
         "The best window discloses the sensitive values of more people than the limit allows.",
         INFERENCE,
@@ -625,7 +625,7 @@ OUTPUTS = (
         risk=RiskOutput(questions=("inference",)),
         label=Label(
             "Sensitive values disclosed, intruder unsure",
-            "An unsure intruder guesses the sensitive values of a person from the released records that match. On average he is right for {value}.",
+            "An unsure intruder guesses {sensitive} of a person from the released records that match. On average he is right for {value}.",
             "Fewer are better; 0 means that no sensitive value is learned.",
             "An intruder learns the sensitive values of more people than the limit allows.",
             INFERENCE,
@@ -668,7 +668,7 @@ OUTPUTS = (
 
 _OUTPUTS = {output.name: output for output in OUTPUTS}
 LEVEL_UNITS = (
-    ("log_normal", "error of the logarithm for each unit of the value"),
+    ("log_normal", "standard error of the logarithm, for a value of 1; of larger values as much larger"),
     ("log_relative", "error of the logarithm of 1 + value, as a share of it"),
     ("log_normal_constant", "error of the logarithm; 0.1 is about 10 % of the value"),
     ("relative", "error as a share of the value; 0.1 is 10 %"),

@@ -78,7 +78,7 @@ def test_the_figures_of_a_sentence_are_those_of_its_row() -> None:
     )
     assert sentence_of(row("risk.linkability.excess_risk", 0.017, people="vulnerable")) == (
         "On a scale from success on outsiders (0 %) to always right (100 %), the linkage attack on people in the data reaches "
-        "1.7 % (vulnerable people)."
+        "1.7 % (people easiest to find)."
     )
 
 
@@ -103,7 +103,7 @@ def test_a_full_name_has_variable_kind_people_and_knowledge() -> None:
     )
     assert label_of(
         row("risk.attribute_inference.excess_risk", 0.1, "income", people="vulnerable", guesses="confident")
-    ) == ("Attribute inference: more than for outsiders (income; vulnerable people; confident guesses)")
+    ) == ("Attribute inference: more than for outsiders (income; people easiest to find; confident guesses)")
     assert label_of(row("utility.summary.quantile", 41.0, "age", q=0.9)) == "Quantile (age; q 0.9)"
     assert label_of(row("studies.intruder_uncertainty.true_match_rate", 0.1, level=0.2)) == (
         "Only match is the right one, intruder unsure (uncertainty 0.2)"

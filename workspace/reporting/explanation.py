@@ -126,7 +126,9 @@ def _good_text(found: ExplainedNumber, output: Output) -> str:
 def _knowledge_text(row: Row) -> str:
     """Return the variables that the intruder of a risk has of a person; empty where its row does not say it."""
     lists = (row.params.get(name) for name in (*KNOWLEDGE, "synthesised"))
-    names = [str(one) for found in lists if isinstance(found, (list, tuple)) for one in found]
+    guesses = "inference" in method_and_output(row.key)[1].risk.questions
+    guessed = row.params.get("sensitive") or () if guesses else ()
+    names = [str(one) for found in lists if isinstance(found, (list, tuple)) for one in found if one not in guessed]
     return ", ".join(dict.fromkeys(names)) if row.family in CONFIDENTIAL_REFERENCE else ""
 
 
@@ -134,13 +136,8 @@ def _tolerance_text(row: Row) -> str:
     """Return how near a guess of a variable has to be; empty where it has to be equal, or nothing is guessed."""
     radius = row.params.get("radius")
     near = radius.get(row.target) if isinstance(radius, Mapping) and row.target else None
-    is_guessed = near is not None and _is_inference(row)
-    return f"within {near} of the true value" if is_guessed else ""
-
-
-def _is_inference(row: Row) -> bool:
-    """Return whether a number is of an attack that guesses a variable."""
-    return row.family == "risk" and row.method == "attribute_inference"
+    guesses = "inference" in method_and_output(row.key)[1].risk.questions
+    return f"within {near} of the true value" if near is not None and guesses else ""
 
 
 def _uncertainty_text(row: Row) -> str:
@@ -180,12 +177,7 @@ def _words_text(found: ExplainedNumber, output: Output) -> str:
     """Return a number in words: of an attack what is done and when it succeeds, its parts, and whether chance explains it."""
     row = found.row
     said = [output.label.scene, sentence_of(row, found.n_records)]
-    if (
-        row.value is not None
-        and (output.risk.area or output.name == "auc")
-        and row.lower is not None
-        and row.upper is not None
-    ):
+    if row.value is not None and output.risk.area and row.lower is not None and row.upper is not None:
         said.append(_area_text(row.lower, row.upper))
     elif row.value is not None and output.label.scene and row.baseline == 0 and output.goal == "low":
         said += [_successes_text(found.parts), _difference_text(row.lower, row.upper), _weakness_text(found)]

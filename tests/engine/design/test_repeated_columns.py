@@ -55,7 +55,7 @@ def test_tables_of_other_sizes_repeat_nothing() -> None:
 
 def test_records_that_share_a_hash_are_compared_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: with a hash that is the same for all, nothing is excluded by it and nothing found by it alone."""
-    monkeypatch.setattr(module, "_record_hashes", lambda columns, rows: np.zeros(rows.stop - rows.start, np.uint64))
+    monkeypatch.setattr(module, "hash_records", lambda columns, rows: np.zeros(rows.stop - rows.start, np.uint64))
     one = np.array([3.0, 1.0, 2.0])
     assert are_columns_repeated([one], [one[::-1]]) == [True]
     assert are_columns_repeated([one], [one + 1]) == [False]

@@ -72,7 +72,7 @@ def test_what_an_audit_found_is_said_in_people_and_names_nobody() -> None:
         row(None, "a shadow could not be made", shadows=40),
     ]
     assert audit_sentences(rows) == [
-        "The audit recognises 2 people in the releases beyond chance (vulnerable people), of 20 targets; 95 % interval 0.6 .. 6.",
+        "The audit recognises 2 people in the releases beyond chance (people easiest to find), of 20 targets; 95 % interval 0.6 .. 6.",
         "The audit recognises 1 person in the releases beyond chance, of 20 targets; 95 % interval 0.6 .. 6.",
         "Audit: people recognised (shadows 40) was not computed: a shadow could not be made.",
     ]
