@@ -161,8 +161,13 @@ def _text_with_decision(toml: str, decided: Recipe) -> str:
 
 
 def _count_open(grids: RunGrids) -> int:
-    """Return the number of unsafe places that are not shown to be protected."""
-    return sum(grid.count_letters(FOLLOWS, TOO_CLOSE, UNDECIDED) for grid in grids.grids)
+    """Return the number of unsafe places, and of differences between tables, that are not shown to be protected."""
+    return sum(grid.count_letters(FOLLOWS, TOO_CLOSE, UNDECIDED) for grid in grids.grids) + _count_differences(grids)
+
+
+def _count_differences(grids: RunGrids) -> int:
+    """Return the number of differences between tables of different records that are not shown to be protected."""
+    return int((grids.audited.audit.failing & grids.audited.system.is_implied).sum())
 
 
 def _describe_change(before: RunGrids, after: RunGrids, decided: tuple[str, str]) -> tuple[str, ...]:
@@ -176,6 +181,9 @@ def _describe_change(before: RunGrids, after: RunGrids, decided: tuple[str, str]
                 f"{count_noun(len(others), 'other cell')} {verb} then {words} as well{_bracketed_places([place for _, place in others])}."
             )
     sentences += [f"{phrase}: tables like these do not pass." for phrase in open_cell_phrases(after.grids)]
+    if number := _count_differences(after):
+        few = count_noun(number, "difference")
+        sentences.append(f"{few} between tables of different records would follow: tables like these do not pass.")
     if not _count_open(after):
         sentences.append("No unsafe cell follows from what is printed then.")
     return tuple(sentences)

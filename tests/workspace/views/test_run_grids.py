@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from protected_towns import COUNTS, people_of_towns, run_of_tables
+from protected_towns import COUNTS, RECIPE, people_of_towns, run_of_tables
 
 from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.data.schema import MissingPolicy
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.declared_tables import protect_recipe_tables
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.library import synthesise
 from sfumato.workspace.reporting.table_grids import HIDDEN_LETTERS, LETTERS, TableGrid
 from sfumato.workspace.reporting.table_texts import (
     grid_object,
@@ -286,3 +287,22 @@ def test_a_text_that_names_cells_leads_to_the_place_of_the_first(tmp_path: Path)
         left_out = found.find_named_place(f'{name}, without the records of "paid"')
         assert left_out == place, "a difference leads to the cell that has it"
     assert found.find_named_place("none of them") is None, "every unsafe cell is protected"
+
+
+def test_a_decision_that_gives_away_by_whom_two_tables_differ_is_not_safe(tmp_path: Path) -> None:
+    few = people_of_towns().assign(pay=lambda frame: np.where(np.arange(len(frame)) < 2, 1.0, 20.0))
+    tables = [{"name": "all", "by": ["sex"]}, {"name": "paid", "by": ["sex"], "where": "pay >= 2"}]
+    shown = [{"table": "paid", "cell": cell, "status": "published"} for cell in ({}, {"sex": "f"}, {"sex": "m"})]
+    recipe = {**RECIPE, "table": tables, "tables": {"threshold": 5, "fixed": shown}}
+    number = synthesise(few, recipe, tmp_path / "w")
+    with Workspace.open(tmp_path / "w", read_only=True) as opened:
+        found = read_run_grids(opened, number)
+    assert found is not None
+    hidden = [(grid, int(r), int(c)) for grid in found.grids for r, c in np.argwhere(~grid.published)]
+    assert hidden, "one of each sex is in one table alone"
+    for grid, row, column in hidden:
+        tried = try_cell_decision(tmp_path / "w", number, grid.name, grid.keys_at(row, column), "published")
+        said = " ".join(tried.sentences)
+        assert not tried.is_safe
+        assert "between tables of different records would follow: tables like these do not pass" in said
+        assert "No unsafe cell follows" not in said
