@@ -36,7 +36,8 @@ from sfumato.engine.data.schema import Role
 from sfumato.engine.data.units import Units
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.execution.record_risk import RecordRisk, matched_variables
-from sfumato.engine.methods.registry import find_method, registry
+from sfumato.engine.methods.declared import list_declarations
+from sfumato.engine.methods.registry import find_method
 from sfumato.engine.partition.equivalence_classes import equivalence_classes
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import threshold_output
@@ -816,7 +817,7 @@ def _intruder_beliefs(case: ExaminedRelease) -> list[MeasureBeliefs]:
 
 def _strongest_not_tried_text(recipe: Recipe) -> str:
     """Return that no measure asked an intruder who knows all other records, and what to add to the recipe."""
-    titles = [method.title for method in registry().values() if method.measurement.beliefs is not None]
+    titles = [method.title for method in list_declarations().values() if method.has_beliefs]
     made = dict.fromkeys(
         step.method.title for step in recipe.synthesis if step.method.synthesis.release_model.make_model is None
     )

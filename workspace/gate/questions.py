@@ -33,7 +33,7 @@ from ..reporting.questions import (
     rows_for_question,
     variables_known_to_intruder,
 )
-from ..reporting.results import method_title, row_output
+from ..reporting.results import row_output
 from . import sentences
 from .checks import KEPT_KEYS, OWN_CHOICE, STATUSES, CheckResult, Status, limits_under_policy
 from .contents import variables_by_treatment
@@ -83,9 +83,7 @@ def open_question_text(question: Question, reason: str, rows: Sequence[Row]) -> 
     """Explain why a question is open and, where nothing was measured, which methods would answer it."""
     add = ""
     if not rows_for_question(rows, question):
-        add = fill_sentence(
-            sentences.ADD_METHODS, methods=" or ".join(map(method_title, methods_for_question(question)))
-        )
+        add = fill_sentence(sentences.ADD_METHODS, methods=" or ".join(methods_for_question(question)))
     return fill_sentence(sentences.OPEN_QUESTION, question=question, reason=reason, add=add)
 
 

@@ -7,10 +7,11 @@ from functools import partial
 import pandas as pd
 
 from sfumato.engine.errors import NotComputable
+from sfumato.engine.methods.declared import list_declarations
 from sfumato.engine.methods.labels import labels_of, measure_name
 from sfumato.engine.methods.outputs import QUESTIONS, Output, Question
 from sfumato.engine.methods.privacy import PrivacyAccount
-from sfumato.engine.methods.registry import method_by_key, registry
+from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.rows import Row, exact_series
 from sfumato.engine.recipe.budget import privacy_accounts
 from sfumato.engine.recipe.thresholds import threshold_output
@@ -325,7 +326,7 @@ def _check_memorised(case: ExaminedRelease) -> CheckResult:
         if (output := row_output(row)) is not None and output.goal == "one" and row.draw is None and row.level is None and row.value is not None and row.dataset != "confidential"
     ]  # fmt: skip
     if not rows:
-        methods = " or ".join(one.title for one in registry().values() if any(o.goal == "one" for o in one.outputs))
+        methods = " or ".join(one.title for one in list_declarations().values() if one.is_best_at_one)
         raise NotComputable(fill_sentence(sentences.NO_DISTANCE, methods=methods))
     least = min(rows, key=lambda row: row.value or 0.0)
     value = least.value or 0.0

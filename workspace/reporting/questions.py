@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from sfumato.engine.data.schema import Role
+from sfumato.engine.methods.declared import list_declarations
 from sfumato.engine.methods.outputs import QUESTIONS, Output, Question
-from sfumato.engine.methods.registry import method_by_key, registry
+from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.rows import Row, may_come_from_step
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.statistics.comparing import is_above
@@ -58,12 +59,8 @@ WARN_FROM, BLOCK_FROM = 0.05, 0.2
 
 
 def methods_for_question(question: Question) -> tuple[str, ...]:
-    """Return the keys of the risk measures that would answer a question."""
-    return tuple(
-        found.key
-        for found in registry().values()
-        if found.family == "risk" and any(question in output.risk.questions for output in found.result_outputs)
-    )
+    """Return the titles of the risk measures that would answer a question."""
+    return tuple(found.title for found in list_declarations().values() if question in found.questions)
 
 
 def answers_or_reason(
