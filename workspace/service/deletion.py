@@ -6,11 +6,12 @@ import contextlib
 import sqlite3
 import time
 from collections.abc import Collection
+from pathlib import Path
 
 from ..audit import AuditAct, append_act
-from ..errors import NotFound, NotReady
+from ..errors import DamagedTable, NotFound, NotReady
 from ..gate.earlier import write_tombstone_tables
-from ..plain_files import check_layout
+from ..plain_files import check_layout, is_hash
 from ..store.run_log import run_log_path
 from ..store.runs import StoredRun, find_run
 from ..store.tombstones import TOMBSTONE_KEY, Tombstone, released_run_manifests, store_tombstone
@@ -118,6 +119,11 @@ def _check_no_release_in_progress(connection: sqlite3.Connection, run_id: int) -
         raise NotReady(f"run {run_id} is being released; if that was cut off: sfumato resume {run_id}")
 
 
+def _files_of_one_part(workspace: Workspace, hashes: Collection[str]) -> set[Path]:
+    """Return the files that are whole tables with these hashes."""
+    return {workspace.tables.path_of(one) for one in hashes if is_hash(one) and not workspace.tables.has_parts(one)}
+
+
 def _remove_files(workspace: Workspace, run_ids: Collection[int], hashes: Collection[str]) -> int:
     """Remove the logs of runs, and those tables that no row names any more; return how many tables are left."""
     for run_id in run_ids:
@@ -129,7 +135,11 @@ def _remove_files(workspace: Workspace, run_ids: Collection[int], hashes: Collec
         busy = connection.execute("SELECT EXISTS (SELECT 1 FROM task WHERE state = 'running')").fetchone()[0]
         named = named_table_hashes(workspace)
         # A name that is no hash names no table of ours, whatever file it may point to.
-        unneeded = list_table_files(workspace, set(hashes) - named) - list_table_files(workspace, named)
+        try:
+            unneeded = list_table_files(workspace, set(hashes) - named) - list_table_files(workspace, named)
+        except DamagedTable:
+            # A file may be a part of a table whose list of parts cannot be read: then it stays.
+            unneeded = _files_of_one_part(workspace, set(hashes) - named)
         left = 0
         for path in sorted(unneeded):
             with contextlib.suppress(FileNotFoundError):

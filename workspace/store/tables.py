@@ -239,16 +239,17 @@ class TableStore:
         return [part.sha256 for part in self.read_manifest(sha256).parts] if self.has_parts(sha256) else [sha256]
 
     def files_of(self, sha256: str) -> list[Path]:
-        """Return the paths of the files of the table with this hash, whether they are there or not: its manifest first.
+        """Return the paths of the files of the table with this hash: its manifest first, or its only file.
 
-        Where a manifest is damaged, nothing says which its parts are. Raises DamagedTable as ``path_of`` does.
+        Raises DamagedTable where nothing says which they are: the table is gone, or its manifest has changed.
         """
-        if not self.has_parts(sha256):
-            return [self.path_of(sha256)]
-        found = [self.manifest_path_of(sha256)]
-        with contextlib.suppress(DamagedTable):
-            found += map(self.path_of, self.read_manifest(sha256).file_hashes)
-        return found
+        if self.has_parts(sha256):
+            parts = self.read_manifest(sha256).file_hashes
+            return [self.manifest_path_of(sha256), *map(self.path_of, parts)]
+        path = self.path_of(sha256)
+        if not path.exists():
+            raise DamagedTable(f"the table {path.name} is gone from the workspace")
+        return [path]
 
     def write_table(self, table: pa.Table) -> str:
         """Store a table, in parts where it is long, and return the hash that names it."""

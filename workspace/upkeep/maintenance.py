@@ -42,18 +42,29 @@ def named_table_hashes(workspace: Workspace) -> set[str]:
 
 
 def list_table_files(workspace: Workspace, hashes: Collection[str]) -> set[Path]:
-    """Return the files of the tables with these hashes, each with its parts; names that are no hash name none."""
+    """Return the files of the tables with these hashes, each with its parts; names that are no hash name none.
+
+    Raises DamagedTable where a table is gone or its list of parts has changed, so that nothing says which they are.
+    """
     return {path for sha256 in hashes if is_hash(sha256) for path in workspace.tables.files_of(sha256)}
 
 
 def find_orphans(workspace: Workspace, age: float = AGE_SECONDS) -> list[Path]:
-    """List tables and half-written files that no row names and that have not been touched for ``age`` seconds."""
+    """List tables and half-written files that no row names and that have not been touched for ``age`` seconds.
+
+    Where a table that a row names is gone or damaged, only half-written files are: any other may be a part of it.
+    """
     check_layout(workspace.directory)
     directory = workspace.tables.directory
     files = sorted(directory.iterdir()) if directory.is_dir() else []
     # Ages are read before the names: a table that gets its row in between is then known.
     old = [file for file in files if _age_in_seconds(file) > age]
-    known = list_table_files(workspace, named_table_hashes(workspace))
+    try:
+        known = list_table_files(workspace, named_table_hashes(workspace))
+    except DamagedTable:
+        from ..store.tables import ASIDE_PREFIX  # with the libraries that read tables
+
+        return [file for file in old if file.name.startswith(ASIDE_PREFIX)]
     return [file for file in old if file not in known]
 
 

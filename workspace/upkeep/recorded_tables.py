@@ -70,8 +70,13 @@ def read_recorded_tables(workspace: Workspace, recorded: Mapping[str, tuple[str,
 def _unrecorded_files(workspace: Workspace) -> Iterator[str]:
     """Yield a remark on files that lie among the tables and that the database does not record."""
     # A name in the database that is no hash is reported as such, and names no file.
-    recorded = [one for one in recorded_tables(workspace.connection) if is_hash(one)]
-    known = {path.name for one in recorded for path in workspace.tables.files_of(one)}
+    known: set[str] = set()
+    for one in filter(is_hash, recorded_tables(workspace.connection)):
+        try:
+            known |= {path.name for path in workspace.tables.files_of(one)}
+        except DamagedTable:
+            # Reported as damaged: what else lies there may be its parts.
+            known |= {workspace.tables.path_of(one).name, workspace.tables.manifest_path_of(one).name}
     directory = workspace.tables.directory
     there = sorted(path.name for path in directory.iterdir()) if directory.is_dir() else []
     if others := [name for name in there if name not in known]:

@@ -26,7 +26,7 @@ from sfumato.workspace.service import deletion
 from sfumato.workspace.service.deletion import delete_project
 from sfumato.workspace.store import table_manifests
 from sfumato.workspace.store.stored_blocks import StoredBlocks
-from sfumato.workspace.store.tables import TableStore
+from sfumato.workspace.store.tables import ASIDE_PREFIX, TableStore
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.upkeep.adopting import adopt_workspace
 from sfumato.workspace.upkeep.maintenance import check_workspace_health, find_orphans
@@ -187,10 +187,15 @@ def test_a_manifest_names_hashes_alone(tables: TableStore, content: bytes) -> No
     tables.write_table(pa.table({"a": [1]}))
     sha256 = hashlib.sha256(content).hexdigest()
     tables.manifest_path_of(sha256).write_bytes(content)
-    for read in (tables.read_manifest, tables.read_stored_table, tables.count_table_records, tables.verify_table):
+    for read in (
+        tables.read_manifest,
+        tables.read_stored_table,
+        tables.count_table_records,
+        tables.verify_table,
+        tables.files_of,
+    ):
         with pytest.raises(DamagedTable, match="no list of parts"):
             read(sha256)
-    assert tables.files_of(sha256) == [tables.manifest_path_of(sha256)]
 
 
 def test_a_manifest_that_was_changed_is_noticed(tables: TableStore) -> None:
@@ -257,9 +262,32 @@ def test_parts_of_a_named_table_are_no_orphans_and_are_checked(
     stray = workspace.tables.write_table(pa.table({"a": np.arange(2 * PART)}))
     grow_old(workspace)
     assert set(find_orphans(workspace)) == set(workspace.tables.files_of(stray))
-    part = workspace.tables.files_of(workspace.list_datasets(1)[0].table_sha256)[1]
+    _, part, *_ = workspace.tables.files_of(workspace.list_datasets(1)[0].table_sha256)
     part.unlink()
     assert read_recorded_tables(workspace, recorded_tables(workspace.connection)).wrong
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_while_a_list_of_parts_cannot_be_read_no_part_is_removed(
+    workspace: Workspace, store_dataset: Callable[[str, Microdata], int], monkeypatch: pytest.MonkeyPatch, is_gone: bool
+) -> None:
+    monkeypatch.setattr(deletion, "SETTLED_SECONDS", -1.0)
+    store_dataset("a", people(2 * PART))
+    store_dataset("b", people(3 * PART, start=1))
+    manifest, *parts = workspace.tables.files_of(workspace.list_datasets(1)[0].table_sha256)
+    content = manifest.read_bytes()
+    manifest.unlink() if is_gone else manifest.write_bytes(content[:-1])
+    begun = workspace.tables.directory / f"{ASIDE_PREFIX}cut"
+    begun.write_bytes(b"")
+    grow_old(workspace)
+    assert find_orphans(workspace) == [begun]
+    delete_project(workspace, 2)
+    assert all(part.exists() for part in parts)
+    assert [one for one in check_workspace_health(workspace.directory) if one.what == "table"]
+    manifest.write_bytes(content)
+    assert workspace.tables.verify_table(workspace.list_datasets(1)[0].table_sha256)
+    grow_old(workspace)
+    assert len(find_orphans(workspace)) == 5  # the deleted table with three parts, and the file that was begun
 
 
 def test_deleting_removes_parts_and_leaves_those_that_another_table_has(
