@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from run_tables import list_run_tables
 
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Examination, Finding, examine_release
 from sfumato.workspace.library import synthesise
 from sfumato.workspace.policy.policy import read_policy_of_workspace
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.run_tables import list_run_tables
 
 VARIABLES = {
     "person": {"kind": "categorical", "role": "identifier"},

@@ -7,12 +7,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from printed_table_runs import COUNTS, examine, finding, hidden_cell, people, run
+from run_tables import list_run_tables
 
 from sfumato.workspace.gate.answer import answer_for_run
 from sfumato.workspace.policy.policy import parse_policy
 from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.run_tables import list_run_tables
 
 pytestmark = pytest.mark.slow
 

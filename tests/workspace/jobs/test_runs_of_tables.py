@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from run_tables import RunTables, list_run_tables
 
 from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.data.schema import MissingPolicy
@@ -30,7 +31,6 @@ from sfumato.workspace.store.protected_tables import (
 from sfumato.workspace.store.runs import RunState, find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import read_result_rows, read_verdicts
-from sfumato.workspace.views.run_tables import RunTables, list_run_tables
 
 pytestmark = pytest.mark.slow
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from run_tables import list_run_tables
 
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.workspace.gate.answer import answer_for_run
@@ -13,7 +14,6 @@ from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.service.prepare import prepare_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import read_verdicts
-from sfumato.workspace.views.run_tables import list_run_tables
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from printed_table_runs import COUNTS, examine, finding, hidden_cell, people, run
+from run_tables import RunTables, list_run_tables
 
 from sfumato.engine.errors import BadInput
 from sfumato.workspace.errors import NotReleased
@@ -19,7 +20,6 @@ from sfumato.workspace.release.verification import verify_release
 from sfumato.workspace.service.deletion import delete_run
 from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.workspace import Workspace
-from sfumato.workspace.views.run_tables import RunTables, list_run_tables
 
 pytestmark = pytest.mark.slow
 WAIVED = "checked by two people of the methods unit"

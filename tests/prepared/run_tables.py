@@ -14,11 +14,10 @@ import numpy as np
 
 from sfumato.engine.data.arrays import Floats
 from sfumato.engine.tables.system import EMPTY, TOTAL, PrintedTable
-
-from ..store.protected_tables import StoredTables, read_run_protected_tables
-from ..store.runs import find_run
-from ..store.workspace import Workspace
-from ..table_files.printed_tables import PRIMARY, PUBLISHED, SECONDARY
+from sfumato.workspace.store.protected_tables import StoredTables, read_run_protected_tables
+from sfumato.workspace.store.runs import find_run
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.table_files.printed_tables import PRIMARY, PUBLISHED, SECONDARY
 
 CellStanding = Literal["published", "primary", "secondary"]
 Safety = Literal["", "yes", "no", "not checked"]
