@@ -358,7 +358,7 @@ def hash_variables(
     """
     found = hashlib.sha256()
     for variable in variables:
-        name, masks = variable.name, []
+        name, masks, lengths, has_missing = variable.name, [], [], False
         levels = list(head.frame[name].cat.categories) if variable.kind.has_levels else []
         found.update(json.dumps([name, variable.kind.value, levels, records]).encode())
         for block in blocks_of(name):
@@ -366,9 +366,15 @@ def hash_variables(
             for first in range(0, len(values), HASHED_AT_ONCE):
                 some = slice(first, first + HASHED_AT_ONCE)
                 found.update(_hashed_values(values.iloc[some], missing[some], variable.kind).tobytes())
-            masks.append(missing)
-        # A missing number is hashed as 0, so the mask distinguishes both.
-        found.update(np.packbits(masks[0] if len(masks) == 1 else np.concatenate(masks)).tobytes())
+            has_missing |= bool(missing.any())
+            masks.append(missing if missing.any() else np.zeros((), dtype=np.bool_))
+            lengths.append(len(missing))
+        # A missing number is hashed as 0, so the mask distinguishes both. One without missing values takes no memory.
+        if has_missing:
+            whole = [np.broadcast_to(mask, length) for mask, length in zip(masks, lengths, strict=True)]
+            found.update(np.packbits(np.concatenate(whole)).tobytes())
+        else:
+            found.update(bytes(-(-records // 8)))
     return found.hexdigest()
 
 
