@@ -217,6 +217,18 @@ def _better_of_two_matches(arrays: Arrays, of: str = "") -> tuple[NDArray[np.flo
     return share, candidates
 
 
+def is_found_by_best_choice(arrays: Arrays, of: str = "") -> bool:
+    """Return whether the best choice of the known variables finds a record more surely than all of them; ``arrays`` are
+    of that record alone, (1,), and ``of`` is ``unit_`` for its unit.
+    """
+    if not {f"best_{of}candidates", f"best_{of}hit"} <= set(arrays):
+        return False
+    best, whole = (
+        _hit_probability(arrays[f"{prefix}{of}hit"], arrays[f"{prefix}{of}candidates"]) for prefix in ("best_", "")
+    )
+    return bool((best > np.nan_to_num(whole)).all())
+
+
 def _hit_probability(hit: NDArray[Any], candidates: NDArray[Any]) -> NDArray[np.float64]:
     """Return the probability of finding the counterpart by picking one candidate at random, (n,).
 

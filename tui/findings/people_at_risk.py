@@ -80,11 +80,12 @@ def _people_of_run(workspace: Workspace, run_id: int) -> PeopleMostAtRisk:
     if not measures:
         return PeopleMostAtRisk(run_id, ())
     records = rank_records(workspace, run_id, measures[0], None)
-    rows = MOST_READ if records.units is None else records.units.count_rows(MOST_READ)
-    told = [(row, line) for row, line in enumerate(records.lines(0, rows)) if _is_more_likely(line)]
     if records.units is not None:
         noun = singular_noun(records.units.noun)
-        units = [(row, line) for row, line in told if line.is_unit][:MOST_PEOPLE]
+        # The tab lists each unit in one row.
+        folded = records.fold(())
+        listed = enumerate(folded.lines(0, MOST_READ))
+        units = [(row, line) for row, line in listed if _is_more_likely(line)][:MOST_PEOPLE]
         return PeopleMostAtRisk(
             run_id,
             [
@@ -95,7 +96,7 @@ def _people_of_run(workspace: Workspace, run_id: int) -> PeopleMostAtRisk:
             ],
             is_found_by=False,
         )
-    told = told[:MOST_PEOPLE]
+    told = [(row, line) for row, line in enumerate(records.lines(0, MOST_READ)) if _is_more_likely(line)][:MOST_PEOPLE]
     drivers = find_risk_drivers(workspace, records, [line.record for _, line in told])
     people = []
     for place, (row, line) in enumerate(told):

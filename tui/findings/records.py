@@ -6,8 +6,8 @@ Values of records are shown only on request.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -21,7 +21,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from sfumato.engine.methods.registry import method_by_key
-from sfumato.engine.wording import agreeing_word, count_noun, join_first_names
+from sfumato.engine.wording import agreeing_word, count_noun, join_first_names, join_names, singular_noun
 from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.session.export import ScreenExport
 from sfumato.tui.terminal.text import cut_text, fit_text
@@ -34,7 +34,7 @@ from sfumato.tui.widgets.tables import GridTable, TablePages, table_columns
 from sfumato.workspace.reporting.records import driver_text, record_cells
 from sfumato.workspace.reporting.records import record_risk_columns as record_columns
 from sfumato.workspace.reporting.tables import DisplayColumn
-from sfumato.workspace.reporting.words import number, params_text
+from sfumato.workspace.reporting.words import number, params_text, sign_for
 from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.page import OffersExport, RunPane, grid_exportable
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from sfumato.engine.execution.record_risk import LeaveOneOutCandidates
     from sfumato.workspace.reporting.records import RecordLine
     from sfumato.workspace.store.workspace import Workspace
-    from sfumato.workspace.views.records import MatchingCandidates, RecordMeasure
+    from sfumato.workspace.views.records import MatchingCandidates, RecordMeasure, UnitMatch
     from sfumato.workspace.views.records import RankedRecords as OpenRecords
 
 
@@ -53,6 +53,8 @@ NAME, LEAST_NAME, WITHIN = 24, 8, 18
 WITHOUT_HEADS = ("would match without it", "without it")
 """Headings of the number of records that would match without a variable, the longest first."""
 VALUE = 14
+MEMBERS = 14
+"""Cells of the column of records where a unit has its number of records in it."""
 NOBODY = "No released record of this dataset matches all that is known; who ignores some of it may find one."
 Values = Mapping[str, str | int | float]
 MOST_MATCHING = 20
@@ -226,11 +228,16 @@ def candidates_explanation(
     }[candidates.has_own_record]
     match = agreeing_word(matching, "matches", "match")
     said = f"{matching:,} of {records:,} released records {match}; {among}." if matching else NOBODY
+    if candidates.ignored:
+        said += (
+            f" The intruder ignores {_names_text(candidates.ignored)}, which {agreeing_word(len(candidates.ignored), 'hides', 'hide')}"
+            " this record from him."
+        )
     driver = candidates.driver
     drives = (
         "No variable alone narrows them down: without any one of them there would be as many."
         if driver is None
-        else f"Driver: {driver_text(driver).partition(' (')[0]}. Without it {number(driver.without)} would match."
+        else f"Narrowed most by {replace_unprintable(driver.variable)}: without it {number(driver.without)} would match."
     )
     names = candidates.candidates_without.variables
     titles = [replace_unprintable(name) for name in names]
@@ -264,7 +271,51 @@ def candidates_detail(candidates: MatchingCandidates, datasets: int, records: in
     shown = [f"{row:,}" for row in candidates.matching[:MOST_MATCHING]]
     rows = f"Matching released records: {join_first_names(shown, MOST_MATCHING, total=len(candidates.matching))}"
     said = wrap_paragraphs([rows] if candidates.matching else [], width)
-    return Content("\n").join([head, candidates_explanation(candidates, records, None, width), Content(""), said])
+    sure = wrap_paragraphs([_probability_sentence(candidates, datasets)], width)
+    whole = [head, candidates_explanation(candidates, records, None, width), Content(""), sure, said]
+    return Content("\n").join(whole)
+
+
+def _names_text(names: Sequence[str]) -> str:
+    """Return names of variables in words."""
+    return join_names([replace_unprintable(name) for name in names])
+
+
+def _probability_sentence(candidates: MatchingCandidates, datasets: int) -> str:
+    """Describe how the matches of one dataset make the probability of the list."""
+    if candidates.has_own_record is None:
+        return "Who owns them is unknown, so that there is no probability of finding the record."
+    share = 1 / len(candidates.matching) if candidates.has_own_record else 0.0
+    average = f" The list has the average over {count_noun(datasets, 'dataset')}." if datasets > 1 else ""
+    return f"Who picks one of them is right with probability {number(share)} in this dataset.{average}"
+
+
+def unit_detail(found: UnitMatch | None, line: RecordLine, noun: str, width: int) -> Content:
+    """Describe how a unit is found by all its records, for the pane beside the list."""
+    one = singular_noun(noun)
+    members = count_noun(line.members or 0, "record")
+    head = Content.styled(cut_text(f"{one} {line.unit:,}: {members}", width), "bold")
+    if found is None:
+        said = [f"The probability of the {one} is that of its record that is most at risk, {line.record:,}."]
+        return Content("\n").join([head, wrap_paragraphs(said, width)])
+    ignored = f", and ignores {_names_text(found.ignored)}" if found.ignored else ""
+    knows = f"An intruder who knows all {members} of this {one} compares {_names_text(found.used)}{ignored}."
+    own = (
+        f"its own rows are among them in {found.n_found} of {count_noun(found.n_datasets, 'dataset')}"
+        if found.n_datasets > 1
+        else f"its own rows are {'' if found.n_found else 'not '}among them"
+    )
+    is_one = found.candidates == 1
+    average = " on average" if found.n_datasets > 1 else ""
+    matches = (
+        f"{number(found.candidates)} {one if is_one else noun} of the release {'matches' if is_one else 'match'}"
+        f"{average}; {own}."
+    )
+    sure = f"Who picks one of them is right with probability {number(found.probability)}."
+    if line.probability > found.probability + 1e-9:
+        sure += f" Its record {line.record:,} alone is found with probability {number(line.probability)}, which the list has."
+    texts = [knows, matches, sure, "", "enter lists its records, each with its own probability."]
+    return Content("\n").join([head, wrap_paragraphs(texts, width)])
 
 
 def measure_title(key: str) -> str:
@@ -273,10 +324,13 @@ def measure_title(key: str) -> str:
     return key if method is None else method.title
 
 
-def record_table(records: OpenRecords, drivers: Mapping[int, str]) -> GridTable[RecordLine]:
+def record_table(
+    records: OpenRecords, drivers: Mapping[int, str], opened: Collection[int] = ()
+) -> GridTable[RecordLine]:
     """Return the table with the columns that the measure fills; ``drivers`` are texts by record number, where known.
 
-    Where records are in units of several each unit has a row, and its records stand below it.
+    Where records are in units of several each unit has a row, and those with the numbers in ``opened`` have their records
+    below it.
     """
     prior = records.ranking.risk.prior is not None
     filled = {
@@ -289,10 +343,16 @@ def record_table(records: OpenRecords, drivers: Mapping[int, str]) -> GridTable[
     }
     noun = "" if records.units is None else records.units.noun
     columns = [column for column in record_columns(records.measure.key, noun) if filled.get(column.name, True)]
+    # The sign that a unit is folded stands behind its number of records.
+    columns = [replace(one, width=MEMBERS) if noun and one.name == "record" else one for one in columns]
 
     def cells(line: RecordLine) -> dict[str, str]:
         """Return the cells of a line; a unit has no driver."""
-        return record_cells(line, "" if line.is_unit else drivers.get(line.record, ""))
+        found = record_cells(line, "" if line.is_unit else drivers.get(line.record, ""))
+        if line.is_unit:
+            sign = sign_for("open" if line.unit in opened else "folded")
+            found["record"] = f"{found['record']} {sign}"
+        return found
 
     return GridTable(table_columns(columns), values=cells)
 
@@ -310,6 +370,7 @@ class RecordsPane(RunPane, SplitView):
     """
 
     least_list = 78
+    DEFAULT_CSS = "RecordsPane #records-head { height: auto; max-height: 3; padding: 0 1; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("picture", "measure", "Measure", show=True),
         bind_act("next", "dataset(1)", "Dataset", show=True),
@@ -321,12 +382,18 @@ class RecordsPane(RunPane, SplitView):
         super().__init__(id="records")
         self._measure, self._draw = 0, 0
         self._measures: Sequence[RecordMeasure] = ()
-        self._records: OpenRecords | None = None
+        self._read: OpenRecords | None = None
+        self._opened: frozenset[int] = frozenset()
         self._drivers: Mapping[int, str] = {}
+
+    @property
+    def _records(self) -> OpenRecords | None:
+        """Return the records as they are listed: each unit in one row, but for those that were opened."""
+        return None if self._read is None else self._read.fold(self._opened)
 
     def compose(self) -> ComposeResult:
         """Yield the heading and the grid, beside the explanation if there is room."""
-        yield from self.compose_split(Line(name="records-head"), RecordGrid(empty="…"))
+        yield from self.compose_split(Static("", id="records-head", markup=False), RecordGrid(empty="…"))
 
     def show_by_measure(self, run_id: int, place: int, row: int | None = None) -> None:
         """Show the records of a run by the measure at ``place`` among its own, over all datasets; with ``row`` the cursor
@@ -346,7 +413,7 @@ class RecordsPane(RunPane, SplitView):
             return
         run_id, measure, draw = self.line.run.id, self._measure, self._draw
         # The first measure of another run, over all its datasets.
-        if self._records is not None and self._records.run_id != run_id:
+        if self._read is not None and self._read.run_id != run_id:
             # Another run has other measures and datasets.
             measure = draw = self._measure = self._draw = 0
         if self._wanted is not None and self._wanted[0] == run_id:
@@ -370,8 +437,9 @@ class RecordsPane(RunPane, SplitView):
         if self.line is None or run_id != self.line.run.id:
             return
         self._measures, records = answer
-        stays = _is_same_selection(records, self._records)
-        self._records, self._drivers = records, self._drivers if stays else {}
+        stays = _is_same_selection(records, self._read)
+        self._read, self._drivers = records, self._drivers if stays else {}
+        self._opened = self._opened if stays else frozenset()
         self._show_records(keep_cursor=stays)
         row, self._wanted_row, grid = self._wanted_row, None, self.query_one(Grid)
         if row is not None and stays and grid.row_count:
@@ -384,7 +452,7 @@ class RecordsPane(RunPane, SplitView):
 
     def _set_risk_drivers(self, records: OpenRecords, drivers: Mapping[int, str]) -> None:
         """Store what drives each record's risk and redraw, unless other records are shown by now."""
-        if records is self._records:
+        if records is self._read:
             self._drivers = drivers
             self._show_records(keep_cursor=True)
 
@@ -392,12 +460,12 @@ class RecordsPane(RunPane, SplitView):
         """Show the records in the grid, or why there are none."""
         grid, records = self.query_one(Grid), self._records
         if records is None:
-            self.query_one(Line).set_text("")
+            self.query_one("#records-head", Static).update("")
             grid.show_pages(lambda _: ListPages((), ()), empty=self.empty_text("records", NONE))
             return
-        table = record_table(records, self._drivers)
+        table = record_table(records, self._drivers, self._opened)
         grid.show_pages(partial(TablePages.from_width, table, records), keep_cursor=keep_cursor)
-        self.query_one(Line).set_text(self._heading_text(records))
+        self.query_one("#records-head", Static).update(self._heading_text(records))
 
     def detail_query(self) -> DetailQuery | None:
         """Return the query for the candidates of the record under the cursor and the reasons, without values."""
@@ -417,9 +485,19 @@ class RecordsPane(RunPane, SplitView):
                 facts = audited_record_facts(read_audited_record(workspace, measure, record), audit_levers(measure))
                 return partial(titled_facts, f"record {record:,}", facts)
 
-            return record, records, read_audit
+            return record, self._read, read_audit
         if not measure.is_matching:
-            return record, records, lambda _: partial(wrap_paragraphs, [NO_MORE.format(measure_title(measure.key))])
+            return record, self._read, lambda _: partial(wrap_paragraphs, [NO_MORE.format(measure_title(measure.key))])
+        if line.is_unit and records.units is not None:
+            noun = records.units.noun
+
+            def read_unit(workspace: Workspace) -> LaidOut:
+                """Read how the unit is found by all its records and lay it out."""
+                from sfumato.workspace.views.records import find_unit_match
+
+                return partial(unit_detail, find_unit_match(workspace, records, record), line, noun)
+
+            return (line.unit, "unit"), self._read, read_unit
 
         def query(workspace: Workspace) -> LaidOut:
             """Find the candidates of the record in the chosen or riskiest dataset."""
@@ -429,7 +507,7 @@ class RecordsPane(RunPane, SplitView):
             found = find_candidates(workspace, records.run_id, measure, record, chosen)
             return lambda width: candidates_detail(found, len(measure.draw_hashes), records.n_records, width)
 
-        return record, records, query
+        return record, self._read, query
 
     def _heading_text(self, records: OpenRecords) -> str:
         """Return the heading: measure, dataset, number of records and settings."""
@@ -477,11 +555,14 @@ class RecordsPane(RunPane, SplitView):
 
     @on(Grid.RowSelected)
     async def _open_record(self, event: Grid.RowSelected) -> None:
-        """Open the audit, the guesses or the candidates of the chosen record."""
+        """Open the audit, the guesses or the candidates of the chosen record, or list the records of a unit."""
         if self._records is not None:
             (line,) = self._records.lines(event.index, 1)
             measure = self._records.measure
-            if not measure.draw_hashes:
+            if line.is_unit and line.unit is not None:
+                self._opened ^= {line.unit}
+                self._show_records(keep_cursor=True)
+            elif not measure.draw_hashes:
                 from ..parts.audited import AuditedTargetDialog
 
                 await self.sfumato.open(AuditedTargetDialog(self._records.run_id, measure, line.record))

@@ -41,7 +41,7 @@ NUMBER_COLUMNS = (
     DisplayColumn("confidential", "data", 7, "right"),
     DisplayColumn("release", "release", 9, "right"),
     DisplayColumn("interval", "interval", 18, drop_order=2),
-    DisplayColumn("good", "good", 4),
+    DisplayColumn("good", "goal", 4),
     DisplayColumn("limit", "limit", 8),
     DisplayColumn("others", "more", 7, drop_order=1),
 )
@@ -72,7 +72,9 @@ SECTIONS = (
 ALL_RECORDS = "all records"
 RELATED = "related numbers"
 """Name of the numbers that are folded into a line, in its explanation."""
-GOAL_WORDS: Mapping[str, str] = {"low": "low", "high": "high", "one": "1"}
+NOT_COMPUTED, UNKNOWN = "not computed", "unknown"
+"""Cell of a number that could not be computed, in full and where there is less room."""
+GOAL_MARKS: Mapping[str, str] = {"low": "lower is better", "high": "higher is better"}
 """Good values in a word, by the direction of a measure."""
 AS_IN_THE_DATA = "same"
 """The good value of a statistic that the confidential data have too."""
@@ -169,10 +171,12 @@ def whole_name(line: NumberLine, apart: SettingsByMethod = NO_SETTINGS, records:
 
 
 def good_word(line: NumberLine) -> str:
-    """Return which values of a line are good, in a word; empty where none are better."""
+    """Return which values of a line are good: ``↓`` for lower ones, ``↑``, ``1``, ``same``; empty where none are better."""
     output = method_and_output(line.row.key)[1]
     is_statistic = line.row.family == "utility" and line.confidential is not None and line.release is not None
-    return GOAL_WORDS.get(output.goal, AS_IN_THE_DATA if is_statistic else "")
+    if output.goal in GOAL_MARKS:
+        return sign_for(GOAL_MARKS[output.goal])
+    return "1" if output.goal == "one" else AS_IN_THE_DATA if is_statistic else ""
 
 
 def is_same_attack(row: Row, other: Row) -> bool:
@@ -327,6 +331,8 @@ def cell_forms(line: NumberLine, name: str, cell: str, records: int | None = Non
         return cell, brief_limit_text(cell), brief_limit_text(unit_limit(line))
     if name == "interval":
         return cell, *(row_interval_text(line.row, records, digits) for digits in (3, 2))
+    if cell == NOT_COMPUTED:
+        return cell, cell, cell, UNKNOWN
     brief = brief_value_text(cell, is_share=line.row.unit == "share")
     # a number keeps its noun where that fits: ``2,707 units``
     count = cell.partition(" of ")[0]

@@ -27,8 +27,10 @@ RECORD_COLUMNS = (
     DisplayColumn("unique", "only candidate", 14, "right", drop_order=2),
     DisplayColumn("candidates", "candidates", 10, "right"),
     DisplayColumn("own", "confidential", 12, "right", drop_order=1),
-    DisplayColumn("driver", "driver (without it)", 24, grow_order=1, full_title="driver (candidates without it)"),
+    DisplayColumn("driver", "narrowed most by", 24, grow_order=1),
 )
+WHOLE_FROM = 10
+"""Number of matching records from which their average is rounded to a whole one."""
 Values = Sequence[Mapping[str, str | int | float]]
 
 
@@ -69,7 +71,7 @@ def record_cells(line: RecordLine, driver: str) -> dict[str, str]:
     """Return the cells of a record or unit by column; ``driver`` is the text about its driver."""
     return {
         "unit": f"{line.unit:,}" if line.is_unit else "",
-        "record": str(line.record) if line.members is None else count_noun(line.members, "record"),
+        "record": f"{line.record:,}" if line.members is None else count_noun(line.members, "record"),
         "probability": "" if isnan(line.probability) else number(line.probability),
         "prior": "" if line.prior is None else number(line.prior),
         "ratio": "" if line.prior is None else times_as_likely(line.probability, line.prior),
@@ -122,8 +124,13 @@ def record_values_table(lines: Sequence[RecordLine], values: Values) -> DisplayT
 
 
 def driver_text(driver: RiskDriver | None) -> str:
-    """Return the variable that drives the risk and the candidates without it: ``price (12.5)``; a dash for none."""
-    return "-" if driver is None else f"{replace_unprintable(driver.variable)} ({number(driver.without)})"
+    """Return the variable that drives the risk and what would match without it: ``price: else 12 match``; a dash for
+    none.
+    """
+    if driver is None:
+        return "-"
+    without = f"{driver.without:,.0f}" if driver.without >= WHOLE_FROM else number(driver.without)
+    return f"{replace_unprintable(driver.variable)}: else {without} match"
 
 
 def column_legend(key: str, *, unique: bool, own: bool, drivers: bool = True, unit_noun: str = "") -> str:
@@ -145,7 +152,7 @@ def column_legend(key: str, *, unique: bool, own: bool, drivers: bool = True, un
         said.append(f"before: {before.meaning}; times as likely: the one over the other")
     if drivers or candidates is None:
         said.append(
-            "candidates: how many released records match; driver: the variable without which there would be most"
+            "candidates: how many released records match; narrowed most by: the variable without which most would match"
         )
     else:
         said.append(f"{candidates.unit or 'candidates'}: {candidates.meaning}")

@@ -216,7 +216,7 @@ def result_table(rows: Sequence[Row], context: TableContext = NO_CONTEXT, title:
         DisplayColumn("release", "release", align="right"),
         *(DisplayColumn(f"release {name}", name, align="right") for name in QUOTED),
         DisplayColumn("interval", "interval", align="right", drop_order=3),
-        DisplayColumn("good", "good"),
+        DisplayColumn("good", "goal"),
         DisplayColumn("limit", "limit"),
         DisplayColumn("baseline", "baseline", align="right", drop_order=2),
         DisplayColumn("others", "more"),

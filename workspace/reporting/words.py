@@ -62,7 +62,7 @@ _MARKS = {
     "interrupted": "‖", "cancelled": "–", "stalled": "!", "into": "›", "folded": "▸", "open": "▾", "plus or minus": "±",
     "met": "✓", "not met": "✗", "undecided": "~",
     "warn": "!", "block": "✗", "not checked": "?", "does not apply": "–",
-    "at least": "≥", "at most": "≤",
+    "at least": "≥", "at most": "≤", "lower is better": "↓", "higher is better": "↑",
     "cursor": "▌", "bar": "━", "track": "─", "limit": "┃", "value": "■", "from": "├", "to": "┤",
 }  # fmt: skip
 ASCII_MARKS = {
@@ -70,7 +70,7 @@ ASCII_MARKS = {
     "interrupted": "=", "cancelled": "-", "stalled": "!", "into": ">", "folded": "+", "open": "-", "plus or minus": "+/-",
     "met": "+", "not met": "x", "undecided": "~",
     "warn": "!", "block": "x", "not checked": "?", "does not apply": "-",
-    "at least": ">=", "at most": "<=",
+    "at least": ">=", "at most": "<=", "lower is better": "low", "higher is better": "high",
     "cursor": ">", "bar": "=", "track": "-", "limit": "|", "value": "#", "from": "[", "to": "]",
 }  # fmt: skip
 UNMET_OUTCOMES = ("not met", "undecided", "not computed")

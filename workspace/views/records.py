@@ -6,8 +6,9 @@ and counts. Record i is row i of the confidential table, counted from 1.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,6 +25,7 @@ from sfumato.engine.execution.record_risk import (
     RiskDriver,
     average_record_risk,
     find_matching_records,
+    is_found_by_best_choice,
     leave_one_out_candidates,
     matched_variables,
 )
@@ -208,6 +210,12 @@ class RankedUnits:
         """Return the number of rows."""
         return len(self.records)
 
+    def fold(self, opened: Collection[int]) -> RankedUnits:
+        """Return the units in one row each; those with the numbers in ``opened``, from 1, have their records below."""
+        shown = self.is_unit | np.isin(self.units, np.array(sorted(opened), dtype=np.int64) - 1)
+        units, records, places = self.units[shown], self.records[shown], self.places[shown]
+        return RankedUnits(self.noun, self.n_units, units, records, places, self.is_unit[shown], self.sizes[shown])
+
     def count_rows(self, most: int) -> int:
         """Return the number of rows of the first units, ``most`` at most."""
         heads = np.flatnonzero(self.is_unit)
@@ -229,6 +237,10 @@ class RankedRecords:
     draw: int | None
     ranking: RecordRanking
     units: RankedUnits | None = None
+
+    def fold(self, opened: Collection[int]) -> RankedRecords:
+        """Return the same with the units in one row each, see ``RankedUnits.fold``."""
+        return self if self.units is None else replace(self, units=self.units.fold(opened))
 
     def __len__(self) -> int:
         """Return the number of lines."""
@@ -446,6 +458,8 @@ class MatchingCandidates:
     candidates_without: candidates without each variable
     has_own_record: whether the record's own released record is among them; None where the origin of released records is
         unknown
+    ignored: known variables that the best intruder of the dataset leaves out because he finds this record more surely
+        without them; the match radii are of the others
     """
 
     record: int
@@ -454,6 +468,7 @@ class MatchingCandidates:
     match_radii: Mapping[str, str]
     candidates_without: LeaveOneOutCandidates
     has_own_record: bool | None
+    ignored: tuple[str, ...] = ()
 
     @property
     def driver(self) -> RiskDriver | None:
@@ -466,20 +481,89 @@ def find_candidates(
 ) -> MatchingCandidates:
     """Find the released records of one dataset that match a record, numbered from 1, and the effect of each variable.
 
+    They match on all that is known, or on the best choice of it where that finds the record more surely: as its risk says.
     Raises NotFound where there is no such dataset or record.
     """
-    _draw_hash(measure, run_id, draw)
+    sha256 = _draw_hash(measure, run_id, draw)
     run = find_run(workspace, run_id)
     dataset = workspace.find_dataset(run.dataset_id)
     _check_record_numbers([record], dataset.records)
     names, radius = matched_variables(run.recipe, measure.position)
+    ignored: tuple[str, ...] = ()
+    if is_found_by_best_choice(read_risk_arrays(workspace.tables, measure.key, sha256, [record - 1])):
+        ignored = find_ignored_variables(workspace, run_id, measure, draw)
+        names = tuple(name for name in names if name not in ignored)
     confidential = run.recipe.recode_data(read_run_records(workspace, run, names))
     released = _read_released_dataset(workspace, run, draw, names)
     rows = find_matching_records(confidential, released, names, radius, record - 1)
     alone = leave_one_out_candidates(confidential, [released], names, radius, [record - 1])
     within = {name: str(radius[name].written) if name in radius else "equal" for name in names}
     hit = bool((released.linked_records[rows] == record - 1).any()) if released.linked else None
-    return MatchingCandidates(record, draw, tuple(int(row) + 1 for row in rows), within, alone, hit)
+    return MatchingCandidates(record, draw, tuple(int(row) + 1 for row in rows), within, alone, hit, ignored)
+
+
+def find_ignored_variables(
+    workspace: Workspace, run_id: int, measure: RecordMeasure, draw: int, *, by_unit: bool = False
+) -> tuple[str, ...]:
+    """Return the known variables that the best intruder of a dataset ignores, of units with ``by_unit``; none where he
+    uses all, or the run does not say.
+    """
+    family, _, method = measure.key.partition(".")
+    query = """SELECT reason, params FROM result WHERE run_id = ? AND draw = ? AND family = ? AND method = ?
+               AND measure = 'largest_expected_match_risk' AND dataset != 'confidential'"""
+    known = matched_variables(find_run(workspace, run_id).recipe, measure.position)[0]
+    for row in workspace.connection.execute(query, (run_id, draw, family, method)):
+        params = json.loads(row["params"] or "{}")
+        named = {*params.get("known", known), *params.get("synthesised", ())}
+        is_same = all(params[name] == value for name, value in measure.params.items() if name in params)
+        if is_same and named == set(known) and (params.get("by") == "unit") == by_unit:
+            ignored = (row["reason"] or "").partition("; ignores ")[2].partition(" (")[0].split(", ")
+            return tuple(name for name in known if name in ignored)
+    return ()
+
+
+@dataclass(frozen=True)
+class UnitMatch:
+    """How an intruder finds one unit by all its records.
+
+    used, ignored: known variables that he compares, and those that he ignores because he finds more without them
+    candidates: released units that match, on the average over the datasets
+    n_found: datasets in which its own released unit is among them
+    n_datasets: number of datasets
+    probability: probability that a unit drawn from the candidates is this one, on the average over the datasets
+    """
+
+    used: tuple[str, ...]
+    ignored: tuple[str, ...]
+    candidates: float
+    n_found: int
+    n_datasets: int
+    probability: float
+
+
+def find_unit_match(workspace: Workspace, records: RankedRecords, record: int) -> UnitMatch | None:
+    """Return how the unit of a record, numbered from 1, is found; None where the measure matches no units."""
+    measure = records.measure
+    draws = list(measure.draw_hashes) if records.draw is None else [records.draw]
+    found, ignored = [], None
+    for draw in draws:
+        arrays = read_risk_arrays(workspace.tables, measure.key, measure.draw_hashes[draw], [record - 1])
+        if "unit_hit" not in arrays:
+            return None
+        is_best = is_found_by_best_choice(arrays, "unit_")
+        if ignored is None or (is_best and not ignored):
+            ignored = find_ignored_variables(workspace, records.run_id, measure, draw, by_unit=True) if is_best else ()
+        of = "best_unit_" if is_best else "unit_"
+        found.append((float(arrays[f"{of}candidates"][0]), float(arrays[f"{of}hit"][0])))
+    names = matched_variables(find_run(workspace, records.run_id).recipe, measure.position)[0]
+    return UnitMatch(
+        tuple(name for name in names if name not in (ignored or ())),
+        ignored or (),
+        sum(candidates for candidates, _ in found) / len(found),
+        sum(hit > 0 for _, hit in found),
+        len(found),
+        sum(hit / candidates if candidates > 0 else 0.0 for candidates, hit in found) / len(found),
+    )
 
 
 def values_of_records(

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from sfumato.engine.execution.record_risk import LeaveOneOutCandidates
-from sfumato.tui.findings.records import candidates_explanation
-from sfumato.workspace.views.records import MatchingCandidates
+from sfumato.tui.findings.records import candidates_explanation, unit_detail
+from sfumato.workspace.reporting.records import RecordLine
+from sfumato.workspace.views.records import MatchingCandidates, UnitMatch
 
 
 @pytest.mark.parametrize(
@@ -41,3 +42,25 @@ def test_no_number_of_the_pane_is_cut_however_narrow_it_is(width: int) -> None:
     assert "would match without it" in table[0] or width < 50
     assert [line.split()[-1] for line in table[1:]] == ["1,401", "177"]
     assert all(len(line.rstrip()) <= width for line in table)
+
+
+def test_a_record_that_is_found_by_the_best_choice_says_what_is_ignored() -> None:
+    alone = LeaveOneOutCandidates(("age",), np.array([1.0]), np.array([[5.0]]))
+    found = MatchingCandidates(1, 1, (1,), {"age": "equal"}, alone, True, ("vote", "pay"))
+    said = " ".join(candidates_explanation(found, 80, None, 200).plain.split())
+    assert "its own record is among them. The intruder ignores vote and pay, which hide this record from him." in said
+
+
+def test_a_unit_is_explained_by_how_it_reaches_its_probability() -> None:
+    line = RecordLine(16092, 1.0, None, 1.0, None, None, unit=4146, members=7)
+    found = UnitMatch(("sex", "age"), ("pay",), 1.0, 5, 5, 1.0)
+    said = " ".join(unit_detail(found, line, "people", 200).plain.split())
+    assert said.startswith(
+        "person 4,146: 7 records An intruder who knows all 7 records of this person compares sex and"
+    )
+    assert "and ignores pay. 1 person of the release matches on average; its own rows are among them in 5 of 5" in said
+    assert "right with probability 1. enter lists" in said
+    alone = " ".join(unit_detail(UnitMatch(("sex",), (), 4.0, 1, 1, 0.25), line, "people", 200).plain.split())
+    assert "4 people of the release match; its own rows are among them." in alone
+    assert "Its record 16,092 alone is found with probability 1, which the list has." in alone
+    assert "that of its record that is most at risk, 16,092" in unit_detail(None, line, "people", 200).plain

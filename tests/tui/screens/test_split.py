@@ -14,7 +14,7 @@ TABS = {
     "runs": ("measure",),
     "results": ("in words", "how sure", "definition", "direction", "source", "key"),
     "verdicts": ("blocks", "Compared", "limit", "How to fix it"),  # the cursor begins on the first finding of the gate
-    "records": ("No released record", "would match"),
+    "records": ("its own record is among", "would match"),
 }
 SIDES = 2
 """Cells for the two sides of the frame."""
@@ -88,7 +88,7 @@ async def test_the_narrowest_terminal_for_both_has_all_that_either_needs(sit, bu
     """No column of the list that 80 columns show is lost, and nothing in the explanation is cut."""
     needed = {
         "runs": ("run", "title", "state", "may it leave?"), "verdicts": ("state", "what", "found", "limit"),
-        "results": ("measure and variable", "data", "release", "good", "limit"), "records": ("record", "probability"),
+        "results": ("measure and variable", "data", "release", "goal", "limit"), "records": ("record", "probability"),
     }  # fmt: skip
     async with sit(built_data, tab=tab, size=(SPLIT_FROM[tab], 30)) as seat:
         text = await rest(seat)

@@ -250,13 +250,13 @@ async def test_m_shows_another_measure_and_brackets_another_dataset(sit, directo
         await seat.press("m")
         assert "Attribute risk 2/2" in seat.text
         assert "only candidate" not in seat.text
-        await seat.press("]")
+        await seat.press("full_stop")
         assert "dataset 1" in seat.text
         expected = rank_records(workspace, ONE, attribute, 1).lines(0, 10)
         assert shown_records(seat.text)[:10] == [line.record for line in expected]
-        await seat.press("[")
+        await seat.press("comma")
         assert "average over 3 datasets" in seat.text
-        await seat.press("[")
+        await seat.press("comma")
         assert "dataset 3" in seat.text
 
 

@@ -140,7 +140,7 @@ def test_a_verdict_without_settings_is_about_the_first_row_alone() -> None:
         ("risk.identification.expected_match_risk", 5.333, "5.333 of 3,411 (0.16 %)", "5.333"),
         ("utility.summary.share", 0.5, "50 %", "50 %"),
         ("utility.propensity.pmse", 0.0123, "0.0123", "0.0123"),
-        (RATE, None, "not computed", "not computed"),
+        (RATE, None, "not computed", "unknown"),
     ],
 )
 def test_a_value_has_the_same_digits_in_few_cells(key: str, value: float | None, whole: str, brief: str) -> None:
@@ -248,7 +248,7 @@ def test_a_line_says_which_values_are_good() -> None:
     for key in (RATE, "risk.identification.false_match_rate", "utility.propensity.s_pmse", "utility.summary.mean"):
         (line,) = number_lines([row(key, 0.5, "confidential"), row(key, 0.5)])
         said[key.rpartition(".")[2]] = line_cells(line)["good"]
-    assert said == {"true_match_rate": "low", "false_match_rate": "high", "s_pmse": "1", "mean": "same"}
+    assert said == {"true_match_rate": "↓", "false_match_rate": "↑", "s_pmse": "1", "mean": "same"}
 
 
 def test_a_count_of_units_keeps_its_number_where_its_noun_has_no_room() -> None:
@@ -256,7 +256,7 @@ def test_a_count_of_units_keeps_its_number_where_its_noun_has_no_room() -> None:
     (line,) = number_lines([row(expected, 2707.0, "confidential", by="unit"), row(expected, None, by="unit")])
     cells = line_cells(line, 16_171)
     assert cell_forms(line, "confidential", cells["confidential"])[-2:] == ("2,707 units", "2,707")
-    assert cell_forms(line, "release", cells["release"])[-1] == "not computed"
+    assert cell_forms(line, "release", cells["release"])[-1] == "unknown"
 
 
 def test_an_interval_with_few_digits_holds_the_whole_one() -> None:

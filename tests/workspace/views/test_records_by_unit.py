@@ -56,6 +56,10 @@ def test_units_come_by_their_worst_number_with_all_their_records(rows: list[Any]
     found = ranked(risk, units)
     lines = found.lines(0, len(found))
     heads = [line for line in lines if line.is_unit]
+    assert found.fold(()).lines(0, len(found)) == heads or np.isnan(single).any()
+    opened = found.fold({heads[-1].unit}).lines(0, len(found))
+    assert [line.unit for line in opened if line.is_unit] == [line.unit for line in heads]
+    assert [line.unit for line in opened if not line.is_unit] == [heads[-1].unit] * heads[-1].members
     worst = {
         int(h): max(v for v in [*single[home == h], *whole[home == h]] if not np.isnan(v))
         for h in np.unique(home)
