@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -194,6 +195,8 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         lines = self._view.lines if self._view else ()
         longest = max((len(line.variable.name) for line in lines), default=0)
         titled = any(line.variable.title for line in lines)
+        longest_title = max((cell_len(line.variable.title) for line in lines), default=0)
+        lacking = any(self._has_missing(line) for line in lines)
         # A number of units or an identifier has no distribution worth a look.
         telling = (line.variable.name for line in lines if line.is_planned and line.variable.role not in NOT_TELLING)
         first = None if self._began else next(telling, None)
@@ -204,7 +207,9 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
                 key=lambda line: line.variable.name,
                 values=lambda line: self._sheet_row(line).cells,
                 search_texts=lambda line: self._sheet_row(line).words,
-                column_fitter=lambda _, width: sheet_columns(width, longest, titled=titled),
+                column_fitter=lambda _, width: sheet_columns(
+                    width, longest, titled=titled, lacking=lacking, longest_title=longest_title
+                ),
             ),
             lines,
             first,
@@ -212,6 +217,12 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         self._describe_plan()
         self._show_summary()
         self._draw_profile()
+
+    def _has_missing(self, line: VariableLine) -> bool:
+        """Return whether a variable is known to have missing values."""
+        found = self.found_column(line)
+        missing = line.missing if found is None or found.missing is None else found.missing
+        return bool(missing)
 
     def _sheet_row(self, line: VariableLine) -> _SheetRow:
         """Return a row of the sheet, built again only if it has changed."""

@@ -14,7 +14,7 @@ from sfumato.tui.widgets.sparkline import sparkline
 from sfumato.tui.widgets.tables import Columns, TableColumn
 from sfumato.workspace.ingest.profiles import DistributionProfile
 from sfumato.workspace.plots.series import Series
-from sfumato.workspace.reporting.tables import fit_columns
+from sfumato.workspace.reporting.tables import COLUMN_GAP, fit_columns, grid_width
 from sfumato.workspace.reporting.words import number, records_and_dropped_text, role_text, sign_for, survey_weight_text
 from sfumato.workspace.views.data_view import DataView, ProfiledColumn, VariableLine
 
@@ -36,7 +36,7 @@ COLUMNS: Columns[VariableLine] = (
     TableColumn("levels", "levels, or 5 to 95 %", 21, drop_order=4),
     TableColumn("codes", "missing codes", 13, drop_order=1),
     TableColumn("bounds", "bounds", 12, drop_order=3),
-    TableColumn("title", "label", 24, drop_order=6, grow_order=1),
+    TableColumn("title", "label", 14, drop_order=6, grow_order=1),
 )
 LEAST_LEVELS_WIDTH, MOST_NAME_WIDTH = 16, 24
 """Least width of levels, and greatest width of names at the expense of levels, in cells."""
@@ -44,12 +44,24 @@ FoundByReading = Mapping[tuple[object, ...], ProfiledColumn]
 """Profiles of columns, by ``VariableLine.reading_key``."""
 
 
-def sheet_columns(width: int, longest: int, *, titled: bool = True) -> tuple[TableColumn[VariableLine], ...]:
+def sheet_columns(
+    width: int, longest: int, *, titled: bool = True, lacking: bool = True, longest_title: int = 0
+) -> tuple[TableColumn[VariableLine], ...]:
     """Return the columns in ``width`` cells; a name of ``longest`` letters takes what levels can spare.
 
     titled: whether a variable has a title, which has a column then
+    lacking: whether a variable has missing values, which have a column then
+    longest_title: cells of the longest title, for which columns that the text below the list repeats make room
     """
-    columns = fit_columns([column for column in COLUMNS if titled or column.name != "title"], width)
+    left_out = {*(() if titled else ("title",)), *(() if lacking else ("missing",))}
+    wanted = [column for column in COLUMNS if column.name not in left_out]
+    if titled:
+        # A title that is whole says more than levels that the picture beside it shows.
+        least = max(one.width for one in wanted if one.name == "title")
+        room = width - grid_width([one for one in wanted if not one.drop_order]) - COLUMN_GAP
+        whole = max(least, min(longest_title, room))
+        wanted = [replace(one, width=whole) if one.name == "title" else one for one in wanted]
+    columns = fit_columns(wanted, width)
     by_name = {column.name: column.width for column in columns}
     lack = min(longest, MOST_NAME_WIDTH) - by_name["name"]
     taken = max(0, min(lack, by_name.get("levels", 0) - LEAST_LEVELS_WIDTH))

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
-from sfumato.engine.data.schema import Kind
+from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.wording import count_noun, format_percent
 from sfumato.tui.parts.fields import value_text
+from sfumato.tui.terminal.glyphs import find_glyphs
 from sfumato.tui.terminal.text import cut_text, fit_text
 from sfumato.tui.widgets.facts import fact_lines
 from sfumato.workspace.ingest.profiles import DistributionProfile
@@ -59,6 +60,8 @@ def variable_content(
     for part in (bars, whole):
         if part and len(lines) + len(part) + 1 <= most:
             lines += [Content(""), *part]
+    if len(lines) > most > 0:
+        lines = [*lines[: most - 1], lines[most - 1].truncate(width - 1) + Content(find_glyphs().ellipsis)]
     return Content("\n").join(lines[:most])
 
 
@@ -76,12 +79,18 @@ def _facts(line: VariableLine, found: ProfiledColumn | None, plan: Sequence[tupl
     bounds = bounds_text(variable)
     facts = [
         *plan,
-        ("role", role_text(variable.role.value) if line.is_planned else ""),
+        ("role", _role_fact(variable.role) if line.is_planned else ""),
         ("read as", f"{variable.kind.value}: {KIND_MEANINGS[variable.kind]}{f', {bounds}' if bounds else ''}"),
         ("missing", ", ".join(filter(None, parts))),
         ("problem", column_problem(line, found)),
     ]
     return [(name, text) for name, text in facts if text]
+
+
+def _role_fact(role: Role) -> str:
+    """Return a role with what it means, where its name does not say it."""
+    name = role_text(role.value)
+    return f"{name}: known to others, and with others like it finds a person" if role is Role.QUASI_IDENTIFIER else name
 
 
 def _level_bars(line: VariableLine, profile: DistributionProfile, width: int) -> list[Content]:

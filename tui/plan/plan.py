@@ -44,7 +44,7 @@ from ..session.messages import ErrorMessage
 from ..terminal.external_editor import NotEdited, edit_text, editor_command
 from ..terminal.text import cut_text
 from ..widgets.entries import TomlText
-from ..widgets.facts import titled_facts
+from ..widgets.facts import titled_facts, wrap_text
 from ..widgets.grid import HEADER, Grid, LiveGrid
 from ..widgets.lines import Line, is_same_text
 from ..widgets.pages import RowHeading
@@ -300,12 +300,27 @@ def rows_with_headings(steps: Iterable[StepRow]) -> list[Keyed]:
     return rows
 
 
+def rows_with_whole_steps(rows: Sequence[Keyed], width: int) -> list[Keyed]:
+    """Return rows of the list with the rest of long steps in lines below them, of at most ``width`` cells."""
+    found: list[Keyed] = []
+    for key, cells in rows:
+        text = "" if cells.get("method") or "heading" in cells else str(cells.get("step", ""))
+        first, *rest = wrap_text(text, width) or [""]
+        found.append((key, {**cells, "step": first} if rest else cells))
+        found += [(f"{key} {at}", {"heading": RowHeading(line, is_minor=True)}) for at, line in enumerate(rest)]
+    return found
+
+
 TOLD = 2
 """Facts of a step before those about its variable: what it does and why."""
 LEAST_STEP, MOST_LIST = 4, 0.7
 """Lines for the current step in full, and the share of the lines that a long list keeps."""
 LEAST_WIDTH = 20
 """Least width of a text in cells."""
+MOST_HEAD = 2
+"""Most lines of the heading beside the step."""
+BEFORE_STEP = 6
+"""Cells of a line of the list besides the text of a step: the sign of a problem, gaps and the bar that scrolls."""
 
 
 @dataclass(frozen=True)
@@ -417,18 +432,20 @@ class PlanTab(EditQueue):
         self._due = self._absent = False
         self._examined: str | None = None
         self._to_examine: str | None = None
-        self._listed = True
+        self._listed, self._began = True, False
         self._typing: Timer | None = None
         self._want: str | None = None
         self._released: Facts = []
         self._row_count = self._detail_lines = self._list_lines = 0
         self._cost: tuple[str, str] = "", ""
+        self._head_text = ""
 
     def compose(self) -> ComposeResult:
         """Yield the problems, the steps and the current one in full, and the text."""
         yield Line(name="plan-head")
         with Container(id="plan-body"):
             with Vertical(id="plan-steps"):
+                yield Static("", id="plan-state", markup=False)
                 yield StepGrid(empty="…")
                 yield Static("", id="plan-released", markup=False)
             yield StepPane("", id="plan-step", markup=False)
@@ -548,7 +565,7 @@ class PlanTab(EditQueue):
         if (view := self._head) is None:
             return
         if view.problem:
-            self.query_one("#plan-head", Line).set_text(f"{sign_for('fail')} {view.problem}")
+            self._write_head(f"{sign_for('fail')} {view.problem}")
             return
         if view.lines:
             key = current_key(self.app, "run")
@@ -561,15 +578,35 @@ class PlanTab(EditQueue):
         # The first sentence has the time; what it is based on stands in the question before a run.
         cost = self._cost[1].partition(" (")[0].rstrip(".") if self._cost[0] == view.toml else ""
         cost = f"{cost[:1].lower()}{cost[1:]}"
-        self.query_one("#plan-head", Line).set_text(
-            " · ".join(filter(None, (" ".join(words), *doubts, cost, replace_unprintable(self.last_change_text))))
+        self._write_head(
+            " · ".join(filter(None, (" ".join(words), replace_unprintable(self.last_change_text), *doubts, cost)))
         )
+
+    @property
+    def _list_width(self) -> int:
+        """Return the cells of a line beside the step, as the style sheet divides the width."""
+        return self.query_one("#plan-body").size.width * 2 // 3 - 2
+
+    def _write_head(self, text: str) -> None:
+        """Write the heading above the steps: in the list's own width where the step stands beside it."""
+        self._head_text = text
+        self.query_one("#plan-head", Line).set_text(text)
+        self._divide_lines()
 
     def _show_steps(self) -> None:
         """List the steps, with the cursor on the wanted one."""
         if self._view is not None:
             steps = self._steps.values()
             rows = rows_with_headings(steps)
+            if not self._began and self._steps:
+                # The first look is at what is wrong, else at the first step.
+                self._began, own = True, [one.key for one in steps if one.key != SETTINGS]
+                wrong = [one.key for one in steps if one.cells["mark"]]
+                self._want = self._want or next(iter([*wrong, *own]), None)
+            room = self.query_one("#plan-body").size.height - HEADER - MOST_HEAD
+            wrapped = rows_with_whole_steps(rows, max(LEAST_WIDTH, self._list_width - BEFORE_STEP))
+            if self.app.size.width >= BESIDE_FROM and len(wrapped) <= room:
+                rows = wrapped
             self._row_count = len(rows)
             self.query_one(StepGrid).show_table(step_table(steps), rows, self._want)
             self._divide_lines()
@@ -578,14 +615,20 @@ class PlanTab(EditQueue):
             self.set_heading_count(count_noun(len(self._view.lines or ()), "step"))
 
     def on_resize(self) -> None:
-        """Divide the lines between list and step."""
+        """Divide the lines between list and step, and break long steps at the new width."""
         self._divide_lines()
+        self.call_after_refresh(self._show_steps)
 
     def _divide_lines(self) -> None:
         """Place the step in words beside the list or below it, and what the plan releases below the list."""
         body, pane = self.query_one("#plan-body"), self.query_one(StepPane)
         beside = self.app.size.width >= BESIDE_FROM
-        lines, needed = body.size.height, self._row_count + HEADER
+        self.query_one("#plan-head", Line).display = not beside
+        state = self.query_one("#plan-state", Static)
+        state.display = beside and bool(self._head_text)
+        above = wrap_text(self._head_text, max(1, self._list_width))[:MOST_HEAD] if state.display else []
+        state.update("\n".join(above))
+        lines, needed = body.size.height, self._row_count + HEADER + len(above)
         shown = bool(self._steps) and (beside or lines >= LEAST_LINES)
         kept = lines if beside or not shown else min(needed, max(lines - LEAST_STEP, round(lines * MOST_LIST)))
         body.set_class(beside, "beside")
@@ -602,7 +645,9 @@ class PlanTab(EditQueue):
         below, steps = self.query_one("#plan-released", Static), self.query_one("#plan-steps").size
         released = titled_facts("What the plan releases", self._released, max(LEAST_WIDTH, steps.width - 2))
         is_below = bool(self._released) and _line_count(released) + 1 <= self._list_lines
-        self.query_one(StepGrid).styles.height = steps.height - self._list_lines if is_below else "1fr"
+        above = self.query_one("#plan-state", Static)
+        rows = steps.height - self._list_lines - (above.size.height if above.display else 0)
+        self.query_one(StepGrid).styles.height = rows if is_below else "1fr"
         below.display = is_below
         if is_below and not is_same_text(below.content, released):
             below.update(released)

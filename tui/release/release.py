@@ -23,14 +23,13 @@ from textual.message import Message
 from textual.widgets import Input, Label, Static
 
 from sfumato.engine.errors import BadInput
-from sfumato.engine.wording import count_noun, count_of_noun, record_noun
+from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.keys.own_keys import current_key
 from sfumato.tui.session.gate_answers import ExaminedRun
 from sfumato.tui.widgets.panel import SECOND, DialogBox, FrameEdge, FrameRule, FrameSides, TabEdge
 from sfumato.workspace.release.forms import DatasetForm, form_for_file, writable_forms
 from sfumato.workspace.reporting.findings import (
-    finding_counts_text,
     finding_sections,
     finding_text,
     is_open,
@@ -41,7 +40,7 @@ from sfumato.workspace.reporting.tables import DisplayColumn
 from sfumato.workspace.reporting.words import sign_for
 from sfumato.workspace.visible_text import replace_unprintable
 
-from ..parts.answer_panel import TITLE_NEEDS, answer_title
+from ..parts.answer_panel import TITLE_NEEDS, answer_title, shorter_answer_titles
 from ..parts.dialogs import ConfirmDialog
 from ..parts.gate_lines import EXAMINING, INKS, answer_lines
 from ..parts.harm_lines import finding_row_cells
@@ -205,7 +204,7 @@ class FindingGrid(LiveGrid):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("open", "select", "Justify or explain", show=True),
-        bind_act("add", "waive", "Waive", show=True),
+        bind_act("add", "waive", "Justify"),
     ]
 
     class WaiverRequested(Message):
@@ -374,8 +373,10 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
 
     def _show_frame_text(self) -> None:
         """Show the same answer as Findings in the frame, and the steps."""
-        title = Content.styled("Release", "bold") if self._looked is None else answer_title(self._looked.release_answer)
-        self.query_one(TabEdge).show_tabs(title, STEPS, self._step, whole=True)
+        answer = None if self._looked is None else self._looked.release_answer
+        title = Content.styled("Release", "bold") if answer is None else answer_title(answer)
+        shorter = () if answer is None else shorter_answer_titles(answer)
+        self.query_one(TabEdge).show_tabs(title, STEPS, self._step, whole=True, shorter=shorter)
 
     @property
     def current_finding(self) -> Finding | None:
@@ -446,7 +447,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             if field.has_focus:
                 self.query_one(FindingGrid).focus()
             return
-        label.update(f"Justification for {finding.check}: {finding.title}")
+        label.update(f"Why may it leave in spite of {finding.title}?")
         field.value = "" if self._looked is None else self._looked.waiver_reasons.get(finding.check, "")
         field.focus()
 
@@ -455,19 +456,20 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         """Hide the field for the justification."""
         self._show_waiver_field(None)
 
-    def _set_waiver(self, check: str, reason: str) -> None:
-        """Waive a check for a reason; without one remove its waiver."""
-        looked = self._looked
+    def _set_waiver(self, finding: Finding, reason: str) -> None:
+        """Waive a finding for a reason; without one remove its waiver."""
+        looked, check = self._looked, finding.check
         if looked is None:
             return
+        title = f"{finding.title[:1].upper()}{finding.title[1:]}"
         waive = dict(looked.waiver_reasons)
         if not reason and waive.pop(check, None) is not None:
-            self.sfumato.say(f"{check} is waived no longer")
-        elif wrong := justification_problem(reason, check):
+            self.sfumato.say(f"{title} is waived no longer")
+        elif wrong := justification_problem(reason, title):
             self.sfumato.say(wrong)
         else:
             waive[check] = reason
-            self.sfumato.say(f"{check} is waived when the release is written")
+            self.sfumato.say(f"{title} is waived when the release is written")
         self._show_examination(replace(looked, waiver_reasons=waive))
 
     def read_query(self) -> Callable[[Workspace], Opened]:
@@ -606,9 +608,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         self._show_head()
         width = max(40, self.size.width - 6)
         self.query_one("#step-leaves Scroll", Scroll).show_text(
-            Content("\n").join(
-                release_overview(self._plan, self._looked, self._past, self._form, width, self._done, self._key_of)
-            )
+            Content("\n").join(release_overview(self._plan, self._looked, self._past, self._form, width, self._done))
         )
         self._show_frame_text()
         self._show_what_is_agreed()
@@ -644,7 +644,8 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             *fact_lines(facts, width),
             Content(""),
             Content.styled("Before it may leave", "bold"),
-            *self._todo_lines(width),
+            # The fields of this step take letters as text, so that no key of another step works here.
+            *self._todo_lines(width, lambda _: ""),
         ]
         self.query_one(AgreedContents).show_text(Content("\n").join(lines))
 
@@ -675,11 +676,11 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         grid.styles.height = rows + 2 if below.display else "1fr"
         below.update(Content("\n").join(lines))
 
-    def _todo_lines(self, width: int) -> list[Content]:
+    def _todo_lines(self, width: int, key_of: Callable[[str], str] | None = None) -> list[Content]:
         """Return what has to be done before the release may leave: each step with its sign, its key and what to do."""
         if self._looked is None:
             return [Content(EXAMINING)]
-        return step_lines(self._looked, width, self._key_of)
+        return step_lines(self._looked, width, key_of or self._key_of)
 
     def _key_of(self, act: str) -> str:
         """Return the key of an act as it is now."""
@@ -791,7 +792,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         looked = self._looked
         if event.input.id == WAIVER:
             if self._asked is not None:
-                self._set_waiver(self._asked.check, event.value.strip())
+                self._set_waiver(self._asked, event.value.strip())
             self._show_waiver_field(None)
         elif event.input.id == REASON and looked is not None and looked.policy.second_person and looked.why_unapproved:
             await self.action_request()
@@ -911,11 +912,10 @@ def release_overview(
     form: DatasetForm,
     width: int,
     written_to: Path | None = None,
-    key_of: Callable[[str], str] = str,
 ) -> list[Content]:
-    """Return earlier releases, contents, the gate's findings and the verdicts, in lines of at most ``width`` cells.
+    """Return earlier releases, contents, the approval and the verdicts, in lines of at most ``width`` cells.
 
-    ``key_of`` returns the key of an act.
+    Whom one can find stands in the first step and the last, so that it is not repeated here.
     """
     lines = (
         []
@@ -930,18 +930,7 @@ def release_overview(
     answer = None if looked is None else looked.release_answer
     lines += [Content("")] * bool(lines) + [Content.styled("What leaves, and to whom", "bold")]
     lines += fact_lines([*contents_and_place_facts(plan, form, answer), ("stays", STAYS)], width)
-    lines += [Content(""), Content.styled("From whom it can be found", "bold")]
-    if answer is None:
-        lines.append(Content(EXAMINING))
-    else:
-        texts = (replace_unprintable(text) for text in answer.lines[1:])
-        lines += [Content(line) for text in texts for line in wrap(text, width, subsequent_indent="  ")]
-    lines += [
-        Content(""),
-        Content.styled("Before it may leave", "bold"),
-        *_gate_text(looked, width, key_of),
-        Content(""),
-    ]
+    lines += [Content(""), *_approval_lines(looked, width), Content.styled("Limits of the plan", "bold")]
     lines += [board_text(plan.verdicts, width) if plan.verdicts else Content(NO_THRESHOLDS)]
     return lines
 
@@ -957,40 +946,23 @@ def step_lines(looked: ExaminedRun, width: int, key_of: Callable[[str], str]) ->
     lines = []
     for one, key in zip(steps, keys, strict=True):
         ink = INKS.get(one.status, "$text-muted" if one.status == "done" else "bold")
-        start = room + 4
+        start = room + 4 if room else 2
         for place, line in enumerate(wrap(replace_unprintable(one.text), max(20, width - start))):
             head: list[tuple[str, str]] = [(" " * start, "")]
             if not place:
-                head = [(f"{sign_for(STEP_SIGNS[one.status])} ", ink), (f"{fit_text(key, room)}  ", "$accent bold")]
+                named = [(f"{fit_text(key, room)}  ", "$accent bold")] if room else []
+                head = [(f"{sign_for(STEP_SIGNS[one.status])} ", ink), *named]
             lines.append(Content.assemble(*head, (line, "$text-muted" if one.status == "done" else "")))
     return lines
 
 
-def _gate_text(looked: ExaminedRun | None, width: int, key_of: Callable[[str], str]) -> list[Content]:
-    """Return the open findings, a line each, what has to be done about them, and the approval."""
-    if looked is None:
-        return [Content(EXAMINING)]
-    lines = step_lines(looked, width, key_of)
-    lines += [
-        Content(""),
-        Content.styled(f"Findings: {finding_counts_text(looked.lead_findings)} (step 1 explains)", "bold"),
-    ]
-    for one in looked.lead_findings:
-        if is_open(one):
-            waived = one.check in looked.waived_checks
-            people = f": {count_of_noun(one.people, record_noun(looked.release_answer.records))}" if one.people else ""
-            said = f"{'waived' if waived else sign_for(one.status)} {one.title}{replace_unprintable(people)}"
-            style = "$error bold" if one.status == "block" and not waived else ""
-            lines += [Content.styled(line, style) for line in wrap(said, width, subsequent_indent="  ")]
-    if looked.policy.second_person:
-        style = "$warning bold" if looked.why_unapproved else ""
-        lines += [Content.styled(line, style) for line in wrap(replace_unprintable(approval_text(looked)), width)]
-    elif looked.unwaived_findings:
-        lines += [
-            Content.styled(line, "$warning bold")
-            for line in wrap(replace_unprintable(looked.why_no_reason_helps or JUSTIFY_HINT), width)
-        ]
-    return lines
+def _approval_lines(looked: ExaminedRun | None, width: int) -> list[Content]:
+    """Return the state of a second person's approval, and a blank line; none where the policy asks for nobody."""
+    if looked is None or not looked.policy.second_person:
+        return []
+    style = "$warning bold" if looked.why_unapproved else ""
+    said = wrap(replace_unprintable(approval_text(looked)), width)
+    return [*(Content.styled(line, style) for line in said), Content("")]
 
 
 def _form_text(plan: ReleasePlan, form: DatasetForm) -> str:

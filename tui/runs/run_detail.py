@@ -30,6 +30,7 @@ from sfumato.workspace.reporting.words import (
     holdout_text,
     limit_text,
     observed_text,
+    shorten_names,
     sign_for,
 )
 from sfumato.workspace.views.run_detail import RunDetail, TaskPhase
@@ -56,6 +57,8 @@ NAME, LABEL = 10, 16
 """Cells of the column of names beside the list, and of that below it, which the gate's answer has too."""
 LEAST_NUMBER, BESIDE = 6, 30
 """Cells left of the values below which they have no columns, and from which long names stay left of them."""
+LEAST_SHORT = 20
+"""Cells of a name from which it is shortened to stay in one line."""
 LEAST_TABLE = 76
 """Width in cells below which numbers are sentences: a table would break their names."""
 NUMBERS = ("measure", "variable", "confidential", "release")
@@ -131,6 +134,8 @@ def _meter_content(
 ) -> list[Content]:
     """Return how many limits are met, and meters of the numbers that say most, in at most ``room`` lines."""
     lines = meter_lines(metered, context, width)
+    if not metered and context.time_text:
+        lines = [Content.assemble((fit_text("Time", LABEL), "$text-muted"), context.time_text)]
     if verdicts:
         worst = worst_outcome(one.outcome for one in verdicts)
         tally, ink = limits_tally(verdicts, ""), f"bold {_outcome_style(worst)}".strip()
@@ -202,19 +207,15 @@ class FullRunDetail:
         are_met = bool(self.verdicts) and all(one.outcome == "met" for one in self.verdicts)
         met = [(f"{sign_for('met')} {limits_tally(self.verdicts)}", "")] if are_met else []
         said = [run, ("now", self.state_words, ""), *_first_lines("limits", met, 1), *others]
-        said += _first_lines("by phase", phases, 1)
-        lines = [
-            Content.assemble((f"{'' if place else name:<{NAME}}", "$primary"), (line, style))
-            for name, text, style in said
-            for place, line in enumerate(wrap_text(text, max(20, width - NAME)))
-        ]
-        if width < ONE_COLUMN:
-            lines = [line for one in said for line in run_in_lines(one[0], one[1], width, one[2])]
+        lines = _fact_lines(said, width)
+        # What a phase took comes after the numbers, which are read more often.
+        last = _fact_lines(_first_lines("by phase", phases, 1), width)
+        below = [Content(""), *last] if last else []
         if self.verdicts and not are_met:
             lines += [Content(""), *_limit_lines(sort_verdicts(self.verdicts), self.detail.records, width)]
         table = result_table(_units_first(self.rows), TableContext(self.apart, records=self.detail.records))
         if self.rows and width < LEAST_TABLE:
-            return Content("\n").join([*lines, Content(""), *_number_lines(table, width)])
+            return Content("\n").join([*lines, Content(""), *_number_lines(table, width), *below])
         numbers = ""
         # Where even folded names leave too little room, the release alone is shown.
         for titles in (NUMBERS, NUMBERS_OF_RELEASE):
@@ -222,7 +223,19 @@ class FullRunDetail:
             numbers = format_table(shown, width)
             if max(map(cell_len, numbers.splitlines()), default=0) <= width:
                 break
-        return Content("\n").join([*lines, Content(""), *map(Content, numbers.splitlines())] if self.rows else lines)
+        told = [Content(""), *map(Content, numbers.splitlines())] if self.rows else []
+        return Content("\n").join([*lines, *told, *below])
+
+
+def _fact_lines(said: StyledLines, width: int) -> list[Content]:
+    """Return facts in lines of ``width`` cells, each with its name, which has a column of its own if there is room."""
+    if width < ONE_COLUMN:
+        return [line for one in said for line in run_in_lines(one[0], one[1], width, one[2])]
+    return [
+        Content.assemble((f"{'' if place else name:<{NAME}}", "$primary"), (line, style))
+        for name, text, style in said
+        for place, line in enumerate(wrap_text(text, max(20, width - NAME)))
+    ]
 
 
 def _limit_lines(verdicts: Sequence[Verdict], records: int, width: int) -> list[Content]:
@@ -256,6 +269,14 @@ def _number_lines(table: DisplayTable, width: int) -> list[Content]:
         )
         rows.append((f"{name}{f' ({variable})' if variable else ''}", released, before))
     brief = [(name, *(brief_value_text(text) or "-" for text in values)) for name, *values in rows]
+    room = width - sum(
+        max([cell_len(head), *(cell_len(row[at]) for row in brief)]) + len(INDENT)
+        for at, head in ((1, "release"), (2, "before"))
+    )
+    short = shorten_names([row[0] for row in brief], room) if room >= LEAST_SHORT else {}
+    if short and all(cell_len(name) <= room for name in short.values()):
+        # One line each, where names can be told apart in it.
+        brief = [(short[name], *values) for name, *values in brief]
     if lines := _column_lines(("number", "release", "before"), brief, width, LEAST_NUMBER):
         return lines
     said = [

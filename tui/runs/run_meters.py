@@ -153,8 +153,8 @@ def meter_lines(verdicts: Sequence[Verdict], context: MeterContext, width: int) 
             (cut_text(said, width - used), "$text-muted"),
         ]
         lines.append(Content.assemble(*parts))
-    if context.time_text:
-        at = title + 2 + (gauge + 2 if gauge else 0) if verdicts else len("Time") + 2
+    if context.time_text and verdicts:
+        at = title + 2 + (gauge + 2 if gauge else 0)
         lines.append(Content.assemble("  ", fit_text("Time", at), cut_text(context.time_text, max(1, width - at - 2))))
     return lines
 

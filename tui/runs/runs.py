@@ -615,6 +615,8 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
         answer, width = self._answers.get(run_id), self._brief_width
         if answer is not None:
             most = MOST_ANSWER_LINES if self.size.height >= ROOMY else LEAST_ANSWER_LINES
+            # Beside the run in full nothing else needs most of the lines below a short list.
+            most = max(most, self._spare_lines // 2) if self.is_split else most
             return answer_lines(answer, width, most, titled=width < TITLE_NEEDS, least_label=LABEL)
         if not is_done:
             return []
@@ -863,7 +865,10 @@ def read_run_brief(run_id: int, workspace: Workspace) -> RunBrief:
     verdicts = read_verdicts(workspace, run_id)
     facts = plan_facts(read_toml(recipe_text_of(workspace, run_id)), limits=not verdicts)
     return RunBrief(
-        read_run_detail(workspace, run_id), read_run_changes(workspace, run_id), brief_plan_facts(facts), verdicts
+        read_run_detail(workspace, run_id),
+        read_run_changes(workspace, run_id),
+        brief_plan_facts(facts),
+        verdicts,
     )
 
 

@@ -83,11 +83,11 @@ class ExaminedRun:
         """Return the hint in the field for the reason of the release."""
         if self.policy.second_person:
             return "Justification of the request"
-        left = ", ".join(one.check for one in self.blocking_leads if one in self.unwaived_findings)
+        left = ", ".join(one.title for one in self.blocking_leads if one in self.unwaived_findings)
         if not left:
             return "Justification (optional)"
         refused = self.why_no_reason_helps
-        return f"a reason cannot help: {refused}" if refused else f"Justification (required: {left})"
+        return f"a reason cannot help: {refused}" if refused else f"Required: why may it leave in spite of {left}"
 
     @property
     def lead_findings(self) -> list[Finding]:

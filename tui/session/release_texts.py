@@ -106,12 +106,12 @@ def steps_before_release(looked: ExaminedRun) -> list[ReleaseStep]:
     steps = [
         ReleaseStep(
             "block",
-            "add",
+            "open",
             f"{count_noun(left, 'finding')} {agreeing_word(left, 'blocks', 'block')}: change the plan, or justify {agreeing_word(left, 'it', 'each')}"
             if left
             else "",
         ),
-        ReleaseStep("done", "add", f"{count_noun(waived, 'finding')} waived, with a reason" if waived else ""),
+        ReleaseStep("done", "open", f"{count_noun(waived, 'finding')} waived, with a reason" if waived else ""),
         ReleaseStep(
             "warn",
             "open",

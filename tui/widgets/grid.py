@@ -34,7 +34,7 @@ BAR = 1
 """Cells that the scrollbar may take."""
 STATES = {"✓": "good", "✗": "bad", "!": "doubt", "~": "doubt", "‖": "doubt", "●": "going"}
 """Signs of a state that also have a colour. In ASCII ``!`` and ``~`` may be values, so they need a word behind them."""
-_SIGNS = re.compile(r"(?<!\S)(?:[✓✗‖●](?!\S)|[!~](?= [a-z\d]))|[▁-█]+")
+_SIGNS = re.compile(r"(?<!\S)(?:✓(?!\S)|(?:[✗‖●](?!\S)|[!~](?= [a-z\d]))(?: \S+)*)|[▁-█]+")
 """Parts of a row that have a colour of their own: signs of a state, and small pictures of a distribution."""
 
 
@@ -424,7 +424,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             return Strip([Segment(shown, style)], width)
         segments, done = [], 0
         for found in _SIGNS.finditer(shown):
-            sign = Segment(found[0], self.get_component_rich_style(f"grid--{STATES.get(found[0], 'picture')}"))
+            sign = Segment(found[0], self.get_component_rich_style(f"grid--{STATES.get(found[0][0], 'picture')}"))
             segments += [Segment(shown[done : found.start()], style), sign]
             done = found.end()
         return Strip([*segments, Segment(shown[done:], style)], width)

@@ -10,6 +10,7 @@ from sfumato.engine.methods.labels import KNOWLEDGE, measure_name, method_and_ou
 from sfumato.engine.methods.registry import method_of_step
 from sfumato.engine.methods.spec import to_plain_value
 from sfumato.engine.recipe.thresholds import BOUNDS
+from sfumato.engine.wording import count_noun, format_percent
 
 from .words import limit_text, role_text
 
@@ -19,6 +20,8 @@ ROLES = ("quasi_identifier", "sensitive", "identifier", "unit", "weight")
 """Roles of variables that are listed first, in this order."""
 RELEASE = ("m", "seed", "records", "epsilon", "redraws", "unmet")
 DATA = ("where", "sample", "holdout")
+DATA_NAMES = {"holdout": "kept back"}
+"""Names of settings of the data in words, where the setting's own is none."""
 
 
 @dataclass(frozen=True)
@@ -153,12 +156,18 @@ def describe_plan_head(table: Mapping[str, Any]) -> StepDescription:
     facts: Facts = [
         ("title", exact_value_text(table.get("title"))),
         ("file", exact_value_text(data.get("file"))),
-        *((name_with_spaces(key), exact_value_text(data[key])) for key in DATA if key in data),
+        *((DATA_NAMES.get(key, key), _data_text(key, data[key])) for key in DATA if key in data),
         ("release", "; ".join(settings_phrases(release))),
         ("weights", "; ".join(settings_phrases(weights))),
         *role_facts(table),
     ]
     return StepDescription(exact_value_text(data.get("file")), "; ".join(said), _nonempty_facts(facts))
+
+
+def _data_text(key: str, value: object) -> str:
+    """Return a setting of the data as text: a share that is kept back in per cent."""
+    is_share = key == "holdout" and isinstance(value, int | float)
+    return f"{format_percent(value)} of the records" if is_share else exact_value_text(value)  # type: ignore[arg-type]
 
 
 def role_facts(table: Mapping[str, Any]) -> Facts:
@@ -208,9 +217,20 @@ def _nonempty_facts(facts: Facts) -> Facts:
 
 
 def settings_phrases(settings: Mapping[str, Any]) -> list[str]:
-    """Return settings as phrases: ``predictors age, sex``, ``smoothing yes``; empty ones are left out."""
-    texts = ((name_with_spaces(key), exact_value_text(value)) for key, value in settings.items())
-    return [f"{name} {text}" for name, text in texts if text]
+    """Return settings as phrases: ``predictors age, sex``, ``smoothing yes``, ``5 datasets``; empty ones are left out."""
+    return [_setting_phrase(key, value) for key, value in settings.items() if exact_value_text(value)]
+
+
+def _setting_phrase(key: str, value: object) -> str:
+    """Return a setting as a phrase, in words where its name is none."""
+    text = exact_value_text(value)
+    if key == "m" and isinstance(value, int):
+        return count_noun(value, "dataset")
+    if key == "holdout" and isinstance(value, int | float):
+        return f"{format_percent(value)} kept back"
+    if key == "radius":
+        return f"a match within {text}"
+    return f"{name_with_spaces(key)} {text}"
 
 
 def name_with_spaces(name: str) -> str:

@@ -83,7 +83,7 @@ async def test_acts_are_remembered_and_work_when_they_are_pasted(sit, built_data
 
 @pytest.mark.slow
 async def test_an_edit_of_the_plan_shows_the_line_that_it_changed(sit, built_data):
-    async with sit(built_data, "G", "k", "k", "enter", tab="plan", size=(160, 40)) as seat:
+    async with sit(built_data, "g", "G", "k", "k", "enter", tab="plan", size=(160, 40)) as seat:
         field = next(one for one in seat.app.screen.query(Input) if one.value == "0.9")
         field.value = "0.8"
         await seat.press("shift", "enter")

@@ -44,7 +44,7 @@ def text_area(seat):
 async def test_the_steps_stand_beside_the_text(sit, built_data, size):
     async with sit(built_data, size=size, tab="plan") as seat:
         assert "✓ run 4 is this plan; R runs it again" in seat.text
-        for words in ("Data and release: m 3; seed 7", "Draw", "Measure", "Identification risk"):
+        for words in ("Data and release: 3 datasets; seed 7", "Draw", "Measure", "Identification risk"):
             assert words in seat.text
         assert listed(seat)[0] == "settings"
         assert drawn_row(seat, "income").split()[1:5] == ["linear", "regression", "region,", "visits"]
@@ -56,17 +56,17 @@ async def test_the_steps_stand_beside_the_text(sit, built_data, size):
 @pytest.mark.slow
 async def test_a_threshold_is_listed_by_what_it_limits_in_words(sit, built_data):
     """Where there is no room for settings, what is limited stays; once only ``max = 0.9`` did."""
-    async with sit(built_data, tab="plan", size=(120, 40)) as seat:
+    async with sit(built_data, "g", tab="plan", size=(120, 40)) as seat:
         lines = [line[1:60].strip() for line in seat.text.splitlines()]
         assert lines[lines.index("Limits") + 1].startswith("Only match is the right one: at most 90 %")
-    async with sit(built_data, tab="plan", size=(100, 30)) as seat:
+    async with sit(built_data, "g", tab="plan", size=(100, 30)) as seat:
         lines = [line[1:60].strip() for line in seat.text.splitlines()]
         assert lines[lines.index("Limits") + 1].startswith("Only match is the right")
 
 
 @pytest.mark.slow
 async def test_the_text_is_shown_at_the_step_under_the_cursor(sit, built_data):
-    async with sit(built_data, "G", size=(100, 24), tab="plan") as seat:
+    async with sit(built_data, "g", "G", size=(100, 24), tab="plan") as seat:
         assert 'target = "visits"' not in seat.text
         await seat.press("t")
         await seat.until(lambda: 'target = "visits"' in seat.text)
@@ -76,8 +76,10 @@ async def test_the_text_is_shown_at_the_step_under_the_cursor(sit, built_data):
 
 @pytest.mark.slow
 async def test_the_cursor_passes_the_headings_of_the_steps(sit, built_data):
-    async with sit(built_data, tab="plan") as seat:
+    async with sit(built_data, tab="plan", size=(80, 24)) as seat:
         grid, seen = seat.app.screen.query_one(StepGrid), []
+        assert grid.row_key == "synthesis[0]", "the first look is at the first step"
+        await seat.press("g")
         for _ in listed(seat):
             seen.append(grid.row_key)
             await seat.press("j")
@@ -104,7 +106,7 @@ def test_every_method_that_draws_has_a_short_name_of_its_own():
 
 @pytest.mark.slow
 async def test_a_step_is_edited_in_a_form_made_from_its_spec(sit, built_data, size):
-    async with sit(built_data, "j", "enter", size=size, tab="plan") as seat:
+    async with sit(built_data, "g", "j", "enter", size=size, tab="plan") as seat:
         assert isinstance(seat.app.screen, Form)
         for words in (
             "Bayesian linear regression",
@@ -132,7 +134,7 @@ async def test_a_step_is_edited_in_a_form_made_from_its_spec(sit, built_data, si
 
 @pytest.mark.slow
 async def test_names_are_completed_and_near_misses_named(sit, built_data):
-    async with sit(built_data, "j", "enter", "down", "end", *", visit", tab="plan") as seat:
+    async with sit(built_data, "g", "j", "enter", "down", "end", *", visit", tab="plan") as seat:
         assert 'did you mean "visits"?' in seat.text
         await seat.press("right")
         assert "region, visits, visits" in seat.text
@@ -141,7 +143,7 @@ async def test_names_are_completed_and_near_misses_named(sit, built_data):
 
 @pytest.mark.slow
 async def test_a_step_is_added(sit, built_data, size):
-    async with sit(built_data, "a", size=size, tab="plan") as seat:
+    async with sit(built_data, "g", "a", size=size, tab="plan") as seat:
         assert "Add a step" in seat.text
         await seat.press("down", "up", "slash", *"prop", "enter")
         assert "Propensity score" in seat.text
@@ -155,7 +157,7 @@ async def test_a_step_is_added(sit, built_data, size):
 
 @pytest.mark.slow
 async def test_a_parameter_that_must_be_given_is_asked_for(sit, built_data):
-    async with sit(built_data, "a", "slash", *"intruder_u", "enter", tab="plan") as seat:
+    async with sit(built_data, "g", "a", "slash", *"intruder_u", "enter", tab="plan") as seat:
         assert "must be given" in seat.text
         await seat.press(*"visits", "enter")
         assert not isinstance(seat.app.screen, Form)
@@ -166,18 +168,18 @@ async def test_a_parameter_that_must_be_given_is_asked_for(sit, built_data):
 @pytest.mark.parametrize(("down", "up"), [("greater_than_sign", "less_than_sign")])
 async def test_steps_are_moved_among_their_kind(sit, built_data, down, up):
     methods = [m["method"] for m in stored(built_data)[0]["measure"]]
-    async with sit(built_data, "j", "j", up, tab="plan"):
+    async with sit(built_data, "g", "j", "j", up, tab="plan"):
         assert stored(built_data)[1] == 0
-    async with sit(built_data, "j", "j", down, down, tab="plan"):
+    async with sit(built_data, "g", "j", "j", down, down, tab="plan"):
         assert [m["method"] for m in stored(built_data)[0]["measure"]] == [*methods[1:], methods[0]]
-    async with sit(built_data, "j", "j", "j", "j", up, up, tab="plan"):
+    async with sit(built_data, "g", "j", "j", "j", "j", up, up, tab="plan"):
         assert [m["method"] for m in stored(built_data)[0]["measure"]] == methods
 
 
 @pytest.mark.slow
 async def test_removing_is_taken_back_and_done_again(sit, built_data, size):
     before, _ = stored(built_data)
-    async with sit(built_data, "j", "j", "X", size=size, tab="plan") as seat:
+    async with sit(built_data, "g", "j", "j", "X", size=size, tab="plan") as seat:
         assert "measure[0] was removed" in seat.app.notices[-1]
         assert len(stored(built_data)[0]["measure"]) == 2
         await seat.press("u")
@@ -190,7 +192,7 @@ async def test_removing_is_taken_back_and_done_again(sit, built_data, size):
 
 @pytest.mark.slow
 async def test_the_text_is_edited_and_the_list_keeps_in_step(sit, built_data, size):
-    async with sit(built_data, "t", size=size, tab="plan") as seat:
+    async with sit(built_data, "g", "t", size=size, tab="plan") as seat:
         text_area(seat).move_cursor((0, 0))
         await seat.press(*"label = ")
         assert "not valid TOML" in seat.text
@@ -208,7 +210,7 @@ async def test_the_text_is_edited_and_the_list_keeps_in_step(sit, built_data, si
 @pytest.mark.slow
 async def test_typing_is_stored_after_a_second(sit, built_data, monkeypatch):
     monkeypatch.setattr("sfumato.tui.plan.plan.TYPING_SECONDS", 0.02)
-    async with sit(built_data, "t", tab="plan") as seat:
+    async with sit(built_data, "g", "t", tab="plan") as seat:
         text_area(seat).move_cursor((0, 0))
         await seat.press("#")
         await seat.until(lambda: stored(built_data)[1] == 1)
@@ -216,7 +218,7 @@ async def test_typing_is_stored_after_a_second(sit, built_data, monkeypatch):
 
 @pytest.mark.slow
 async def test_text_that_cannot_be_read_is_in_the_way_of_the_list_until_u(sit, built_data):
-    async with sit(built_data, "t", tab="plan") as seat:
+    async with sit(built_data, "g", "t", tab="plan") as seat:
         text_area(seat).move_cursor((0, 0))
         await seat.press("[", "escape", "j", "X")
         assert "fix it first" in seat.app.notices[-1]
@@ -243,7 +245,7 @@ async def test_what_is_wrong_is_said_and_marked(sit, built_data, size):
 
 @pytest.mark.slow
 async def test_data_and_release_have_a_form(sit, built_data):
-    async with sit(built_data, "enter", size=(80, 24), tab="plan") as seat:
+    async with sit(built_data, "g", "enter", size=(80, 24), tab="plan") as seat:
         for words in ("Data and release", "where", "sample", "seed"):
             assert words in seat.text
         await seat.press(*["down"] * 6, "backspace", *"0")
@@ -256,7 +258,7 @@ async def test_data_and_release_have_a_form(sit, built_data):
 
 @pytest.mark.slow
 async def test_a_plan_is_run_after_a_question_and_its_run_is_shown(sit, built_data, no_worker, size):
-    async with sit(built_data, "R", size=size, tab="plan") as seat:
+    async with sit(built_data, "g", "R", size=size, tab="plan") as seat:
         assert "Run this plan?" in seat.text
         assert "3 datasets, 3 measures, 2 studies, 3 thresholds" in seat.text.replace("\n", " ") or size[0] == 80
         await seat.press("n")
@@ -378,9 +380,7 @@ async def test_the_list_names_step_and_method_at_every_width(sit, built_data, wi
 async def test_data_plan_and_forms_without_colour_and_without_signs(sit, built_data, monkeypatch, environment):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    async with sit(
-        built_data, "j", "enter", "down", "l", "escape", "2", "t", "escape", "j", "enter", tab="data"
-    ) as seat:
+    async with sit(built_data, "j", "enter", "down", "l", "escape", "2", "t", "escape", "enter", tab="data") as seat:
         assert "Bayesian linear regression" in seat.text
         await seat.press("escape", "a")
         assert "Add a step" in seat.text
@@ -397,7 +397,7 @@ async def test_the_plan_is_edited_with_the_users_own_editor(sit, built_data, mon
             f"import sys; f = open(sys.argv[1], 'r+'); t = f.read().replace({old!r}, {new!r}); f.seek(0); f.truncate(); f.write(t)"
         )
 
-    async with sit(built_data, tab="plan") as seat:
+    async with sit(built_data, "g", tab="plan") as seat:
         before = stored(built_data)[0]
         does("seed = 7", "seed = 8")
         await seat.press("E")
@@ -417,7 +417,7 @@ async def test_the_plan_is_edited_with_the_users_own_editor(sit, built_data, mon
 async def test_without_an_editor_the_plan_says_how_to_name_one(sit, built_data, monkeypatch):
     for name in ("VISUAL", "EDITOR"):
         monkeypatch.delenv(name, raising=False)
-    async with sit(built_data, "E", tab="plan") as seat:
+    async with sit(built_data, "g", "E", tab="plan") as seat:
         assert "set VISUAL or EDITOR" in seat.app.notices[-1]
         monkeypatch.setenv("EDITOR", "true")
         await seat.press("E")
@@ -436,7 +436,7 @@ async def test_a_run_that_is_asked_for_before_the_plan_is_read_is_asked_about_th
 @pytest.mark.slow
 async def test_the_step_under_the_cursor_is_named_and_said_whole(sit, built_data, size):
     """A method by its name and by its key, every setting, whom it replaces, what is measured and held against a limit."""
-    async with sit(built_data, "j", size=size, tab="plan") as seat:
+    async with sit(built_data, "g", "j", size=size, tab="plan") as seat:
         said = seat.app.screen.query_one("#plan-step").content.plain
         assert said.startswith("Bayesian linear regression\n")
         for words in (
@@ -465,7 +465,7 @@ async def test_a_long_plan_keeps_its_list_and_a_low_terminal_has_no_step_below(s
 
 @pytest.mark.slow
 async def test_long_lines_of_the_text_are_broken_and_not_cut(sit, built_data):
-    async with sit(built_data, "G", "t", size=(100, 40), tab="plan") as seat:
+    async with sit(built_data, "g", "G", "t", size=(100, 40), tab="plan") as seat:
         text = text_area(seat)
         assert text.max_scroll_x == 0
         assert text.cursor_location[0] > 0
@@ -476,7 +476,7 @@ async def test_long_lines_of_the_text_are_broken_and_not_cut(sit, built_data):
 @pytest.mark.slow
 async def test_what_was_typed_and_taken_back_by_hand_leaves_the_plan_ready_for_keys(sit, built_data):
     """Once enter did nothing after it: the text was the plan again, and nobody had read it."""
-    async with sit(built_data, tab="plan") as seat:
+    async with sit(built_data, "g", tab="plan") as seat:
         await seat.press("t", "#", "backspace", "escape")
         assert "✓" in seat.text
         text = await seat.press("j", "enter")
@@ -513,9 +513,18 @@ async def test_the_plan_says_what_it_releases_why_a_step_is_there_and_how_long_a
         ]
         assert "everybody" not in said.content.plain, "it stands on the screen once"
         await seat.until(lambda: "it takes" in seat.text.splitlines()[3])
-        await seat.press("j")
         text = " ".join(said.content.plain.split())
         assert "what it does draws income by Bayesian linear regression, given region, visits" in text
         assert "why the values as they were recorded are not released" in text
         assert "who knows it it is what an intruder wants to learn" in text
         assert "replaces income" in text
+
+
+@pytest.mark.slow
+async def test_long_steps_are_whole_where_rows_are_free_and_the_heading_ends_before_the_step(sit, built_data):
+    async with sit(built_data, tab="plan", size=(120, 50)) as seat:
+        listed_text = [line.strip("│").partition("│")[0] for line in seat.text.splitlines()[3:-3]]
+        assert not [line for line in listed_text if line.rstrip().endswith("…")]
+        assert "a match within" in " ".join(" ".join(listed_text).split())
+        heading = next(line for line in seat.text.splitlines() if "runs it again" in line or "runs this plan" in line)
+        assert heading.strip("│").count("│") == 1, "the list, the step, and the edge"

@@ -101,4 +101,4 @@ file.write_text(file.read_text().replace("seed = 7", "seed = 8"))""",
     environment = app_environment(tmp_path, VISUAL=" ".join(editor))
     with contextlib.closing(Pty([*APP, "--workspace", str(finished)], environment)) as terminal:
         terminal.see("run 1 is this plan; R runs it again").press("E").see("EDITING").press("x", "enter")
-        terminal.see("m 3; seed 8", "R runs this plan").press("u").see("m 3; seed 7")
+        terminal.see("3 datasets; seed 8", "R runs this plan").press("u").see("3 datasets; seed 7")
