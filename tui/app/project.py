@@ -20,7 +20,7 @@ from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.keys.own_keys import current_key
 from sfumato.tui.parts.verdict_board import VerdictBoard
 from sfumato.tui.session.export import ScreenExport
-from sfumato.tui.session.gate_answers import NOT_ASKED, NOT_EXAMINED, current_stamp, signed_answer_text
+from sfumato.tui.session.gate_answers import BEING_EXAMINED, NOT_ASKED, NOT_EXAMINED, current_stamp, signed_answer_text
 from sfumato.tui.session.words import run_state_text, tally_text
 from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.terminal.text import cut_text
@@ -98,7 +98,6 @@ VIEWS = ("quality", "planes", "limits", "beliefs", "pairs")
 """Screens above the tabs, for runs that have something to show there."""
 
 
-BEING_EXAMINED = "being examined"
 LEAST_TITLE = 12
 """Cells of the project's name that stay if the state of its run needs room."""
 PAUSE_SECONDS = 0.1

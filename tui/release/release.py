@@ -6,6 +6,7 @@ released, when and by whom.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,7 +27,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.keys.own_keys import current_key
-from sfumato.tui.session.gate_answers import ExaminedRun
+from sfumato.tui.session.gate_answers import BEING_EXAMINED, NOT_ASKED, NOT_EXAMINED, ExaminedRun, signed_answer_text
 from sfumato.tui.widgets.panel import SECOND, DialogBox, FrameEdge, FrameRule, FrameSides, TabEdge
 from sfumato.workspace.release.forms import DatasetForm, form_for_file, writable_forms
 from sfumato.workspace.reporting.findings import (
@@ -79,6 +80,10 @@ FINDING_COLUMNS = (
     DisplayColumn("limit", "limit", 17, drop_order=1),
 )
 """Columns as in Findings: the state in a word, the title of a check, what was found, and its limit."""
+MOST_TITLE = 45
+"""Most cells that the title of a finding takes from its limit."""
+SECTIONS = re.compile(r" \(\[+\w+\]+[^()]*\)")
+"""Where a change stands in the recipe, which the places of the app lead to without its name."""
 APPROVED_AS_REQUESTED = "The release is approved as requested; to waive more, request it again"
 GateRow: TypeAlias = "Finding | FoldedRow"
 JUSTIFY_HINT = "Justify the release as a whole here, or each finding in step 1. The audit log keeps the reasons."
@@ -126,7 +131,11 @@ def _findings_table(looked: ExaminedRun | None) -> GridTable[GateRow]:
         waived, people = one.check in looked.waived_checks, int(looked.release_answer.records)
         return finding_row_cells(one, looked.witness_findings(one.check), is_waived=waived, people=people)
 
-    return GridTable(table_columns(FINDING_COLUMNS), lambda one: one.check, values)
+    titles = [one.title for one in looked.lead_findings if is_open(one)] if looked is not None else []
+    # A whole title says more than a limit, which the explanation has too.
+    what = replace(FINDING_COLUMN, width=min(MOST_TITLE, max([FINDING_COLUMN.width, *map(cell_len, titles)])))
+    columns = [what if one is FINDING_COLUMN else one for one in FINDING_COLUMNS]
+    return GridTable(table_columns(columns), lambda one: one.check, values)
 
 
 def justification_problem(reason: str, what: str) -> str:
@@ -173,7 +182,8 @@ class FindingDialog(TextDialog):
     def __init__(self, finding: Finding, waived: str = "", witnesses: Sequence[Finding] = ()) -> None:
         """Create the dialog about a finding."""
         own = [f'Waived here: "{replace_unprintable(waived)}"'] if waived else []
-        super().__init__(finding.check, [*finding_text(finding, witnesses), *own])
+        title = f"{finding.title[:1].upper()}{finding.title[1:]}"
+        super().__init__(title, [*(SECTIONS.sub("", text) for text in finding_text(finding, witnesses)), *own])
 
 
 class LedgerDialog(TextDialog):
@@ -401,7 +411,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             lines = [Content.styled(line, INKS[here.status] or "bold") for line in wrap(head, width)]
             for heading, paragraphs in [*sections, *finding_sections(here, looked.witness_findings(here.check))]:
                 lines += [Content(""), Content.styled(heading, "$primary bold")]
-                lines += [Content(line) for text in paragraphs for line in wrap(text, width)]
+                lines += [Content(line) for text in paragraphs for line in wrap(SECTIONS.sub("", text), width)]
             if scroll.size.height < LOW_EXPLANATION:
                 # The list above says which finding it is, and blank lines would push what to do out of view.
                 lines = [line for line in lines if line.plain]
@@ -520,9 +530,20 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         self._looked = looked
         # A check that is waived here is shown as waived in Findings too.
         self.sfumato.gate_memory.store_examination(looked)
+        self.query_one("#where", Line).set_text(self._title_with_answer(looked))
         self.query_one(f"#{REASON}", Input).placeholder = looked.reason_hint
         self.refresh_bindings()
         self._show_steps()
+
+    def _title_with_answer(self, looked: ExaminedRun) -> Content:
+        """Return the title line of the place before with the answer of now."""
+        where = self._where if isinstance(self._where, Content) else Content(self._where)
+        answer = Content.styled(signed_answer_text(looked.release_answer), "bold")
+        waited = next((text for text in (BEING_EXAMINED, NOT_ASKED, NOT_EXAMINED) if text in where.plain), "")
+        if not waited:
+            return where
+        at = where.plain.rindex(waited)
+        return Content.assemble(where[:at], answer, where[at + len(waited) :])
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Enable asking a second person if the policy requires one."""

@@ -95,7 +95,7 @@ def test_values_keep_every_digit():
 
 def test_the_head_says_data_release_and_the_roles_of_all_variables():
     found = describe_plan_head(PLAN)
-    assert (found.name, found.settings) == ("a.csv", "m 5; seed 3; holdout 0.2")
+    assert (found.name, found.settings) == ("a.csv", "5 datasets; seed 3; 20 % kept back")
     assert dict(found.facts)["quasi-identifier"] == "age, sex"
     assert dict(found.facts)["other"] == "town"
     assert {name for names in dict(found.facts).values() for name in names.split(", ")} >= set(PLAN["variables"])
