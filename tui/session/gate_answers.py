@@ -22,8 +22,9 @@ STATE_SIGNS = {"no": "block", "to be judged": "warn", "yes": "pass"}
 """The sign of each answer, as ``mark`` knows it."""
 STATE_INKS = {"no": "$error bold", "to be judged": "$warning bold", "yes": "$success bold"}
 NOT_ASKED, ASKING, NOT_EXAMINED = "not asked yet", "asking …", "not examined"
-BEING_EXAMINED = "being examined"
 """What stands in place of an answer: the gate was not asked, it examines, or it could not examine."""
+BEING_EXAMINED = "being examined"
+"""The same in a title line, while the gate examines."""
 SHORT_ANSWERS = {"no": "may not leave", "to be judged": "to be judged", "yes": "may leave"}
 """The answer where it is one of several words in a line."""
 

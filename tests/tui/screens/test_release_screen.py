@@ -81,7 +81,7 @@ async def test_the_key_of_the_place_goes_to_the_first_step_and_never_releases(si
 
 async def test_what_a_check_looks_for_is_said_in_words(sit, tables):
     async with sit(tables, "5", tab="verdicts") as seat:
-        assert "thresholds of the recipe" in seat.text
+        assert "limits of the plan" in seat.text
         listed = [line.partition("│")[0] for line in seat.text.splitlines()]
         assert not any("unmet_thresholds" in line for line in listed)
 
@@ -192,9 +192,9 @@ async def test_the_palette_offers_the_release_of_the_run_under_the_cursor(sit, t
 
 async def test_the_findings_are_shown_and_one_is_explained(sit, tables, size):
     async with sit(tables, "w", tab="verdicts", size=size) as seat:
-        assert "thresholds of the recipe" in seat.text
+        assert "limits of the plan" in seat.text
         assert "How to fix it" in seat.text or size == (80, 24)
-        assert "?  ✗ NO" in seat.text.splitlines()[2], "the same verdict as in Findings"
+        assert "✗ NO" in seat.text.splitlines()[2], "the same verdict as in Findings"
         assert "2 What leaves 3 Confirm" in seat.text.splitlines()[2], "no step is cut"
         assert max(map(len, seat.text.splitlines())) <= size[0]
         await seat.press("G", "k", "enter")
