@@ -43,8 +43,8 @@ MOST_REASON_LINES = 2
 MOST_SENTENCE_LINES = 2
 TITLE = 30
 """Cells of the titles of the numbers."""
-BRIEF_TITLE = 27
-"""The same without their glosses: as wide as small groups need."""
+BRIEF_TITLE, LEAST_TITLE = 27, 17
+"""The same without their glosses, as wide as small groups need, and as those of people found need."""
 LOW_GAUGE = 12
 """Cells of a gauge in a narrow terminal."""
 TURN = "dial-unsure"
@@ -357,7 +357,7 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         choices = [
             *((line.title, TITLE, GAUGE, limit) for limit in line.limit_texts),
             *((line.brief_title, BRIEF_TITLE, GAUGE, limit) for limit in line.limit_texts),
-            (line.brief_title, cell_len(line.brief_title), LOW_GAUGE, line.brief_limit_text),
+            (line.brief_title, max(LEAST_TITLE, cell_len(line.brief_title)), LOW_GAUGE, line.brief_limit_text),
             (line.brief_title, cell_len(line.brief_title), 0, line.brief_limit_text),
         ]
 

@@ -253,8 +253,9 @@ class IntruderDial:
 
     def missing_reaches(self, name: str) -> list[Reaches]:
         """Return the half widths of one variable alone that are not yet counted."""
-        reaches = (one for one in self._variable(name).certainties if one is not None)
-        return [one for one in (((name, reach),) for reach in reaches) if one not in self.unsure]
+        return [
+            one for one in (((name, reach),) for reach in self._variable(name).reaches[1:]) if one not in self.unsure
+        ]
 
     @property
     def uncounted_reason(self) -> str:
