@@ -590,15 +590,17 @@ class StudiesPane(ExplainsPoint, RunPane):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Enable the keys that the study has a use for."""
         planes = self.plane_view is not None
+        # A key that comes before the studies are read must not be lost.
+        dialled = self.is_mounted and self.query_one("#study-dial").display
         offered = {
             "place": planes,
             "suggested": planes,
             "part": planes and self.size.width < NARROW,
-            "numbers": not planes and self.current_view is not None,
-            "measure": self.current_view is not None,
-            "study": self.current_view is not None,
+            "numbers": not planes and not dialled,
+            "measure": not dialled,
+            "study": not dialled,
             "know": self.lattice_view is not None,
-            "log": self.current_view is not None and self.current_view.is_logarithmic,
+            "log": not dialled and (self.current_view is None or self.current_view.is_logarithmic),
         }
         return offered.get(action, True) and super().check_action(action, parameters)
 
