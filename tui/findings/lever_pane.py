@@ -206,7 +206,7 @@ class LeverPane(Vertical, WorkspaceReader):
     LeverPane { height: auto; border-left: solid $secondary; display: none; }
     LeverPane.found { display: block; }
     LeverPane:focus-within { border-left: heavy $primary; }
-    LeverPane LeverList { max-height: 14; margin: 0 1; }
+    LeverPane LeverList { max-height: 14; margin: 0 1; background: transparent; }
     LeverPane LeverList > .option-list--option-highlighted { background: transparent; color: $foreground; text-style: none; }
     LeverPane LeverList:focus > .option-list--option-highlighted {
         background: $block-cursor-background; color: $block-cursor-foreground; text-style: $block-cursor-text-style;

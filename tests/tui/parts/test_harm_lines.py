@@ -107,3 +107,13 @@ def test_witnesses_and_waivers_are_said():
     _, lines = harm_lines([finding()], 156, 3411, witnesses={"keys": (UNMADE,)}, waived=frozenset({"keys"}))
     assert lines[0].plain.startswith("waived ")
     assert "also seen by 1 check" in lines[0].plain
+
+
+def test_what_was_found_has_the_lines_that_are_free_shared_by_turns():
+    from sfumato.tui.parts.harm_lines import _note_lines
+
+    long = "one two three four five six seven eight nine ten"
+    assert [len(lines) for lines in _note_lines([long, "", long], 10, 3, 4)] == [2, 0, 1]
+    assert [len(lines) for lines in _note_lines([long, "", long], 10, 99, 4)] == [4, 0, 4]
+    assert _note_lines([long, "", long], 10, 1, 4) == [[], [], []], "not every one has a line"
+    assert _note_lines([long], 10, 2, 4)[0][-1].endswith("…")

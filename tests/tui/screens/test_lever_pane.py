@@ -133,3 +133,23 @@ async def test_a_trial_ends_when_one_leaves_and_nothing_of_it_is_left(sit, built
 def make_long_trial(directory, run_id, toml, measures, call):
     """A trial that takes longer than anybody waits."""
     return try_recipe(directory, run_id, toml, measures, lambda *_: call(time.sleep, 600, what="a trial"))
+
+
+def test_what_could_not_be_tried_is_said_once_below_the_changes():
+    from sfumato.tui.findings.lever_pane import UNTRIED, LeverList
+    from sfumato.workspace.service.run_levers import LeverAim, LeverEffect, RunLever
+
+    shown = LeverList()
+    shown._levers = [
+        RunLever(LeverAim("people"), "use larger leaves", "m = 1"),
+        RunLever(LeverAim("people"), "b", "m = 2"),
+    ]
+    failed = LeverEffect("not tried: pareto_k is 0.852; use emcee")
+    shown._effects = {0: failed, 1: failed}
+    assert shown.untried_text == UNTRIED
+    assert shown._lever_text(0).plain == "use larger leaves", "no error of a fit stands with the change"
+    shown._effects = {0: failed, 1: LeverEffect(change="2 % -> 1 %", helps=True)}
+    assert shown.untried_text == "1 of them could not be tried on a sample: its effect is not known."
+    assert not shown.is_proved
+    shown._effects[0] = shown._effects[1]
+    assert (shown.untried_text, shown.is_proved) == ("", True)
