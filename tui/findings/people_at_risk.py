@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -29,9 +29,11 @@ MOST_READ = 100
 LEAST_HEIGHT = 30
 """Height of a terminal in lines from which people are shown."""
 TITLES = "People most at risk", "Most at risk"
+GUESSED_TITLES = "Values guessed most surely", "Guessed most surely"
+"""Names of the list where an intruder guesses values of people whom he knows, and finds nobody."""
 FOUND_BY, SURE_HEAD = ", found by", "how sure"
 WHO, SURE = 14, 7
-"""Cells of the columns who and how sure."""
+"""Cells of the columns who, at least, and how sure."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +59,13 @@ class PeopleMostAtRisk:
     run_id: the run
     people: the first of them
     is_found_by: whether the text of each says by what it is found; otherwise how many records it has
+    are_found: whether people are found; otherwise their values are guessed
     """
 
     run_id: int
     people: Sequence[PersonAtRisk]
     is_found_by: bool = True
+    are_found: bool = True
 
 
 def read_people_at_risk(directory: Path, run_id: int) -> PeopleMostAtRisk:
@@ -95,6 +99,7 @@ def _people_of_run(workspace: Workspace, run_id: int) -> PeopleMostAtRisk:
                 for row, line in units
             ],
             is_found_by=False,
+            are_found=_are_found(line for _, line in units),
         )
     told = [(row, line) for row, line in enumerate(records.lines(0, MOST_READ)) if _is_more_likely(line)][:MOST_PEOPLE]
     drivers = find_risk_drivers(workspace, records, [line.record for _, line in told])
@@ -103,12 +108,17 @@ def _people_of_run(workspace: Workspace, run_id: int) -> PeopleMostAtRisk:
         driver = None if drivers is None else drivers.driver(place)
         found_by = "" if driver is None else replace_unprintable(driver.variable)
         people.append(PersonAtRisk(row, f"record {line.record:,}", found_by, number(line.probability)))
-    return PeopleMostAtRisk(run_id, people)
+    return PeopleMostAtRisk(run_id, people, are_found=_are_found(line for _, line in told))
 
 
 def _is_more_likely(line: RecordLine) -> bool:
     """Return whether the release makes a guess more likely than it was before; true of measures without a before."""
     return line.prior is None or line.probability > line.prior
+
+
+def _are_found(lines: Iterable[RecordLine]) -> bool:
+    """Return whether people are found. Where a guess was possible before the release, their values are guessed."""
+    return all(line.prior is None for line in lines)
 
 
 class PeopleAtRisk(Scroll):
@@ -134,12 +144,14 @@ class PeopleAtRisk(Scroll):
         self._at = 0
         self._width = 40
         self._is_found_by = False
+        self._titles = TITLES
         self.display = False
 
     def show_people(self, found: PeopleMostAtRisk | None, width: int, most: int = MOST_PEOPLE) -> None:
         """Show at most so many people in lines of ``width`` cells; without people, or in a low terminal, nothing."""
         self._people = () if found is None else found.people[: max(0, most)]
         self._width, self._is_found_by = width, found is not None and found.is_found_by
+        self._titles = GUESSED_TITLES if found is not None and not found.are_found else TITLES
         self._at = min(self._at, max(0, len(self._people) - 1))
         self.display = bool(self._people) and self.app.size.height >= LEAST_HEIGHT
         # Its own lines only: what is left belongs to the explanation above.
@@ -154,14 +166,16 @@ class PeopleAtRisk(Scroll):
     def _paint_people(self) -> None:
         """Write the heading and a line for each person."""
         title = "$foreground bold" if self.has_focus else "$foreground"
-        room = max(1, self._width - WHO - SURE - 2)
+        who = max([WHO, *(len(one.who) for one in self._people)])
+        room = max(1, self._width - who - SURE - 2)
         left = self._width - len(SURE_HEAD)
-        name = next((one for one in TITLES if len(one) + len(FOUND_BY) < left), TITLES[-1])
-        by = FOUND_BY if self._is_found_by and len(name) + len(FOUND_BY) < left else ""
+        by = FOUND_BY if self._is_found_by and self._titles is TITLES else ""
+        name = next((one for one in self._titles if len(one) + len(by) < left), self._titles[-1])
+        by = by if len(name) + len(by) < left else ""
         told = fit_text(by, left - len(name)) + SURE_HEAD
         lines = [Content.assemble((name, title), (told, "$text-muted")).truncate(self._width)]
         for at, one in enumerate(self._people):
-            text = f"{fit_text(one.who, WHO)} {fit_text(one.found_by, room)} {fit_text(one.probability, SURE, 'right')}"
+            text = f"{fit_text(one.who, who)} {fit_text(one.found_by, room)} {fit_text(one.probability, SURE, 'right')}"
             style = "reverse" if self.has_focus and at == self._at else ""
             lines.append(Content.styled(cut_text(text, self._width), style))
         self.show_text(Content("\n").join(lines) if self._people else "")

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from sfumato.tui.findings.people_at_risk import MOST_PEOPLE, PeopleAtRisk, _is_more_likely
+from sfumato.tui.findings.people_at_risk import MOST_PEOPLE, PeopleAtRisk, _are_found, _is_more_likely
 from sfumato.tui.parts.answer_panel import AnswerPanel
 from sfumato.tui.parts.verdict_board import VerdictBoard
 from sfumato.tui.widgets.grid import Grid
@@ -53,6 +53,12 @@ def test_only_people_of_whom_the_release_says_more_than_was_believed_before_are_
     line = RecordLine(1, 0.9, None, math.nan, None, None)
     found = [_is_more_likely(replace(line, prior=prior)) for prior in (None, 0.2, 0.9, 1.0)]
     assert found == [True, True, False, False]
+
+
+def test_people_whose_values_are_guessed_are_not_said_to_be_found():
+    line = RecordLine(1, 0.9, None, math.nan, None, None)
+    assert _are_found([line, line])
+    assert not _are_found([replace(line, prior=0.2)])
 
 
 async def test_the_people_beside_the_list_have_no_values(sit, built_data):
