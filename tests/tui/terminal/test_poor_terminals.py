@@ -37,7 +37,7 @@ def look_at_everything(finished: Path, home: Path, environment: dict[str, str]) 
         terminal.see("region . shares", "s.den").until_quiet(0.1)
         terminal.pictures.append(terminal.screen)
         terminal.press("q").until_quiet(0.1)
-        for key in ("4",) * 2:
+        for key in ("4", "]"):
             terminal.press(key).until_quiet(0.1)
         terminal.see(r"\[Numbers\]", "People found on av").press("enter").see("lower is better|Lower is better").press(
             "q", "y"
