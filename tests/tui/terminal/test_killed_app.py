@@ -54,10 +54,11 @@ def test_a_killed_app_opens_where_it_was_and_the_run_is_further_on(directory: Pa
     start = [*APP, "--workspace", str(directory)], app_environment(tmp_path)
     with contextlib.closing(Pty(*start)) as first:
         first.see("Small study").press("enter").see(r"\[3 Runs\]", r"1 +Small study +. running +[1-9]\d*/\d+")
-        # the line above the table is read on its own: keys count from when the rows are there too
+        # The line above the table is read on its own: keys count from when the rows are there too. Those of the study
+        # come first, and the others above them.
         first.press("4").see(r"\[Verdicts\]").press("]", "]").see(
-            r"\[Numbers\]", "run 1", r"(?:[3-9]|\d\d) numbers · rows so far"
-        ).see_row(BELOW).press("j", "j").see_row(BELOW + 2)
+            r"\[Numbers\]", "run 1", r"(?:1[4-9]|[2-9]\d) numbers · rows so far", "People with an only match"
+        ).press("g").see_row(BELOW).press("j", "j").see_row(BELOW + 2)
         wait_for(lambda: '"row": "3"' in (directory / "app-state.json").read_text())
         before = done_tasks(directory)
         first.kill()
