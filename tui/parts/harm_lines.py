@@ -184,8 +184,9 @@ class _Layout:
         room, columns = self.room, [cells[place] for _, cells in self._columns]
         while columns and cell_len(name) > room and not str(columns[0]).strip():
             room += len(GAP) + cell_len(str(columns.pop(0)))
-        shown = name if cell_len(name) <= room else short if room == self.room else cut_text(name, room)
-        return Content.assemble(fit_text(shown, room), *(part for cell in columns for part in (GAP, cell)))
+        if cell_len(name) > room:
+            name = short if room == self.room else cut_text(name.partition(ALSO_SEEN)[0], room)
+        return Content.assemble(fit_text(name, room), *(part for cell in columns for part in (GAP, cell)))
 
     def heads_text(self) -> str:
         """Return the heads of the columns."""
@@ -216,16 +217,14 @@ def _note_lines(notes: Sequence[str], width: int, room: int, most: int) -> list[
 
 
 def _short_names(cells: Sequence[_Cells], room: int) -> dict[str, str]:
-    """Return names in ``room`` cells by name: those of limits differ however short, and a title keeps its number of
-    witnesses where it can still be read.
+    """Return names in ``room`` cells by name: those of limits differ however short, and a title says how many others
+    see the same only where it is whole.
     """
     short = shorten_names(list(dict.fromkeys(one.name for one in cells if not one.is_finding)), room)
     for one in cells:
         if one.is_finding:
-            title, opened, witnesses = one.name.partition(ALSO_SEEN)
-            left = room - cell_len(opened + witnesses)
-            fits = opened and cell_len(one.name) > room and left >= LEAST_NAME
-            short[one.name] = f"{cut_text(title, left)}{opened}{witnesses}" if fits else cut_text(one.name, room)
+            is_whole = cell_len(one.name) <= room
+            short[one.name] = one.name if is_whole else cut_text(one.name.partition(ALSO_SEEN)[0], room)
     return dict(short)
 
 

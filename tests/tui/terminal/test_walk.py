@@ -87,8 +87,8 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
 
     at.see(r"\[3 Runs\]", "Run 1 started").see("✓ done", "✗ 1 of 2 not met")
     at.press("4").see(
-        r"May this leave( to the public)?\? +✗ NO",
-        "3 block · 2 to be judged",
+        r"✗ NO: \d+ found",
+        "3 checks block · 2 to be judged",
         "people who can be found by columns",
         "✗ blocks +people",
     )
@@ -96,7 +96,7 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
         "all 2 thresholds are met"
     )
     at.press("q").see(r"\[Verdicts\]").press("]").see(r"\[Records\]", "probability").press("enter").see(
-        "must be", "Driver"
+        "must be", "Narrowed most by"
     ).press("q")
     at.press("]").see(r"\[Numbers\]", "People found on av")
     at.press("/").type("true_match").press("enter").see("4 numbers · filter: true_match").press("enter")
@@ -105,7 +105,7 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.press("]").see(r"\[Diagnostics\]", "no convergence check")
     at.press("3", "m").see(r"\[Map\]", "not dominated")
 
-    at.press("w").see("Release of run 1", "May this leave").press("w").see("Output folder").type(REASON).press("tab")
+    at.press("w").see("Release of run 1", "NO: 60 of 60 people can be found").press("w").see("Output folder").type(REASON).press("tab")
     at.type(str(release)).press("enter").see("Release run 1 with").press("y").see("Run 1 released to", "Written to")
     at.press("q").see(r"\[Map\]").press("?").see("Keys of this place").press("/").type("audit log").press(
         "enter", "enter"
