@@ -11,7 +11,7 @@ follows because values are at least 0, or whole, by programs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -131,9 +131,73 @@ def audit_tables(
         report: takes how far it has come.
     """
     unsafe = find_unsafe_cells(system, rules) if unsafe is None else unsafe
+    settings = _AuditSettings(published, rules, bounds, contributors, single_programs, zeros_shown_in, prime, report)
+    found = _audit_system(system, settings, hidden_by_hand, unsafe, witnesses)
+    stricter = system.without_doubtful()
+    if stricter is None:
+        return found
+    # Of a cell that such a reader knows to be impossible there is nothing to find out.
+    judged = stricter.atom_counts > 0
+    by_rule = {rule: cells & judged for rule, cells in unsafe.by_rule.items()}
+    own = _audit_system(
+        stricter,
+        settings,
+        [cell for cell in hidden_by_hand if judged[cell]],
+        UnsafeCells(by_rule, np.where(judged, unsafe.levels, 0.0), unsafe.warnings),
+        list(found.tables),
+    )
+    return _join_audits(system, found, own, judged)
+
+
+def _join_audits(system: TableSystem, found: TableAudit, own: TableAudit, judged: Booleans) -> TableAudit:
+    """Return the worse of two audits, the second of which knows that doubtful atoms are impossible."""
+    tables = own.tables.copy()
+    tables[:, system.doubtful] = 0.0
+    joined = replace(
+        found,
+        exact_outside=found.exact_outside | own.exact_outside,
+        exact_zeros_shown=found.exact_zeros_shown | own.exact_zeros_shown,
+        exact_contributor=found.exact_contributor | own.exact_contributor,
+        short_of_level=found.short_of_level | own.short_of_level,
+        undecided=found.undecided | own.undecided,
+        rise=np.where(judged, own.rise, found.rise),
+        fall=np.where(judged, own.fall, found.fall),
+        certificate=np.where(
+            judged, own.certificate, np.where(found.certificate >= 0, found.certificate + len(tables), -1)
+        ),
+        tables=np.concatenate([tables, found.tables]),
+        contributor_findings=(*found.contributor_findings, *own.contributor_findings),
+    )
+    return replace(joined, people_affected=count_people(system, np.flatnonzero(joined.failing)))
+
+
+@dataclass(frozen=True, eq=False)
+class _AuditSettings:
+    """What is printed and how it is looked at, as ``audit_tables`` takes it."""
+
+    published: Booleans
+    rules: TableRules
+    bounds: CellBounds | None
+    contributors: bool
+    single_programs: int
+    zeros_shown_in: Booleans | None
+    prime: int
+    report: ReportSteps
+
+
+def _audit_system(
+    system: TableSystem,
+    settings: _AuditSettings,
+    hidden_by_hand: Sequence[int],
+    unsafe: UnsafeCells,
+    witnesses: Sequence[Floats],
+) -> TableAudit:
+    """Audit one system, all of whose atoms are possible."""
+    published, rules, prime, report = settings.published, settings.rules, settings.prime, settings.report
+    single_programs = settings.single_programs
     primary = unsafe.unsafe.copy()
     primary[list(hidden_by_hand)] = True
-    reader = _Reader(system, published, rules, bounds, zeros_shown_in)
+    reader = _Reader(system, published, rules, settings.bounds, settings.zeros_shown_in)
     number = system.cell_count
     exact = {name: np.zeros(number, dtype=np.bool_) for name in ("outside", "zeros_shown", "contributor")}
     short, undecided = np.zeros(number, dtype=np.bool_), np.zeros(number, dtype=np.bool_)
@@ -159,7 +223,7 @@ def audit_tables(
         exact["outside"][cells] |= found.exact
     _certify_secondary(system, np.flatnonzero(~primary & ~published), tables, certificate, rise, fall)
     findings = list[ContributorFinding]()
-    if contributors:
+    if settings.contributors:
         open_cells = cells[~found.failing]
         findings = find_contributor_findings(
             system,

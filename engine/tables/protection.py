@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -126,9 +126,46 @@ def protect_tables(
     system without the combinations that no record has; NotComputable for a system that is too large. The order of records, tables
     and names changes nothing, and the same input gives the same bytes.
     """
-    return _Protection(
-        system, rules, cost, cost_factors, frozen, hidden_by_hand, safe, levels, releases, contributors, prime, report
+    costs = _cell_costs(system, cost, cost_factors)
+    found = _Protection(
+        system, rules, costs, None, frozen, hidden_by_hand, safe, levels, releases, contributors, prime, report
     ).protect(reprint)
+    stricter = system.without_doubtful()
+    if stricter is None:
+        return found
+    is_impossible = stricter.atom_counts == 0
+    by_hand = [cell for cell in hidden_by_hand if not is_impossible[cell]]
+    also_safe = np.union1d(np.asarray(safe, dtype=np.int64), np.flatnonzero(is_impossible))
+    own = _Protection(
+        stricter, rules, costs, None, frozen, by_hand, also_safe, levels, releases, contributors, prime, report
+    ).protect(reprint)
+    # What one of the two hides is hidden: fewer printed cells tell no reader more.
+    published = found.published & (own.published | is_impossible)
+    unsafe = find_unsafe_cells(system, rules).with_decisions(
+        _mark_cells(safe, system.cell_count, "safe"),
+        np.zeros(system.cell_count) if levels is None else np.asarray(levels, dtype=np.float64),
+    )
+    audit = audit_tables(
+        system,
+        published,
+        rules,
+        hidden_by_hand=list(hidden_by_hand),
+        contributors=contributors,
+        unsafe=unsafe,
+        witnesses=[*own.audit.tables, *found.audit.tables],
+        prime=prime,
+        report=report,
+    )
+    return replace(
+        found,
+        published=published,
+        primary=found.primary | (audit.primary & ~published),
+        secondary=~published & ~audit.primary,
+        unprotected=found.unprotected | own.unprotected,
+        unprotected_changes=tuple(sorted({*found.unprotected_changes, *own.unprotected_changes})),
+        audit=audit,
+        warnings=tuple(dict.fromkeys((*found.warnings, *own.warnings, *_warn_of_implied_cells(system, audit)))),
+    )
 
 
 class _Protection:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,16 +24,14 @@ import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.rows import distinct_rows
-from ..errors import BadInput, NotComputable, near_miss_hint
-from ..wording import count_noun
+from ..errors import BadInput, near_miss_hint
+from .empty_combinations import add_empty_combinations, places_in_table
 
 TOTAL = ""
 """Label of all groups together, where a cell is named."""
 COUNT = "count"
 """Measure of tables without a value."""
 MAX_PRINTED_CELLS = 5_000_000
-MAX_COMBINATIONS = 200_000
-"""Combinations of groups up to which those without records are written down."""
 EMPTY = -1
 """Cell number of printed cells that no atom lies in."""
 
@@ -186,6 +184,8 @@ class TableSystem:
     contributions: who contributes what
     complete: whether combinations of groups without records are atoms too
     implied: how many of the last cells stand in no table: two printed cells differ by them
+    doubtful: atoms without records that a printed cell has none but them, and that may be impossible, (atoms,): the
+        records do not say whether groups exclude each other by what they mean, or by chance
     """
 
     columns: Any
@@ -199,6 +199,7 @@ class TableSystem:
     contributions: Contributions = field(repr=False)
     complete: bool = False
     implied: int = 0
+    doubtful: Booleans | None = None
 
     @property
     def cell_count(self) -> int:
@@ -278,6 +279,19 @@ class TableSystem:
             units = of_atom[self.columns.indices[self.columns.indptr[cell] : self.columns.indptr[cell + 1]]]
             found[cell] = units.max()
         return found
+
+    def without_doubtful(self) -> TableSystem | None:
+        """Return the system of a reader who knows that doubtful atoms are impossible; None where there are none.
+
+        Atoms and cells keep their numbers; a cell that has none but such atoms has none there.
+        """
+        if self.doubtful is None or not self.doubtful.any():
+            return None
+        rows = self.columns.tocoo()
+        kept = ~self.doubtful[rows.row]
+        columns = type(rows)((rows.data[kept], (rows.row[kept], rows.col[kept])), rows.shape).tocsc()
+        columns.sort_indices()
+        return replace(self, columns=columns, doubtful=None)
 
     def find_cell(self, table: str, labels: Mapping[str, str], release: str = "") -> int:
         """Return the cell of a table by labels, ``EMPTY`` where it has no atoms. Raises BadInput."""
@@ -461,6 +475,7 @@ class _MeasurePart:
     values: count or sum of each atom, (atoms,)
     contributions: who contributes what
     whole: whether the values are numbers of records
+    doubtful: atoms without records that may be impossible, (atoms,)
     """
 
     tables: list[DeclaredTable]
@@ -469,12 +484,14 @@ class _MeasurePart:
     values: Floats
     contributions: Contributions
     whole: bool
+    doubtful: Booleans
 
     @classmethod
     def from_tables(cls, tables: list[DeclaredTable], units: Integers | None, complete: bool) -> _MeasurePart:
         """Build from the tables of one measure."""
         number = _count_records(tables[0])
         rows, chosen, amounts, sizes, weights = _record_instances(tables, number)
+        every_row, every_choice = rows, chosen
         used = chosen.any(axis=1)
         rows, chosen, amounts, sizes, weights = rows[used], chosen[used], amounts[used], sizes[used], weights[used]
         codes = [
@@ -498,11 +515,12 @@ class _MeasurePart:
             for own in codes
         ]
         inside = chosen[first]
+        doubtful = np.zeros(len(inside), dtype=np.bool_)
         if complete:
-            atom_codes, inside = _add_empty_combinations(tables, atom_codes, inside)
+            atom_codes, inside, doubtful = add_empty_combinations(tables, every_row, every_choice, atom_codes, inside)
             values = np.append(values, np.zeros(len(inside) - len(values)))
         whole = all(table.value is None and table.weights is None for table in tables)
-        return cls(tables, atom_codes, inside, values, contributions, whole)
+        return cls(tables, atom_codes, inside, values, contributions, whole, doubtful)
 
 
 def _codes_inside(codes: Integers, inside: Booleans) -> Integers:
@@ -563,35 +581,6 @@ def _record_instances(tables: list[DeclaredTable], number: int) -> tuple[Integer
     return of_record, np.concatenate(inside), size * weight, size, weight
 
 
-def _add_empty_combinations(
-    tables: list[DeclaredTable], codes: list[Integers], inside: Booleans
-) -> tuple[list[Integers], Booleans]:
-    """Add all combinations of the groups of the variables to those of the atoms."""
-    digits = np.concatenate([inside.astype(np.int64), *codes], axis=1)
-    owner = ["where"] * inside.shape[1]
-    for table in tables:
-        owner += [own.name for own in table.variables for _ in own.groupings]
-    names = sorted(set(owner))
-    # What occurs of each variable stays together: a region has its county in every combination.
-    parts = [np.flatnonzero([own == name for own in owner]) for name in names]
-    found = [np.unique(digits[:, part], axis=0) for part in parts]
-    number = math.prod(len(own) for own in found)
-    if number > MAX_COMBINATIONS:
-        raise NotComputable(
-            f"the tables have {count_noun(number, 'combination')} of groups, at most {MAX_COMBINATIONS:,} can be "
-            "looked at where zeros are hidden; use fewer variables, or print zeros"
-        )
-    grid = np.indices([len(own) for own in found]).reshape(len(found), -1)
-    every = np.empty((number, digits.shape[1]), dtype=np.int64)
-    for part, own, places in zip(parts, found, grid, strict=True):
-        every[:, part] = own[places]
-    known = {row.tobytes() for row in np.ascontiguousarray(digits)}
-    fresh = every[[row.tobytes() not in known for row in every]]
-    digits = np.concatenate([digits, fresh])
-    cut = np.cumsum([inside.shape[1], *(own.shape[1] for own in codes)])
-    return [digits[:, a:b] for a, b in itertools.pairwise(cut)], digits[:, : inside.shape[1]].astype(np.bool_)
-
-
 def _join_parts(
     tables: Sequence[DeclaredTable], names: list[str], parts: list[_MeasurePart], complete: bool
 ) -> TableSystem:
@@ -605,7 +594,7 @@ def _join_parts(
     for part, begin in zip(parts, atom_start[:-1].tolist(), strict=True):
         for at, table in enumerate(part.tables):
             atoms = np.flatnonzero(part.inside[:, at])
-            for places, mask in _places_in_table(table, part.codes[at][atoms]):
+            for places, mask in places_in_table(table, part.codes[at][atoms]):
                 atom_parts.append(atoms[mask] + begin)
                 place_parts.append(places[mask] + start_of[id(table)])
     atom, place = np.concatenate(atom_parts), np.concatenate(place_parts)
@@ -651,6 +640,7 @@ def _join_parts(
         tuple(keys[at] for at in first),
         _join_contributions(parts, atom_start, rank),
         complete,
+        doubtful=np.concatenate([part.doubtful for part in parts])[order],
     )
 
 
@@ -664,29 +654,6 @@ def _join_contributions(parts: list[_MeasurePart], atom_start: Integers, rank: I
         np.concatenate([one.weights for one in own]),
         np.concatenate([one.records for one in own]),
     )
-
-
-def _places_in_table(table: DeclaredTable, codes: Integers) -> Iterator[tuple[Integers, Booleans]]:
-    """Yield the flat places of atoms in a table for each choice of groupings, and which atoms have one."""
-    choices = list[list[tuple[Integers, Booleans]]]()
-    at = 0
-    for variable in table.variables:
-        own = list[tuple[Integers, Booleans]]()
-        begin = 0
-        if variable.total:
-            own.append((np.zeros(len(codes), dtype=np.int64), np.ones(len(codes), dtype=np.bool_)))
-            begin = 1
-        for grouping in variable.groupings:
-            own.append((codes[:, at] + begin, codes[:, at] >= 0))
-            begin += len(grouping.labels)
-            at += 1
-        choices.append(own)
-    for choice in itertools.product(*choices):
-        places, mask = np.zeros(len(codes), dtype=np.int64), np.ones(len(codes), dtype=np.bool_)
-        for (own_places, own_mask), size in zip(choice, table.shape, strict=True):
-            places = places * size + own_places
-            mask &= own_mask
-        yield places, mask
 
 
 def _equal_columns(matrix: Any) -> Integers:

@@ -151,6 +151,7 @@ def _arrays_of_tables(stored: StoredTables) -> dict[str, NDArray[Any]]:
         "indptr": np.asarray(system.columns.indptr, dtype=np.int64),
         "indices": np.asarray(system.columns.indices, dtype=np.int64),
         "atom_values": system.atom_values,
+        **({} if system.doubtful is None else {"doubtful": system.doubtful}),
         "atom_measures": system.atom_measures,
         "cell_measures": system.cell_measures,
         **{f"cells/{at}": one.cells for at, one in enumerate(system.tables)},
@@ -201,6 +202,7 @@ def _tables_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> StoredTables:
         Contributions(**{one.name: arrays[f"contributions/{one.name}"] for one in fields(Contributions)}),
         structure["complete"],
         structure.get("implied", 0),
+        arrays.get("doubtful"),
     )
     audit = TableAudit(
         **{name: arrays[name] for name in _AUDITED},
