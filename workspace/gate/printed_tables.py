@@ -21,7 +21,7 @@ from sfumato.engine.recipe.joined_tables import ReleasedTables, join_released_ta
 from sfumato.engine.recipe.table_sections import PlannedTable, TableProtection
 from sfumato.engine.tables.audit import TableAudit, TableChange, audit_tables, count_people, list_table_changes
 from sfumato.engine.tables.elimination import find_following
-from sfumato.engine.tables.populations import add_implied_cells
+from sfumato.engine.tables.populations import add_implied_cells, list_unexamined_pairs
 from sfumato.engine.tables.rules import find_unsafe_cells
 from sfumato.engine.tables.system import EMPTY, TOTAL, PrintedTable, TableSystem, build_system
 
@@ -129,9 +129,13 @@ def _read_joint_tables(case: ExaminedRelease) -> JointTables:
             for planned, places in zip(released.tables, released.shown, strict=True)
         }
     names = tuple(one.release for one in earlier)
-    same = {one.release for one in stored.system.tables} == {"", *names}
+    same = _is_examined_as_now(case, stored) and {one.release for one in stored.system.tables} == {"", *names}
     system = stored.system if same else _join_system(case, stored, earlier)
     check_number_of_cells(system)
+    unclear += [
+        fill_sentence(sentences.GROUPS_NOT_COMPARED, first=_name_of_table(first), second=_name_of_table(second))
+        for first, second in list_unexamined_pairs(system)
+    ]
     published, before = _published_cells(system, shown, ""), _published_cells(system, shown, "earlier")
     for one in system.tables:
         if not one.release:
@@ -172,6 +176,21 @@ def _read_joint_tables(case: ExaminedRelease) -> JointTables:
     return JointTables(
         stored, system, published | before, before, audit, lost, names, contributors, tuple(unclear), beside, changes
     )
+
+
+def _is_examined_as_now(case: ExaminedRelease, stored: StoredTables) -> bool:
+    """Return whether a run was examined with what impossible groups, and differences of several tables, give away.
+
+    Earlier versions stored no doubtful atoms; they took more for possible than is.
+    """
+    is_plain = not stored.are_zeros_hidden and not any(one.where for one in case.recipe.tables)
+    return is_plain or stored.system.doubtful is not None
+
+
+def _name_of_table(table: PrintedTable) -> str:
+    if not table.release:
+        return f'"{table.name}"'
+    return fill_sentence(sentences.TABLE_OF_RELEASE, name=table.name, release=table.release)
 
 
 def _read_earlier_tables(case: ExaminedRelease) -> tuple[list[ReleasedTables], list[str]]:

@@ -543,6 +543,11 @@ MEASURES_ADD_UP = (
     "what the tables add up is related record by record ({names:list}), and what follows from one for the others was not "
     "examined"
 )
+GROUPS_NOT_COMPARED = (
+    "the tables {first} and {second} are of different records and have different groups of the same people, and not all "
+    "of the few by whom sums of their cells differ were examined"
+)
+TABLE_OF_RELEASE = '"{name}" of {release}'
 PRINTED_TABLES = "{tables:count table} with {cells:count different cell}"
 TABLES_BESIDE = ", together with {names:list}"
 DATASETS_OF_RELEASE = "the datasets of this release"

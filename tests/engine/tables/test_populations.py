@@ -9,7 +9,7 @@ import pytest
 from table_oracle import cells_that_follow
 
 from sfumato.engine.tables.audit import audit_tables
-from sfumato.engine.tables.populations import add_implied_cells
+from sfumato.engine.tables.populations import add_implied_cells, list_unexamined_pairs
 from sfumato.engine.tables.protection import protect_tables
 from sfumato.engine.tables.rules import TableRules
 from sfumato.engine.tables.system import TOTAL, DeclaredTable, TableSystem, TableVariable, build_system
@@ -79,6 +79,83 @@ def test_a_condition_on_what_the_other_table_is_by() -> None:
     system = add_implied_cells(build_system([both, men]), RULES)
     assert system.values[-system.implied :].tolist() == [2.0]
     assert 'sex=1, without the records of "men"' in system.cell_names[-1]
+
+
+def ages(young: str, old: str | None) -> list[DeclaredTable]:
+    """Two regions of 21 and 22 people, of whom 2 and 5 are 16; tables of all, of the young and of the old."""
+    region = TableVariable.from_values("region", ["n"] * 21 + ["s"] * 22)
+    age = np.array([14] * 9 + [16] * 2 + [20] * 10 + [14] * 8 + [16] * 5 + [20] * 9)
+    is_young = age <= 16 if young == "to 16" else age <= 15
+    found = [DeclaredTable("all", (region,)), DeclaredTable("young", (region,), where=is_young)]
+    return (
+        found
+        if old is None
+        else [*found, DeclaredTable("old", (region,), where=age >= (16 if old == "from 16" else 17))]
+    )
+
+
+@pytest.mark.parametrize(
+    ("young", "old", "name"),
+    [
+        ("to 15", "from 17", 'count: region=n, without the records of "old" and "young"'),
+        ("to 16", "from 16", 'count: region=n, of those in "old" and "young"'),
+    ],
+)
+def test_few_who_follow_from_three_tables_together(young: str, old: str, name: str) -> None:
+    tables = ages(young, old)
+    system = add_implied_cells(build_system(tables), RULES)
+    assert system.cell_names[-system.implied :] == (name,)
+    assert system.values[-1] == 2
+    published = ~system.is_implied
+    assert audit_tables(system, published, RULES).exact_outside[-1]
+    assert not protect_tables(system, RULES).audit.failing.any()
+    two = build_system(ages(young, None))
+    assert add_implied_cells(two, RULES) is two, "the control: two of the tables give nothing away"
+
+
+def regions_and_counties(few: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Regions of 10, 10, 20 and 20 people; so many of the first two, and half of the others, are 15. Returns region, age."""
+    region = np.array(["a1"] * 10 + ["a2"] * 10 + ["b1"] * 20 + ["b2"] * 20)
+    age = np.full(60, 30)
+    age[: few[0]] = age[10 : 10 + few[1]] = age[20:30] = age[40:50] = 15
+    return region, age
+
+
+@pytest.mark.parametrize("coarse_is_of_all", [True, False])
+@pytest.mark.parametrize("names", [("region", "county"), ("region", "region")])
+def test_few_who_follow_where_one_table_has_regions_and_the_other_their_counties(
+    coarse_is_of_all: bool, names: tuple[str, str]
+) -> None:
+    region, age = regions_and_counties((2, 2))
+    county = [one[0].upper() for one in region]
+    fine = (TableVariable.from_values(names[0], region),)
+    coarse = (TableVariable.from_values(names[1], county),)
+    of_all, of_some = (coarse, fine) if coarse_is_of_all else (fine, coarse)
+    tables = [DeclaredTable("all", of_all), DeclaredTable("from 16", of_some, where=age >= 16)]
+    rules = TableRules(threshold=5)
+    plain = build_system(tables)
+    assert protect_tables(plain, rules).published.all(), "each table alone has no unsafe cell"
+    system = add_implied_cells(plain, rules)
+    assert 4.0 in system.values[system.is_implied]
+    assert audit_tables(system, ~system.is_implied, rules).exact_outside.any()
+    assert not protect_tables(system, rules).audit.failing.any()
+    loose = TableRules(threshold=2)
+    assert add_implied_cells(plain, loose) is plain, "the control: 4 people are enough"
+    assert not list_unexamined_pairs(plain)
+
+
+def test_a_region_that_the_table_of_counties_has_nobody_of_is_not_examined() -> None:
+    region, age = regions_and_counties((1, 10))
+    by_region = TableVariable.from_values("region", region)
+    by_county = TableVariable.from_values("county", [one[0] for one in region])
+    tables = [DeclaredTable("all", (by_region,)), DeclaredTable("from 16", (by_county,), where=age >= 16)]
+    pairs = list_unexamined_pairs(build_system(tables))
+    assert [(one.name, other.name) for one, other in pairs] == [("all", "from 16")]
+    same = [tables[0], DeclaredTable("from 16", (by_region,), where=age >= 16)]
+    assert not list_unexamined_pairs(build_system(same))
+    unrelated = TableVariable.from_values("sex", ["f", "m"] * 30)
+    apart = [tables[0], DeclaredTable("from 16", (unrelated,), where=age >= 16)]
+    assert not list_unexamined_pairs(build_system(apart))
 
 
 def tables_with_conditions(seed: int) -> list[DeclaredTable]:

@@ -128,6 +128,20 @@ def test_tables_that_differ_by_few_people_hide_them_or_are_blocked(tmp_path: Pat
     assert 'without the records of "paid"' in found.message
 
 
+def test_tables_of_other_groups_that_were_not_compared_are_not_checked(tmp_path: Path) -> None:
+    """All by place, and those who are paid by region: one of the places has nobody who is paid."""
+    places = ["a1"] * 30 + ["a2"] * 30 + ["b1"] * 60
+    table = people_of_two_regions().assign(place=places, pay=[1.0] * 30 + [20.0] * 90)
+    recipe = {**COUNTS, "table": [{"name": "all", "by": ["place"]}, PAID]}
+    recipe = {**recipe, "variables": {**COUNTS["variables"], "place": {"kind": "categorical"}}}
+    found = finding(tmp_path / "w", run(tmp_path / "w", table, recipe), "kept_tables")
+    assert found.status == "not checked", found.message
+    assert 'the tables "all" and "paid" are of different records and have different groups' in found.message
+    known = table.assign(pay=[1.0, 20.0, 20.0] * 40)
+    found = finding(tmp_path / "v", run(tmp_path / "v", known, recipe), "kept_tables")
+    assert found.status == "pass", found.message
+
+
 def test_few_people_by_whom_tables_of_two_releases_differ_are_a_change_that_follows(tmp_path: Path) -> None:
     first = run(tmp_path / "w", people_of_two_regions(), {**COUNTS, "table": [ALL]})
     with Workspace.open(tmp_path / "w") as opened:
