@@ -45,7 +45,7 @@ def main() -> None:
             save_state(copy, AppState(project=run.project_id, run=run.id, tab="verdicts"))
             terminal = Terminal.of_app(copy, columns, lines)
             try:
-                terminal.until(b"May this leave", seconds=EXAMINED)
+                terminal.until(b"Found", seconds=EXAMINED)
                 terminal.settle(REST)
                 print(f"run {run.id}, {run.title}, {found.size}")
                 print("\n".join(line.rstrip() for line in terminal.text()))

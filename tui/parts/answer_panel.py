@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MOST_LINES = ((9, 1), (16, 2), (24, 4), (30, 8), (45, 10), (1 << 30, 12))
 """Greatest number of lines of the panel in a terminal of fewer lines than the first number."""
-BRIEF_QUESTION = "May this leave"
+BRIEF_QUESTION, BRIEFEST_QUESTION = "May this leave", "Leave"
 BRIEF_ANSWERS = {"no": "NO", "to be judged": "JUDGE", "yes": "YES"}
 FOUND = "can be found"
 """End of a claim about people who can be found."""
@@ -41,16 +41,18 @@ def answer_title(answer: ReleaseAnswer) -> Content:
 
 
 def shorter_answer_titles(answer: ReleaseAnswer) -> tuple[Content, ...]:
-    """Return the same with a brief question, then without one, then with the number alone of who is found, and at last
-    without what decides, which stands in the lines below it.
+    """Return the same with a brief question, then without one, then with the number alone of who is found, with and
+    without a question, and at last without what decides, which stands in the lines below it.
     """
     (_, _, said), (_, _, brief) = (replace_unprintable(one).partition("? ") for one in (answer.headline, answer.title))
     counted = answer.people and answer.claim.endswith(FOUND)
     least = f"{BRIEF_ANSWERS[answer.may_leave]}: {f'{answer.people:,} found' if counted else answer.claim}"
+    least = least if answer.claim and not answer.is_overruled else said
     return (
         _title_content(BRIEF_QUESTION, said, answer),
         _title_content("", said, answer),
-        _title_content("", least if answer.claim and not answer.is_overruled else said, answer),
+        _title_content(BRIEFEST_QUESTION, least, answer),
+        _title_content("", least, answer),
         _title_content(BRIEF_QUESTION, brief, answer),
     )
 

@@ -83,13 +83,15 @@ def test_a_stored_sweep_of_households_is_drawn_and_summarised_beside_that_of_peo
     data = as_microdata(draw_households(np.random.default_rng(4), 60), recipe.schema)
     run_id = run_recipe(workspace, recipe, data, "people.csv", b"people")
     views = [CurveView(one, {}, "households") for one in group_by_study(read_study_curves(workspace, run_id))]
-    assert [view.title for view in views] == ["age, relative, income ±20%", "age, relative, by household, income ±20%"]
-    assert "attribute_risk" in views[0].pictures
-    assert list(views[1].pictures) == [
+    # Households, whom an intruder finds, come before their records.
+    assert [view.title for view in views] == ["age, relative, by household, income ±20%", "age, relative, income ±20%"]
+    households, people = views
+    assert "attribute_risk" in people.pictures
+    assert list(households.pictures) == [
         "expected_match_risk", "true_match_rate", "false_match_rate", "unique_matches",
         "largest_expected_match_risk", "largest_true_match_rate",
     ]  # fmt: skip
-    largest = next(one for one in views[1].measures if one[0].measure == "largest_expected_match_risk")
+    largest = next(one for one in households.measures if one[0].measure == "largest_expected_match_risk")
     assert [curve.dataset for curve in largest] == ["confidential", "synthetic"]
     assert all(curve.variance_shares or curve.dataset == "confidential" for curve in largest)
     rows = [row for row in read_result_rows(workspace, run_id) if row.draw is None]

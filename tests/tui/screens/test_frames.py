@@ -5,7 +5,7 @@ import pytest
 from sfumato.tui.widgets.panel import LOWER, MEETS_RULE, SIDE, UPPER
 
 SIDES = SIDE, SIDE
-BRIEF = {"verdicts": "─  ✗ NO: 75 found"}
+BRIEF = {"verdicts": "─ Leave?  ✗ NO: 75 found"}
 """Titles that stand in a narrow frame."""
 PLACES = {
     "data": "Data: 3 of 3",

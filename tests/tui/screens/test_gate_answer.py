@@ -89,7 +89,7 @@ def frame_title(seat):
 
 def asks(seat, answer):
     """Whether the frame has the question with this answer, in brief or the answer alone where the tabs need its room."""
-    questions = ("May this leave to the public?", "May this leave?")
+    questions = ("May this leave to the public?", "May this leave?", "Leave?")
     title = frame_title(seat)
     return f"─  {answer}" in title or any(f"{question}  {answer}" in title for question in questions)
 

@@ -57,7 +57,7 @@ def counting(tmp_path: Path, public_data: Callable[[str], Path]) -> Iterator[Cal
             kill_workers(tmp_path / "work")
 
 
-JUDGED = r"\d+ of \d+ limits? met"
+JUDGED = r"\d+ of \d+ plan limits? met"
 """What the list of findings says of all limits, above its lines."""
 
 
