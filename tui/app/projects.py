@@ -72,11 +72,6 @@ def _newest_run_cell(cell: Callable[[RunSummary], object]) -> Callable[[ProjectS
     return lambda line: cell(line.last) if line.last else ""
 
 
-def _tasks_cell(last: RunSummary) -> str:
-    """Return the progress of the tasks of a run; empty for a run that is done."""
-    return "" if last.run.state is RunState.DONE else tasks_done_text(last.run)
-
-
 COLUMNS: Columns[ProjectSummary] = (
     TableColumn("name", "project", 14, grow_order=1, cell=lambda line: line.name),
     TableColumn("datasets", "datasets", 8, "right", drop_order=2, yields=True, cell=lambda line: line.datasets),
@@ -91,15 +86,6 @@ COLUMNS: Columns[ProjectSummary] = (
         cell=lambda line: line.last and line.last.run.id,
     ),
     TableColumn("state", "state", 13, cell=_newest_run_cell(listed_state_text)),
-    TableColumn(
-        "progress",
-        "tasks",
-        14,
-        "right",
-        drop_order=4,
-        optional=True,
-        cell=_newest_run_cell(_tasks_cell),
-    ),
     TableColumn(
         "seconds",
         "time",
@@ -124,8 +110,15 @@ STATE_PLACE = 4
 
 def projects_table(answers: Mapping[int, ReleaseAnswer]) -> GridTable[ProjectSummary]:
     """Return the table of projects with the gate's ``answers`` that are known, by run."""
-    answer = TableColumn("answer", "may it leave?", 15, cell=_newest_run_cell(lambda last: _answer_text(last, answers)))
+    answer = TableColumn(
+        "answer", "may it leave?", 15, cell=_newest_run_cell(lambda last: _answer_or_progress(last, answers))
+    )
     return GridTable((*COLUMNS[: STATE_PLACE + 1], answer, *COLUMNS[STATE_PLACE + 1 :]), key=lambda line: line.id)
+
+
+def _answer_or_progress(last: RunSummary, answers: Mapping[int, ReleaseAnswer]) -> str:
+    """Return the gate's answer for a run, or how far a run is that is not done."""
+    return _answer_text(last, answers) if last.run.state is RunState.DONE else tasks_done_text(last.run)
 
 
 class ProjectGrid(MarkedGrid):

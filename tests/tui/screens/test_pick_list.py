@@ -13,7 +13,7 @@ from sfumato.tui.plan.plan import PlanTab
 from sfumato.tui.plan.plan_forms import step_fields, threshold_fields, unit_term_offers
 
 SMALL = (80, 24)
-OPENED = ("j", "enter", "down")
+OPENED = ("enter", "down")
 
 
 def plan_of(seat):

@@ -68,7 +68,7 @@ async def test_the_price_is_told_before_the_run_and_the_budget_stands_in_a_form(
     plan_with(private_data, synthesis=[STEP], release={"m": 1, "seed": 7})
     async with sit(private_data, "R", size=(80, 24), tab="plan") as seat:
         assert "1 dataset. No epsilon can be told: the proof does not cover that as many" in words_of(seat)
-        await seat.press("n", "enter", *["tab"] * 8, *"40", "tab", *"30", "enter")
+        await seat.press("n", "g", "enter", *["tab"] * 8, *"40", "tab", *"30", "enter")
         assert (stored(private_data)["release"]["records"], stored(private_data)["release"]["epsilon"]) == (40, 30)
         await seat.press("R")
         assert "1 dataset. It costs an epsilon of 2, of a budget of 30." in words_of(seat)

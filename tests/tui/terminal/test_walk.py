@@ -105,7 +105,9 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.press("]").see(r"\[Diagnostics\]", "no convergence check")
     at.press("3", "m").see(r"\[Map\]", "not dominated")
 
-    at.press("w").see("Release of run 1", "NO: 60 of 60 people can be found").press("w").see("Output folder").type(REASON).press("tab")
+    at.press("w").see("Release of run 1", "NO: 60 of 60 people can be found").press("w").see("Output folder").type(
+        REASON
+    ).press("tab")
     at.type(str(release)).press("enter").see("Release run 1 with").press("y").see("Run 1 released to", "Written to")
     at.press("q").see(r"\[Map\]").press("?").see("Keys of this place").press("/").type("audit log").press(
         "enter", "enter"
