@@ -26,9 +26,9 @@ def stored_rows(directory):
 
 
 @pytest.mark.slow
-async def test_the_digit_of_data_shows_its_rows_whose_values_are_hidden(sit, built_data, size):
+async def test_the_next_tab_of_data_has_its_rows_whose_values_are_hidden(sit, built_data, size):
     async with sit(built_data, tab="data", size=size) as seat:
-        await seat.press("1")
+        await seat.press("right_square_bracket")
         await seat.until(lambda: grid(seat).row_count == 90)
         assert "[Rows]" in seat.text
         assert "values are hidden; v shows them" in seat.text

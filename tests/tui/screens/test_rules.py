@@ -79,7 +79,7 @@ async def test_marked_rules_that_the_data_keep_to_are_taken_over_as_found(sit, i
 
 @pytest.mark.slow
 async def test_what_becomes_of_records_that_break_a_rule_stands_in_the_form_of_the_release(sit, ruled):
-    async with sit(ruled, "enter", tab="plan", size=(100, 40)) as seat:
+    async with sit(ruled, "g", "enter", tab="plan", size=(100, 40)) as seat:
         assert "Data and release" in seat.text
         await seat.press(*["down"] * 11, *"200", "down", "right", "enter")
         with Workspace.open(ruled, read_only=True) as reader:
@@ -95,7 +95,7 @@ async def test_a_plan_without_rules_is_not_asked_about_them_and_keeps_what_its_t
     with Workspace.open(built_data) as workspace:
         draft = find_draft(workspace, 1)
         save_draft(workspace, draft.with_text(replace_sections(draft.toml, {"release": {"m": 3, "redraws": 7}})))
-    async with sit(built_data, "enter", tab="plan", size=(100, 40)) as seat:
+    async with sit(built_data, "g", "enter", tab="plan", size=(100, 40)) as seat:
         assert "how often a record that breaks" not in seat.text
         await seat.press(*["down"] * 6, "ctrl+u", *"4", "enter")
         with Workspace.open(built_data, read_only=True) as reader:

@@ -39,7 +39,7 @@ def reading_text(seat) -> str:
 async def test_space_makes_a_variable_known_or_not_and_what_is_found_follows(sit, towns_once, lattice, size):
     async with sit(towns_once, tab="sweep", size=size) as seat:
         assert isinstance(seat.app.focused, Plot), "curves first"
-        await seat.press("right_square_bracket")
+        await seat.press("full_stop")
         assert isinstance(seat.app.focused, LiveGrid), "then the variables, listed"
         assert "Coarsen age first: then at most" in seat.text
         known = lattice.strongest_subset
@@ -60,7 +60,7 @@ async def test_space_makes_a_variable_known_or_not_and_what_is_found_follows(sit
         assert "how many of the variables the intruder knows, of 3" in seat.text
         assert "Which variables let an intruder find people?" in seat.text
         assert "known now" in seat.text
-        await seat.press("left_square_bracket")
+        await seat.press("comma")
         assert isinstance(seat.app.focused, Plot)
         assert "known:" not in reading_text(seat)
 

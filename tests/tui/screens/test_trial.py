@@ -67,7 +67,7 @@ async def test_nothing_is_stored_and_escape_leads_back(sit, directory):
         await seat.press("escape")
         assert isinstance(seat.app.screen, ProjectScreen)
         assert "✗ 1 of 3 not met, ? 1 not computed" in seat.text.splitlines()[0]
-        assert "1 of 3 limits met" in seat.text
+        assert "1 of 3 plan limits met" in seat.text
     with Workspace.open(directory, read_only=True) as reader:
         assert read_verdicts(reader, 1) == before
 
