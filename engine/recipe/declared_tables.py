@@ -23,9 +23,10 @@ from ..data.schema import Kind
 from ..data.units import Units, code_unit_numbers
 from ..errors import BadInput, near_miss_hint
 from ..partition.hierarchies import format_label_number, interval_labels
+from ..tables.declared_table import TOTAL, DeclaredTable, Grouping, TableVariable
 from ..tables.elimination import ReportSteps, ignore_steps
 from ..tables.populations import add_implied_cells
-from ..tables.system import EMPTY, TOTAL, DeclaredTable, Grouping, TableSystem, TableVariable, build_system
+from ..tables.system import EMPTY, TableSystem, build_system
 from ..wording import agreeing_word, count_noun, join_first_names
 from .table_sections import COST_OF_CELL, COST_OF_SIZE, CellStatus, FixedCell, PlannedTable, TableProtection
 

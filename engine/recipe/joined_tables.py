@@ -13,7 +13,8 @@ import numpy as np
 
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import Microdata
-from ..tables.system import EMPTY, DeclaredTable, Grouping, TableSystem, TableVariable
+from ..tables.declared_table import DeclaredTable, Grouping, TableVariable
+from ..tables.system import EMPTY, TableSystem
 from .declared_tables import declare_tables
 from .table_sections import PlannedTable
 

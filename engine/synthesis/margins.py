@@ -82,7 +82,7 @@ from ..methods.results import Diagnostic, Estimate, Fit, NoTrace
 from ..methods.run import Progress, Run
 from ..methods.spec import Param, SearchValues, Spec
 from ..tables.bounded import BoundedTable
-from ..tables.system import DeclaredTable, Grouping, TableVariable
+from ..tables.declared_table import DeclaredTable, Grouping, TableVariable
 
 FITTED = "margins are fitted, not sampled"
 Protection = Literal["coarsened", "gaussian", "exact"]

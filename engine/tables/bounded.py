@@ -18,9 +18,10 @@ from ..data.arrays import Booleans, Floats
 from ..errors import NotComputable
 from ..wording import count_noun
 from .audit import TableAudit, audit_tables
+from .declared_table import COUNT, DeclaredTable, TableVariable
 from .polytope import CellBounds
 from .rules import TableRules, UnsafeCells
-from .system import COUNT, EMPTY, MAX_PRINTED_CELLS, DeclaredTable, TableSystem, TableVariable, build_system
+from .system import EMPTY, MAX_PRINTED_CELLS, TableSystem, build_system
 
 MOST_COMBINATIONS = 20_000
 """Combinations of all groups up to which tables are looked at together, as for rounded tables alone."""

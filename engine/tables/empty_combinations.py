@@ -25,7 +25,7 @@ from ..errors import NotComputable
 from ..wording import count_noun
 
 if TYPE_CHECKING:
-    from .system import DeclaredTable
+    from .declared_table import DeclaredTable
 
 MAX_COMBINATIONS = 200_000
 """Combinations of groups up to which those without records are written down."""

@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 
 from ..data.arrays import Booleans, Integers
+from .declared_table import TOTAL
 from .rules import TableRules, find_unsafe_cells
-from .system import TOTAL, PrintedTable, TableSystem
+from .system import PrintedTable, TableSystem
 
 
 @dataclass(frozen=True, eq=False)

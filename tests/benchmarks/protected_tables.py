@@ -25,11 +25,12 @@ import pandas as pd
 from scipy import sparse
 
 from sfumato.engine.tables.audit import audit_tables, list_table_changes
+from sfumato.engine.tables.declared_table import DeclaredTable, Grouping, TableVariable
 from sfumato.engine.tables.elimination import PRIME, SECOND_PRIME, find_following, suppress_cells
 from sfumato.engine.tables.polytope import CellBounds, TablePolytope, search_cells
 from sfumato.engine.tables.protection import protect_tables
 from sfumato.engine.tables.rules import TableRules, find_unsafe_cells
-from sfumato.engine.tables.system import DeclaredTable, Grouping, TableSystem, TableVariable, build_system
+from sfumato.engine.tables.system import TableSystem, build_system
 
 DATA = Path(os.environ.get("SFUMATO_DATA", "../shared/data")) / "tables"
 PEER_SECONDS = {"sosial_fiktiv": "103 to 216"}

@@ -13,7 +13,8 @@ from typing import Any, Literal
 import numpy as np
 
 from sfumato.engine.data.arrays import Floats
-from sfumato.engine.tables.system import EMPTY, TOTAL, PrintedTable
+from sfumato.engine.tables.declared_table import TOTAL
+from sfumato.engine.tables.system import EMPTY, PrintedTable
 from sfumato.workspace.store.protected_tables import StoredTables, read_run_protected_tables
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace

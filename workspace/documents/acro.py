@@ -22,7 +22,8 @@ from sfumato.engine.methods.labels import label_of
 from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.statbarns import CONTEXT, RISKS, STATBARNS, Statbarn, statbarn_by_unit
-from sfumato.engine.tables.system import COUNT, EMPTY, PrintedTable
+from sfumato.engine.tables.declared_table import COUNT
+from sfumato.engine.tables.system import EMPTY, PrintedTable
 from sfumato.engine.wording import count_noun
 
 from ..gate.gate import Finding

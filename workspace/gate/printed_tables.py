@@ -20,10 +20,11 @@ from sfumato.engine.recipe.declared_tables import declare_tables
 from sfumato.engine.recipe.joined_tables import ReleasedTables, join_released_tables, widen_tables
 from sfumato.engine.recipe.table_sections import PlannedTable, TableProtection
 from sfumato.engine.tables.audit import TableAudit, TableChange, audit_tables, count_people, list_table_changes
+from sfumato.engine.tables.declared_table import TOTAL
 from sfumato.engine.tables.elimination import find_following
 from sfumato.engine.tables.populations import add_implied_cells, list_unexamined_pairs
 from sfumato.engine.tables.rules import find_unsafe_cells
-from sfumato.engine.tables.system import EMPTY, TOTAL, PrintedTable, TableSystem, build_system
+from sfumato.engine.tables.system import EMPTY, PrintedTable, TableSystem, build_system
 
 from ..errors import NotFound
 from ..store.protected_tables import StoredTables, read_run_protected_tables

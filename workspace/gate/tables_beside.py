@@ -30,7 +30,8 @@ from sfumato.engine.tables.bounded import (
     audit_with_bounded,
     table_of_dataset,
 )
-from sfumato.engine.tables.system import EMPTY, DeclaredTable, TableSystem
+from sfumato.engine.tables.declared_table import DeclaredTable
+from sfumato.engine.tables.system import EMPTY, TableSystem
 
 from ..errors import NotFound
 from ..store.runs import StoredRun, find_run

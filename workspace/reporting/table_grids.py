@@ -19,7 +19,8 @@ import numpy as np
 
 from sfumato.engine.data.arrays import Booleans, Floats, Integers
 from sfumato.engine.recipe.table_sections import PlannedTable
-from sfumato.engine.tables.system import EMPTY, TOTAL, PrintedTable, TableSystem
+from sfumato.engine.tables.declared_table import TOTAL
+from sfumato.engine.tables.system import EMPTY, PrintedTable, TableSystem
 from sfumato.engine.wording import format_number
 
 from ..table_files.printed_tables import HIDDEN_MARK, CellStatuses

@@ -11,9 +11,9 @@ import numpy as np
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.partition.hierarchies import Hierarchy
+from sfumato.engine.tables.declared_table import TOTAL
 from sfumato.engine.tables.polytope import CellBounds
 from sfumato.engine.tables.printed_audit import NO_TABLE, PrintedAudit, audit_printed_cells
-from sfumato.engine.tables.system import TOTAL
 from sfumato.engine.wording import count_noun
 
 from ..reporting.audited_tables import AuditedTables, ChangedCell, FoundCell

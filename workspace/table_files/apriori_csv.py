@@ -15,7 +15,7 @@ from typing import Any, get_args
 
 from sfumato.engine.errors import BadInput, near_miss_hint
 from sfumato.engine.recipe.table_sections import CellStatus
-from sfumato.engine.tables.system import TOTAL
+from sfumato.engine.tables.declared_table import TOTAL
 from sfumato.engine.wording import count_noun
 
 from .delimited_lines import LINE_END, check_code, format_number, join_cells, parse_number, split_lines

@@ -11,7 +11,8 @@ import numpy as np
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.partition.hierarchies import Hierarchy
-from sfumato.engine.tables.system import COUNT, EMPTY, TOTAL, PrintedTable
+from sfumato.engine.tables.declared_table import COUNT, TOTAL
+from sfumato.engine.tables.system import EMPTY, PrintedTable
 
 from .argus_hierarchies import LEAD, write_hierarchy
 from .argus_metadata import ArgusMetadata, ArgusVariable, Use, write_metadata

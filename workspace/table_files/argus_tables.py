@@ -17,7 +17,8 @@ import numpy as np
 from sfumato.engine.data.arrays import Booleans
 from sfumato.engine.errors import BadInput
 from sfumato.engine.partition.hierarchies import Hierarchy
-from sfumato.engine.tables.system import COUNT, EMPTY, TOTAL, DeclaredTable, Grouping, TableSystem, TableVariable
+from sfumato.engine.tables.declared_table import COUNT, TOTAL, DeclaredTable, Grouping, TableVariable
+from sfumato.engine.tables.system import EMPTY, TableSystem
 from sfumato.engine.wording import count_noun
 
 from .argus_metadata import ArgusMetadata, Use

@@ -19,7 +19,7 @@ from typing import Literal
 
 from sfumato.engine.errors import BadInput, near_miss_hint
 from sfumato.engine.partition.hierarchies import ROOT, Hierarchy, parse_arx_rows
-from sfumato.engine.tables.system import COUNT, TOTAL
+from sfumato.engine.tables.declared_table import COUNT, TOTAL
 from sfumato.engine.wording import count_noun, join_names
 
 from .argus_hierarchies import LEAD, read_hierarchy

@@ -15,17 +15,9 @@ import numpy as np
 from sfumato.engine.data.arrays import Booleans, Floats, Integers
 from sfumato.engine.errors import BadInput, NotComputable
 from sfumato.engine.partition.hierarchies import Hierarchy
+from sfumato.engine.tables.declared_table import COUNT, TOTAL, DeclaredTable, Grouping, TableVariable
 from sfumato.engine.tables.polytope import CellBounds
-from sfumato.engine.tables.system import (
-    COUNT,
-    EMPTY,
-    TOTAL,
-    DeclaredTable,
-    Grouping,
-    TableSystem,
-    TableVariable,
-    build_system,
-)
+from sfumato.engine.tables.system import EMPTY, TableSystem, build_system
 from sfumato.engine.wording import count_noun, join_names
 
 from .printed_files import PrintedFile, PrintedLine

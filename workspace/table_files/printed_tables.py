@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from sfumato.engine.data.arrays import Booleans, Floats, Integers
-from sfumato.engine.tables.system import EMPTY, TOTAL, PrintedTable
+from sfumato.engine.tables.declared_table import TOTAL
+from sfumato.engine.tables.system import EMPTY, PrintedTable
 
 from ..visible_text import plain_cell
 from .delimited_lines import join_cells

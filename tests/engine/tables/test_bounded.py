@@ -10,8 +10,9 @@ from table_oracle import all_tables
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.tables import bounded
 from sfumato.engine.tables.bounded import BoundedTable, PlainTable, audit_with_bounded, table_of_dataset
+from sfumato.engine.tables.declared_table import DeclaredTable, Grouping, TableVariable
 from sfumato.engine.tables.polytope import CellBounds, TablePolytope
-from sfumato.engine.tables.system import DeclaredTable, Grouping, TableSystem, TableVariable
+from sfumato.engine.tables.system import TableSystem
 
 MOST_TABLES = 40_000
 

@@ -16,9 +16,10 @@ from table_oracle import all_tables
 
 from sfumato.engine.tables import contributors
 from sfumato.engine.tables.audit import TableAudit, audit_tables
+from sfumato.engine.tables.declared_table import DeclaredTable, TableVariable
 from sfumato.engine.tables.protection import protect_tables
 from sfumato.engine.tables.rules import TableRules, find_unsafe_cells
-from sfumato.engine.tables.system import DeclaredTable, TableSystem, TableVariable, build_system
+from sfumato.engine.tables.system import TableSystem, build_system
 
 MOST_TABLES = 3_000
 

@@ -9,9 +9,10 @@ import pytest
 from scipy.optimize import linprog
 
 from sfumato.engine.tables.audit import audit_tables
+from sfumato.engine.tables.declared_table import TOTAL, DeclaredTable, TableVariable
 from sfumato.engine.tables.protection import protect_tables
 from sfumato.engine.tables.rules import TableRules
-from sfumato.engine.tables.system import EMPTY, TOTAL, DeclaredTable, TableSystem, TableVariable, build_system
+from sfumato.engine.tables.system import EMPTY, TableSystem, build_system
 
 RULES = TableRules(threshold=3, zeros="unsafe")
 

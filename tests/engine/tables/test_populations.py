@@ -9,10 +9,11 @@ import pytest
 from table_oracle import cells_that_follow
 
 from sfumato.engine.tables.audit import audit_tables
+from sfumato.engine.tables.declared_table import TOTAL, DeclaredTable, TableVariable
 from sfumato.engine.tables.populations import add_implied_cells, list_unexamined_pairs
 from sfumato.engine.tables.protection import protect_tables
 from sfumato.engine.tables.rules import TableRules
-from sfumato.engine.tables.system import TOTAL, DeclaredTable, TableSystem, TableVariable, build_system
+from sfumato.engine.tables.system import TableSystem, build_system
 
 RULES = TableRules(threshold=3)
 

@@ -13,11 +13,12 @@ from table_oracle import DATA, all_tables, cells_that_follow, peer_cases, worked
 from sfumato.engine.errors import BadInput
 from sfumato.engine.tables import contributors, polytope
 from sfumato.engine.tables.audit import NOT_EXAMINED, audit_tables, list_table_changes
+from sfumato.engine.tables.declared_table import DeclaredTable, TableVariable
 from sfumato.engine.tables.elimination import PRIME, SECOND_PRIME, find_following, suppress_cells
 from sfumato.engine.tables.polytope import CellBounds
 from sfumato.engine.tables.protection import ProtectedTables, protect_tables
 from sfumato.engine.tables.rules import TableRules, find_unsafe_cells
-from sfumato.engine.tables.system import DeclaredTable, TableSystem, TableVariable, build_system
+from sfumato.engine.tables.system import TableSystem, build_system
 
 
 def random_system(seed: int, values: bool = False, order: np.random.Generator | None = None) -> TableSystem:

@@ -9,8 +9,9 @@ import pytest
 from table_oracle import worked_examples
 
 from sfumato.engine.errors import BadInput
+from sfumato.engine.tables.declared_table import DeclaredTable, TableVariable
 from sfumato.engine.tables.rules import CellUnits, TableRules, find_unsafe_cells, judge_units
-from sfumato.engine.tables.system import DeclaredTable, TableVariable, build_system
+from sfumato.engine.tables.system import build_system
 
 
 def one_cell(sizes: list[float], weights: list[float] | None = None, weighting: Any = "expanded") -> CellUnits:

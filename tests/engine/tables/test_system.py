@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from sfumato.engine.errors import BadInput, NotComputable
+from sfumato.engine.tables.declared_table import DeclaredTable, Grouping, TableVariable
 from sfumato.engine.tables.rules import TableRules, find_unsafe_cells, list_cell_units
-from sfumato.engine.tables.system import EMPTY, DeclaredTable, Grouping, TableSystem, TableVariable, build_system
+from sfumato.engine.tables.system import EMPTY, TableSystem, build_system
 
 REGION = ["a1", "a1", "a2", "a2", "b1", "b1", "b1"]
 COUNTY = ["a", "a", "a", "a", "b", "b", "b"]

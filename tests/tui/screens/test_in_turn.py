@@ -116,5 +116,8 @@ async def test_what_was_typed_into_the_text_is_run_and_not_what_stood_there(sit,
         changed = text.text.replace("m = 3", "m = 5")
         assert changed != text.text
         text.load_text(changed)
-        await type_ahead(seat, "escape", "R", until=lambda: "5 datasets" in seat.text)
+        # the plan says it too
+        await type_ahead(
+            seat, "escape", "R", until=lambda: isinstance(seat.app.screen, RunPlanDialog) and "5 datasets" in seat.text
+        )
         assert isinstance(seat.app.screen, RunPlanDialog)

@@ -16,9 +16,10 @@ from scipy.optimize import linprog
 from sfumato.engine.errors import BadInput
 from sfumato.engine.partition.hierarchies import Hierarchy
 from sfumato.engine.tables.audit import audit_tables
+from sfumato.engine.tables.declared_table import DeclaredTable, TableVariable
 from sfumato.engine.tables.protection import protect_tables
 from sfumato.engine.tables.rules import TableRules, find_unsafe_cells
-from sfumato.engine.tables.system import DeclaredTable, TableSystem, TableVariable, build_system
+from sfumato.engine.tables.system import TableSystem, build_system
 from sfumato.workspace.reporting.audited_tables import AuditedTables
 from sfumato.workspace.service.table_file_audit import TableAuditSettings, audit_table_files
 from sfumato.workspace.table_files.argus_export import argus_files

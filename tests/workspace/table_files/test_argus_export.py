@@ -7,8 +7,9 @@ import pytest
 
 from sfumato.engine.errors import BadInput
 from sfumato.engine.partition.hierarchies import Hierarchy
+from sfumato.engine.tables.declared_table import DeclaredTable, Grouping, TableVariable
 from sfumato.engine.tables.rules import TableRules, find_unsafe_cells
-from sfumato.engine.tables.system import DeclaredTable, Grouping, TableVariable, build_system
+from sfumato.engine.tables.system import build_system
 from sfumato.workspace.table_files.argus_export import argus_files
 from sfumato.workspace.table_files.argus_hierarchies import read_hierarchy
 from sfumato.workspace.table_files.argus_metadata import read_metadata

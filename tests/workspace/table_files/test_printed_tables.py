@@ -13,8 +13,9 @@ import pytest
 from sfumato.engine.data.microdata import conform_to_schema
 from sfumato.engine.recipe.declared_tables import protect_recipe_tables
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.tables.declared_table import DeclaredTable, TableVariable
 from sfumato.engine.tables.rules import TableRules, find_unsafe_cells
-from sfumato.engine.tables.system import DeclaredTable, TableSystem, TableVariable, build_system
+from sfumato.engine.tables.system import TableSystem, build_system
 from sfumato.workspace.table_files.printed_tables import (
     HIDDEN_MARK,
     CellStatuses,
