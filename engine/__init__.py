@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         RiskOutput,
         StudyOutput,
     )
-    from .methods.passes import Finished, FitPasses, MeasurePasses, NextPass, Partial, run_passes
+    from .methods.passes import Finished, FitPasses, MeasurePasses, NextPass, Partial, measure_blocks, run_passes
     from .methods.registry import (
         BulkFittingDeclaration,
         PrivacyDeclaration,
@@ -71,7 +71,7 @@ _HOMES = {
         "Split",
         *_OUTPUT_FACETS,
     ),
-    "methods.passes": ("Finished", "FitPasses", "MeasurePasses", "NextPass", "Partial", "run_passes"),
+    "methods.passes": ("Finished", "FitPasses", "MeasurePasses", "NextPass", "Partial", "measure_blocks", "run_passes"),
     "methods.registry": (*_DECORATORS, *_SYNTHESIS_FACETS),
     "methods.release_form": ("AnonymisationSpec", "Anonymised"),
     "methods.results": ("Diagnostic", "Estimate", "Fit", "Goal", "Measure", "StudyPoint"),
@@ -91,7 +91,7 @@ __all__ = [  # noqa: RUF022  (by subject)
     "Estimate", "Measure", "Fit", "Diagnostic", "StudyPoint", "Goal",
     "Output", "Label", "QualityOutput", "StudyOutput", "RiskOutput", "RecordArray", "Limit", "Axis", "Plane", "Beliefs", "AnswerColumns",
     "AnonymisationSpec", "Anonymised", "QuasiIdentifiers", "Limits", "anonymised_table", "notes_of", "equivalence_classes",
-    "FitPasses", "MeasurePasses", "NextPass", "Finished", "Partial", "run_passes", "TableBlocks", "OneBlock",
+    "FitPasses", "MeasurePasses", "NextPass", "Finished", "Partial", "run_passes", "measure_blocks", "TableBlocks", "OneBlock",
     "drafts", "Offer", "Case",
     "BadInput", "NotComputable", "NotConverged",
 ]  # fmt: skip

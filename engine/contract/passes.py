@@ -12,7 +12,7 @@ import pytest
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema
 from ..data.table_blocks import OneBlock, TableBlocks
-from ..methods.passes import run_passes
+from ..methods.passes import measure_blocks, run_passes
 from ..methods.protocols import MEASURES
 from ..methods.registry import Method
 from ..methods.results import Measure
@@ -33,26 +33,14 @@ CLOSE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class CutTable:
+class CutTable(OneBlock):
     """Table in memory that is read in blocks of ``rows`` records."""
 
-    data: Microdata
     rows: int
-
-    @property
-    def schema(self) -> Schema:
-        return self.data.schema
-
-    @property
-    def head(self) -> Microdata:
-        return self.data.select_rows(slice(0, 0))
 
     @property
     def n_blocks(self) -> int:
         return -(-len(self.data) // self.rows)
-
-    def __len__(self) -> int:
-        return len(self.data)
 
     def iterate_blocks(self, names: Sequence[str] | None = None) -> Iterator[Microdata]:
         """Yield the records block by block, with the wanted variables alone."""
@@ -80,9 +68,7 @@ def measure_in_blocks(method: Method, ours: TableBlocks, theirs: TableBlocks, sp
     """Compute a measure in passes over the blocks of both tables."""
     passes = method.measurement.measure_passes
     assert passes is not None
-    first = passes.start(ours.head, theirs.head, spec, ours.n_blocks)
-    answer: Measure = run_passes(first, [ours, theirs], passes.block, passes.merge)
-    return answer
+    return measure_blocks(passes, ours, theirs, spec)
 
 
 def suited_spec(method: Method, schema: Schema) -> Any:

@@ -14,7 +14,7 @@ from ..data.microdata import Microdata
 from ..data.schema import Role
 from ..data.table_blocks import TableBlocks, hash_of_blocks
 from ..errors import NotComputable
-from ..methods.passes import run_passes
+from ..methods.passes import measure_blocks, run_passes
 from ..methods.registry import Method
 from ..methods.results import Fit, Measure
 from ..methods.rows import Row
@@ -122,14 +122,9 @@ def _measure_or_explain(
     recipe: Recipe, method: Method, item: int, confidential: TableBlocks, released: TableBlocks, report: Report
 ) -> Measure:
     """Return the measure, or its outputs as not computed with the reason."""
-    passes, spec = (
-        method.measurement.measure_passes,
-        recipe.measures[item].spec.for_release(recipe.schema, recipe.released),
-    )
+    passes = method.measurement.measure_passes
     assert passes is not None
     try:
-        first = passes.start(confidential.head, released.head, spec, confidential.n_blocks)
-        answer: Measure = run_passes(first, [confidential, released], passes.block, passes.merge, report)
+        return measure_blocks(passes, confidential, released, _measure_spec(recipe, item), report)
     except NotComputable as error:
         return explain_not_computed(method, error, confidential.head)
-    return answer

@@ -117,15 +117,8 @@ def audit_protected_tables(
         report=_report_steps(report),
     )
     # What one of the two finds is found.
-    return replace(
-        again,
-        exact_outside=again.exact_outside | audit.exact_outside,
-        exact_zeros_shown=again.exact_zeros_shown | audit.exact_zeros_shown,
-        exact_contributor=again.exact_contributor | audit.exact_contributor,
-        short_of_level=again.short_of_level | audit.short_of_level,
-        undecided=again.undecided | audit.undecided,
-        people_affected=max(again.people_affected, audit.people_affected),
-    )
+    joined = again.with_findings_of(audit)
+    return replace(joined, people_affected=max(again.people_affected, audit.people_affected))
 
 
 def list_cells_by_hand(audit: TableAudit) -> Integers:

@@ -104,6 +104,19 @@ def run_passes(
     return current.answer
 
 
+def measure_blocks(
+    passes: MeasurePasses[Any],
+    confidential: TableBlocks,
+    released: TableBlocks,
+    spec: Any,
+    report: Callable[[Progress], None] = lambda _: None,
+) -> Measure:
+    """Return a measure of two tables, which are read in the same blocks of records. Raises NotComputable."""
+    first = passes.start(confidential.head, released.head, spec, confidential.n_blocks)
+    answer: Measure = run_passes(first, [confidential, released], passes.block, passes.merge, report)
+    return answer
+
+
 def _iterate_partials(
     current: NextPass, tables: Sequence[TableBlocks], block: Callable[..., Partial], report: Callable[[Progress], None]
 ) -> Iterator[Partial]:

@@ -36,7 +36,7 @@ from ..methods.drafting import Case, Offer, drafts
 from ..methods.intruder import KeyVariables
 from ..methods.levers import IDENTITY, POPULATION
 from ..methods.outputs import Label, Output, RiskOutput
-from ..methods.passes import Finished, NextPass, Partial, run_passes
+from ..methods.passes import Finished, NextPass, Partial, measure_blocks
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -424,10 +424,7 @@ def uniqueness(confidential: Microdata, released: Microdata, spec: UniquenessSpe
     """Count unique records of the released table and of both tables, and the class sizes."""
     passes = UniquenessPasses()
     if passes.suits(spec, confidential.schema) and released.origin != "anonymised" and not released.generalised:
-        heads = [data.select_rows(slice(0, 0)) for data in (confidential, released)]
-        first = passes.start(heads[0], heads[1], spec, 1)
-        answer: Measure = run_passes(first, [OneBlock(confidential), OneBlock(released)], passes.block, passes.merge)
-        return answer
+        return measure_blocks(passes, OneBlock(confidential), OneBlock(released), spec)
     ours, theirs = _key_columns(confidential, released, spec)
     remark = learned_bins_text(spec.bins)
     classes = equivalence_classes(theirs, len(released))

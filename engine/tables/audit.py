@@ -75,6 +75,17 @@ class TableAudit:
             self.exact_outside | self.exact_zeros_shown | self.exact_contributor | self.short_of_level | self.undecided
         )
 
+    def with_findings_of(self, other: TableAudit) -> TableAudit:
+        """Return this audit with what another one of the same cells found too."""
+        return replace(
+            self,
+            exact_outside=self.exact_outside | other.exact_outside,
+            exact_zeros_shown=self.exact_zeros_shown | other.exact_zeros_shown,
+            exact_contributor=self.exact_contributor | other.exact_contributor,
+            short_of_level=self.short_of_level | other.short_of_level,
+            undecided=self.undecided | other.undecided,
+        )
+
     @property
     def counts(self) -> dict[str, float]:
         """Return the numbers that a run reports."""
@@ -154,12 +165,7 @@ def _join_audits(system: TableSystem, found: TableAudit, own: TableAudit, judged
     tables = own.tables.copy()
     tables[:, system.doubtful] = 0.0
     joined = replace(
-        found,
-        exact_outside=found.exact_outside | own.exact_outside,
-        exact_zeros_shown=found.exact_zeros_shown | own.exact_zeros_shown,
-        exact_contributor=found.exact_contributor | own.exact_contributor,
-        short_of_level=found.short_of_level | own.short_of_level,
-        undecided=found.undecided | own.undecided,
+        found.with_findings_of(own),
         rise=np.where(judged, own.rise, found.rise),
         fall=np.where(judged, own.fall, found.fall),
         certificate=np.where(

@@ -30,7 +30,7 @@ from ..errors import BadInput
 from ..methods.drafting import OURS, Case, Offer, OfferedLimit, drafts
 from ..methods.levers import FIDELITY
 from ..methods.outputs import FigureOfCounts, Label, Output
-from ..methods.passes import Finished, NextPass, Partial, run_passes
+from ..methods.passes import Finished, NextPass, Partial, measure_blocks
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -429,10 +429,7 @@ def ecdf(confidential: Microdata, released: Microdata, spec: EcdfSpec, run: Run)
     """Measure both differences for each variable, with their expectations for two samples of one distribution."""
     design = SurveyDesign.from_schema(confidential.schema)
     if design is None:
-        passes, heads = EcdfPasses(), [data.select_rows(slice(0, 0)) for data in (confidential, released)]
-        first = passes.start(heads[0], heads[1], spec, 1)
-        answer: Measure = run_passes(first, [OneBlock(confidential), OneBlock(released)], passes.block, passes.merge)
-        return answer
+        return measure_blocks(EcdfPasses(), OneBlock(confidential), OneBlock(released), spec)
     names = spec.for_release(confidential.schema, ()).variables
     return Measure(
         tuple(one for name in names for one in _weighted_estimates(confidential, released, name, spec, design))

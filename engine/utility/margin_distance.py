@@ -37,7 +37,7 @@ from ..errors import BadInput, NotComputable
 from ..methods.drafting import Case, Offer, drafts
 from ..methods.levers import FIDELITY
 from ..methods.outputs import Label, Output
-from ..methods.passes import Finished, NextPass, Partial, run_passes
+from ..methods.passes import Finished, NextPass, Partial, measure_blocks
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -392,7 +392,4 @@ def margin_distance(confidential: Microdata, released: Microdata, spec: MarginDi
     """Measure a distance for each pair, with the second variable as the parameter ``other``, and the means over pairs
     and triples.
     """
-    passes, heads = MarginPasses(), [data.select_rows(slice(0, 0)) for data in (confidential, released)]
-    first = passes.start(heads[0], heads[1], spec, 1)
-    answer: Measure = run_passes(first, [OneBlock(confidential), OneBlock(released)], passes.block, passes.merge)
-    return answer
+    return measure_blocks(MarginPasses(), OneBlock(confidential), OneBlock(released), spec)

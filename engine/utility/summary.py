@@ -20,7 +20,7 @@ from ..design.survey_estimation import design_effect, weighted_mean, weighted_qu
 from ..errors import BadInput
 from ..execution.combining import BOUNDS, average_within_bounds, stated_bounds
 from ..methods.outputs import Label, Output
-from ..methods.passes import Finished, NextPass, Partial, run_passes
+from ..methods.passes import Finished, NextPass, Partial, measure_blocks
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -392,10 +392,7 @@ def summary(confidential: Microdata, released: Microdata, spec: SummarySpec, run
     """Measure summary statistics of the released data; the confidential data are measured in the same way."""
     design = SurveyDesign.from_schema(confidential.schema)
     if design is None:
-        passes, heads = SummaryPasses(), [data.select_rows(slice(0, 0)) for data in (confidential, released)]
-        first = passes.start(heads[0], heads[1], spec, 1)
-        answer: Measure = run_passes(first, [OneBlock(confidential), OneBlock(released)], passes.block, passes.merge)
-        return answer
+        return measure_blocks(SummaryPasses(), OneBlock(confidential), OneBlock(released), spec)
     weights = (design.weights_of(confidential), design.weights_of(released))
     estimates = [
         estimate
