@@ -25,6 +25,10 @@ from .declared_table import TOTAL
 from .rules import TableRules, find_unsafe_cells
 from .system import PrintedTable, TableSystem
 
+MOST_TOGETHER = 8
+"""Other tables that divide a cell by their records up to which what each choice of them leaves of it is looked at; of more,
+one, two and all of them."""
+
 
 @dataclass(frozen=True, eq=False)
 class _Classes:
@@ -167,6 +171,16 @@ def list_unexamined_pairs(system: TableSystem, release: str = "") -> list[tuple[
     return found
 
 
+def count_unexamined_populations(system: TableSystem, release: str = "") -> int:
+    """Return of how many different sets of records the tables of one measure and release are, where these are too many
+    for all of them to be looked at together; 0 elsewhere.
+    """
+    tables = [one for one in system.tables if one.release == release and (one.cells >= 0).any()]
+    measures = [one.measure for one in _list_populations(system, tables, _atoms_with_records(system))]
+    most = max(map(measures.count, measures), default=0)
+    return most if most > MOST_TOGETHER + 1 else 0
+
+
 def _has_group_apart(
     system: TableSystem, table: PrintedTable, other: PrintedTable, both: Booleans, is_real: Booleans
 ) -> bool:
@@ -278,7 +292,9 @@ def _list_parts(
             dividing.append(at)
     if base.labels is None:
         yield atoms, f"{base.name}, of those in {_list_names([min(populations[base.population].names)])}"
-    chosen = {*itertools.combinations(dividing, 1), *itertools.combinations(dividing, 2), tuple(dividing)} - {()}
+    number = len(dividing)
+    sizes = range(1, number + 1) if number <= MOST_TOGETHER else (1, 2, number)
+    chosen = {numbers for size in sizes for numbers in itertools.combinations(dividing, size)}
     for numbers in sorted(chosen):
         membership = np.stack([populations[at].inside[atoms] for at in numbers], axis=1)
         for row in np.unique(membership[real], axis=0):

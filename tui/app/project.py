@@ -776,9 +776,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         where = self.query_one("#where", Line).content
         places = {place: title for place, (title, _) in PLACES.items()}
         shown = where if isinstance(where, Content) else Content(str(where))
-        # The title of Data and Plan names no run, and what leaves must be named.
-        named = f" {sign_for('into')} run {here.run.id}" if self._tab in PROJECT_TABS else ""
-        release = ReleaseScreen(here.run.id, places, Content.assemble(shown, named))
+        release = ReleaseScreen(here.run.id, places, shown)
 
         def show_chosen_place(place: str | None) -> None:
             """Go to the place for which the release was left."""

@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.geometry import Region
 from textual.message import Message
 
-from sfumato.engine.methods.labels import label_of, labels_of
+from sfumato.engine.methods.labels import labels_of
 from sfumato.engine.recipe.outcomes import worst_outcome
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import count_noun
@@ -130,12 +130,6 @@ def verdict_lines(
     return found
 
 
-def verdict_name_line(verdict: Verdict, width: int) -> Content:
-    """Return the whole name of a verdict and its reason, cut to ``width`` cells."""
-    said = " · ".join(part for part in (label_of(verdict), verdict.reason) if part)
-    return Content.styled(cut_text(replace_unprintable(f"{sign_for('into')} {said}"), width), "$text-muted")
-
-
 GROUPS = {family: FAMILY_HEADINGS[family] for family in ("risk", "utility", "quality", "studies", "synthesis")}
 """Groups of a board by the family of the number, in their order; others come last."""
 
@@ -240,6 +234,7 @@ class VerdictBoard(Scroll):
         self._gate = GateLines()
         self._at = self._others = 0
         self._none, self._width = "", 40
+        self._needed: tuple[Sequence[Entry], int] = (), 0
         self._records: int | None = None
         self._unfolded: set[BoardFold] = set()
 
@@ -397,7 +392,10 @@ class VerdictBoard(Scroll):
 
     def count_needed_lines(self) -> int:
         """Return how many lines the list needs to tell every entry whole, with what is open in two lines each."""
-        return len(self._list_lines(AMPLE, most_of_note=2)[0])
+        # Entries are listed anew whenever what they are drawn from changes, and stay while the cursor moves.
+        if self._needed[0] is not self._entries:
+            self._needed = self._entries, len(self._list_lines(AMPLE, most_of_note=2)[0])
+        return self._needed[1]
 
     def _list_lines(self, height: int, most_of_note: int = MOST_OF_NOTE) -> tuple[list[Content | str], list[int]]:
         """Return all lines of the board for a ``height``, and the first line of each entry."""

@@ -22,7 +22,11 @@ from sfumato.engine.recipe.table_sections import PlannedTable, TableProtection
 from sfumato.engine.tables.audit import TableAudit, TableChange, audit_tables, count_people, list_table_changes
 from sfumato.engine.tables.declared_table import TOTAL
 from sfumato.engine.tables.elimination import find_following
-from sfumato.engine.tables.populations import add_implied_cells, list_unexamined_pairs
+from sfumato.engine.tables.populations import (
+    add_implied_cells,
+    count_unexamined_populations,
+    list_unexamined_pairs,
+)
 from sfumato.engine.tables.rules import find_unsafe_cells
 from sfumato.engine.tables.system import EMPTY, PrintedTable, TableSystem, build_system
 
@@ -137,6 +141,8 @@ def _read_joint_tables(case: ExaminedRelease) -> JointTables:
         fill_sentence(sentences.GROUPS_NOT_COMPARED, first=_name_of_table(first), second=_name_of_table(second))
         for first, second in list_unexamined_pairs(system)
     ]
+    if number := count_unexamined_populations(system):
+        unclear.append(fill_sentence(sentences.POPULATIONS_NOT_COMPARED, number=number))
     published, before = _published_cells(system, shown, ""), _published_cells(system, shown, "earlier")
     for one in system.tables:
         if not one.release:

@@ -547,6 +547,10 @@ GROUPS_NOT_COMPARED = (
     "the tables {first} and {second} are of different records and have different groups of the same people, and not all "
     "of the few by whom sums of their cells differ were examined"
 )
+POPULATIONS_NOT_COMPARED = (
+    "the tables are of {number} different sets of records, too many to examine all of the few by whom several of them "
+    "together differ"
+)
 TABLE_OF_RELEASE = '"{name}" of {release}'
 PRINTED_TABLES = "{tables:count table} with {cells:count different cell}"
 TABLES_BESIDE = ", together with {names:list}"

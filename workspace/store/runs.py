@@ -24,6 +24,7 @@ from .workspace import Workspace
 
 if TYPE_CHECKING:
     from sfumato.engine.data.microdata import Microdata
+    from sfumato.engine.data.schema import UnitDeclaration
     from sfumato.engine.data.units import Units
     from sfumato.engine.recipe.recipe import Recipe
 
@@ -207,6 +208,10 @@ class StoredRun:
         if self.started is None:
             return None
         return (self.finished or time.time()) - self.started
+
+
+_unit_numbers: dict[tuple[str, UnitDeclaration], int | None] = {}
+"""Numbers of units that were counted, by hash of the table and what the recipe says of units."""
 
 
 @lru_cache(maxsize=MAX_CACHED_RECIPES)
@@ -530,9 +535,26 @@ def count_records_and_units(workspace: Workspace, run: StoredRun) -> RecordCount
     """
     records = count_confidential_records(workspace, run)
     try:
-        units = _read_units(workspace, run)
+        units = _count_units(workspace, run)
     except (WorkspaceError, EngineError, OSError):
         return records
-    if units is None:
-        return records
-    return RecordCount(records, records.noun, RecordCount(len(units), run.recipe.schema.unit_noun))
+    return (
+        records
+        if units is None
+        else RecordCount(records, records.noun, RecordCount(units, run.recipe.schema.unit_noun))
+    )
+
+
+def _count_units(workspace: Workspace, run: StoredRun) -> int | None:
+    """Return the number of units of a run's confidential records; None where each record is one.
+
+    Counting takes .4 s of a million records, and screens ask again at every step, so numbers are kept by the hash of the
+    table.
+    """
+    key = workspace.find_dataset(run.dataset_id).table_sha256, run.recipe.schema.unit_declaration
+    if key not in _unit_numbers:
+        units = _read_units(workspace, run)
+        if len(_unit_numbers) >= MAX_CACHED_RECIPES:
+            _unit_numbers.clear()
+        _unit_numbers[key] = None if units is None else len(units)
+    return _unit_numbers[key]

@@ -10,7 +10,12 @@ from table_oracle import cells_that_follow
 
 from sfumato.engine.tables.audit import audit_tables
 from sfumato.engine.tables.declared_table import TOTAL, DeclaredTable, TableVariable
-from sfumato.engine.tables.populations import add_implied_cells, list_unexamined_pairs
+from sfumato.engine.tables.populations import (
+    MOST_TOGETHER,
+    add_implied_cells,
+    count_unexamined_populations,
+    list_unexamined_pairs,
+)
 from sfumato.engine.tables.protection import protect_tables
 from sfumato.engine.tables.rules import TableRules
 from sfumato.engine.tables.system import TableSystem, build_system
@@ -42,6 +47,31 @@ def test_few_who_are_in_one_table_and_not_in_the_other_are_a_cell_that_must_not_
     assert not found.audit.failing.any()
     assert not found.warnings
     assert 0 < found.secondary[: plain.cell_count].sum() < 4
+
+
+def groups_of(*sizes: int) -> list[DeclaredTable]:
+    """Totals of all and of groups of these sizes, and two people in no group."""
+    of = np.repeat(np.arange(len(sizes) + 1), [*sizes, 2])
+    groups = [DeclaredTable(f"group {one}", (), where=of == one) for one in range(len(sizes))]
+    return [DeclaredTable("all", (), where=np.ones(len(of), dtype=bool)), *groups]
+
+
+def test_few_who_follow_from_four_tables_of_five() -> None:
+    """100 less 50, 30 and 16 are 4, whom no rule lets be printed; that 2 of them are hidden by the fifth hides nothing."""
+    system = add_implied_cells(build_system(groups_of(50, 30, 16, 2)), TableRules(threshold=5))
+    without = 'count: total, without the records of "group 0" and "group 1" and "group 2"'
+    assert system.values[system.cell_names.index(without)] == 4
+    assert not count_unexamined_populations(system)
+    found = protect_tables(system, TableRules(threshold=5))
+    assert not found.published[: system.cell_count - system.implied][:4].all()
+    assert not found.audit.failing.any()
+
+
+def test_too_many_sets_of_records_are_said_not_to_be_examined() -> None:
+    few, many = (build_system(groups_of(*[20] * groups)) for groups in (MOST_TOGETHER, MOST_TOGETHER + 1))
+    assert count_unexamined_populations(few) == 0
+    assert count_unexamined_populations(many) == MOST_TOGETHER + 2
+    assert count_unexamined_populations(many, "of another release") == 0
 
 
 def test_what_cannot_be_protected_is_named() -> None:

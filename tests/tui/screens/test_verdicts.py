@@ -9,7 +9,6 @@ from sfumato.tui.parts.verdict_board import (
     board_text,
     draw_gauge,
     overall_line,
-    verdict_name_line,
 )
 
 
@@ -72,11 +71,6 @@ def test_names_on_a_board_differ_however_short(width):
     verdicts = [verdict("met", value=key, params=params) for key in keys for params in ({}, {"people": "vulnerable"})]
     lines = board_text(verdicts, width).plain.splitlines()[3:]
     assert len(set(lines)) == len(lines) == len(verdicts)
-
-
-def test_the_chosen_verdict_says_its_whole_name_and_why():
-    lacking = verdict("not computed", None, reason="no unique match", params={"known": ["age"]})
-    assert verdict_name_line(lacking, 100).plain == "› Only match is the right one (knows age) · no unique match"
 
 
 def test_signs_are_ascii_where_asked(monkeypatch):
