@@ -139,6 +139,8 @@ def list_contributors(system: TableSystem, published: Booleans, polytope: TableP
     for cell in np.flatnonzero((sole >= 0) & ~published).tolist():
         alone.setdefault(int(sole[cell]), []).append(cell)
     judges_sizes = not system.cell_is_whole.all()
+    # Of an atom that everybody knows too, what one adds counts: levels are of whole cells.
+    counts = is_open | (system.columns[:, np.flatnonzero(~published)].getnnz(axis=1) > 0)
     found: dict[tuple[bytes, ...], Contributor] = {}
     for unit in range(amounts.shape[0]):
         start, end = amounts.indptr[unit], amounts.indptr[unit + 1]
@@ -153,7 +155,7 @@ def list_contributors(system: TableSystem, published: Booleans, polytope: TableP
         if not says.any() and not is_open[fixed].any():
             continue
         # Levels depend on all that one adds where rules look at it.
-        kept = is_open[atoms] if judges_sizes else says
+        kept = counts[atoms] if judges_sizes else says
         key = (cells.astype(">i8").tobytes(), atoms[kept].astype(">i8").tobytes(), least[kept].astype(">f8").tobytes())
         found.setdefault(key, Contributor(unit, cells, atoms[says], least[says], fixed[is_open[fixed]]))
     return [found[key] for key in sorted(found)]

@@ -279,3 +279,27 @@ def test_protecting_says_how_many_cells_were_tried() -> None:
     )
     assert any(0 < done < total and what == "cells" for done, total, what in steps)
     assert {what for *_, what in steps} >= {"cells", "unsafe cells"}
+
+
+def test_contributors_who_add_more_to_what_everybody_knows_are_looked_at_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two firms add 50 to a branch that is hidden, and one of them 60 more to a branch that is printed: of the region that
+    has both branches they are asked for different levels.
+    """
+    seen: list[list[contributors.Contributor]] = []
+    keep = contributors.list_contributors
+    monkeypatch.setattr(contributors, "list_contributors", lambda *args: seen.append(keep(*args)) or seen[-1])
+    region = TableVariable.from_values("region", ["a"] * 6 + ["b"] * 3)
+    branch = TableVariable.from_values("branch", [*"xxyyyy", *"xxx"], total=False)
+    value, firm = np.array([50.0, 50, 60, 5, 5, 5, 40, 30, 30]), np.array([0, 1, 1, 2, 3, 4, 5, 6, 7])
+    system = build_system(
+        [
+            DeclaredTable("t", (region, branch), value, "v", firm),
+            DeclaredTable("r", (region,), value, "v", firm),
+        ]
+    )
+    names = ("v: branch=x, region=a", "v: branch=x, region=b", "v: region=a")
+    hidden = [system.cell_names.index(name) for name in names]
+    published = np.ones(system.cell_count, dtype=bool)
+    published[hidden] = False
+    audit_tables(system, published, TableRules(p_percent=20), hidden_by_hand=hidden)
+    assert {one.unit for one in seen[0]} >= {0, 1}
