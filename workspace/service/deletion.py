@@ -124,6 +124,20 @@ def _files_of_one_part(workspace: Workspace, hashes: Collection[str]) -> set[Pat
     return {workspace.tables.path_of(one) for one in hashes if is_hash(one) and not workspace.tables.has_parts(one)}
 
 
+def _list_known_files(workspace: Workspace, hashes: Collection[str]) -> tuple[set[Path], bool]:
+    """Return the files of those tables that are there, each with its parts, and whether that is all of them.
+
+    A name that is no hash names no table of ours, whatever file it may point to.
+    """
+    found, are_all_known = set[Path](), True
+    for one in hashes:
+        try:
+            found |= list_table_files(workspace, [one])
+        except DamagedTable:
+            are_all_known = False
+    return found, are_all_known
+
+
 def _remove_files(workspace: Workspace, run_ids: Collection[int], hashes: Collection[str]) -> int:
     """Remove the logs of runs, and those tables that no row names any more; return how many tables are left."""
     for run_id in run_ids:
@@ -134,12 +148,12 @@ def _remove_files(workspace: Workspace, run_ids: Collection[int], hashes: Collec
     with workspace.write_transaction() as connection:
         busy = connection.execute("SELECT EXISTS (SELECT 1 FROM task WHERE state = 'running')").fetchone()[0]
         named = named_table_hashes(workspace)
-        # A name that is no hash names no table of ours, whatever file it may point to.
-        try:
-            unneeded = list_table_files(workspace, set(hashes) - named) - list_table_files(workspace, named)
-        except DamagedTable:
-            # A file may be a part of a table whose list of parts cannot be read: then it stays.
-            unneeded = _files_of_one_part(workspace, set(hashes) - named)
+        unneeded, _ = _list_known_files(workspace, set(hashes) - named)
+        needed, are_all_known = _list_known_files(workspace, named)
+        if not are_all_known:
+            # A part may be one of a table whose list of parts cannot be read: then it stays.
+            unneeded &= _files_of_one_part(workspace, set(hashes) - named)
+        unneeded -= needed
         left = 0
         for path in sorted(unneeded):
             with contextlib.suppress(FileNotFoundError):

@@ -305,6 +305,21 @@ def test_deleting_removes_parts_and_leaves_those_that_another_table_has(
     assert workspace.tables.verify_table(kept)
 
 
+def test_a_part_of_a_kept_table_stays_though_another_deleted_table_is_gone(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first part of a long table is a short table too, which is deleted with one whose file is lost."""
+    monkeypatch.setattr(deletion, "SETTLED_SECONDS", -1.0)
+    kept = workspace.tables.write_table(pa.table({"x": range(2 * PART)}))
+    short = workspace.tables.write_table(pa.table({"x": range(PART)}))
+    other = workspace.tables.write_table(pa.table({"x": [7]}))
+    assert workspace.tables.path_of(short) in workspace.tables.files_of(kept), "else the case is another one"
+    monkeypatch.setattr(deletion, "named_table_hashes", lambda _: {kept})
+    assert deletion._remove_files(workspace, [], {short, other, "0" * 64}) == 0
+    assert workspace.tables.verify_table(kept)
+    assert not workspace.tables.path_of(other).exists()
+
+
 def test_parts_are_adopted(
     workspace: Workspace, store_dataset: Callable[[str, Microdata], int], tmp_path: Path
 ) -> None:
