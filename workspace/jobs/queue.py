@@ -8,8 +8,9 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, groupby, islice
 
 from sfumato.engine.methods.results import Diagnostic
 from sfumato.engine.methods.rows import Row
@@ -124,16 +125,16 @@ def claim_task(
     times fails, and so does a run whose tasks can never be ready.
     """
     now = time.time()
-    ready = _ready_tasks(workspace, now, seconds_left)
-    if not ready:
+    ready = _iterate_ready_tasks(workspace, now, seconds_left)
+    if (first := next(ready, None)) is None:
         _fail_stuck_runs(workspace)
     # Idle workers ask ten times a second: they must not take the lock for writing.
-    if not any(map(fits, ready)):
+    if first is None or not any(map(fits, chain([first], ready))):
         return None
     with workspace.write_transaction() as connection:
         _fail_lost_tasks(workspace, now)
         # Read again under the lock: another worker may have claimed it meanwhile.
-        chosen = next((task.task_id for task in _ready_tasks(workspace, now, seconds_left) if fits(task)), None)
+        chosen = next((task.task_id for task in _iterate_ready_tasks(workspace, now, seconds_left) if fits(task)), None)
         row = connection.execute(
             """UPDATE task SET state = 'running', worker = :worker, attempt = attempt + 1, lease_until = :lease,
                               started = :now, done = 0, total = 0, what = ''
@@ -160,12 +161,21 @@ def claim_task(
     )
 
 
-def _ready_tasks(workspace: Workspace, now: float, seconds_left: Callable[[WaitingTask], float]) -> list[WaitingTask]:
-    """Return the first tasks that are ready to be claimed."""
+def _iterate_ready_tasks(
+    workspace: Workspace, now: float, seconds_left: Callable[[WaitingTask], float]
+) -> Iterator[WaitingTask]:
+    """Yield the first tasks that are ready to be claimed, of one run after another.
+
+    A run is estimated when its turn comes: hundreds of runs may wait, and all but the first few are never asked.
+    """
     ready = [WaitingTask(*row) for row in workspace.connection.execute(_READY_TASKS, _lease_times(now))]
-    # What a task costs in any case makes no difference, so that short ones stay in the recipe's order.
-    ready.sort(key=lambda task: (task.run_id, -int(seconds_left(task) / LEAST_DIFFERENCE_SECONDS)))
-    return ready[:MAX_CANDIDATE_TASKS]
+
+    def place_of_task(task: WaitingTask) -> int:
+        """Return its place in its run. What a task costs in any case makes no difference: short ones stay as they are."""
+        return -int(seconds_left(task) / LEAST_DIFFERENCE_SECONDS)
+
+    ordered = (sorted(own, key=place_of_task) for _, own in groupby(ready, lambda task: task.run_id))
+    yield from islice(chain.from_iterable(ordered), MAX_CANDIDATE_TASKS)
 
 
 def _lease_times(now: float) -> dict[str, float]:

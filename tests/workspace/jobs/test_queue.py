@@ -23,6 +23,7 @@ from sfumato.workspace.jobs.queue import (
     STUCK_MESSAGE,
     TaskLease,
     TaskResult,
+    WaitingTask,
     claim_task,
     extend_leases,
     fail_task,
@@ -412,6 +413,22 @@ def test_short_tasks_and_older_runs_stay_in_their_order(workspace: Workspace, en
         for _ in range(2)
     ]
     assert [(task.run_id, task.key) for task in began if task] == [(first, "fit/0"), (first, "fit/1")]
+
+
+def test_runs_that_wait_behind_others_are_not_estimated(workspace: Workspace, enter: Enter) -> None:
+    first, *others = (enter() for _ in range(5))
+    asked: set[int] = set()
+
+    def seconds_left(task: WaitingTask) -> float:
+        asked.add(task.run_id)
+        return 0.0
+
+    claimed = claim_task(workspace, "worker", seconds_left=seconds_left)
+    assert claimed is not None
+    assert claimed.run_id == first
+    assert asked == {first}
+    assert claim_task(workspace, "worker", lambda task: task.run_id == others[-1], seconds_left) is not None
+    assert asked == {first, *others}
 
 
 def test_diagnostics_stand_in_the_order_of_the_plan_whichever_fit_ends_first(
