@@ -30,6 +30,10 @@ class TableBlocks(Protocol):
     def n_blocks(self) -> int:
         """Return the number of its blocks, at least 1."""
 
+    @property
+    def data_sha256(self) -> str:
+        """Return the hash that ``Microdata.sha256`` has of its records."""
+
     def __len__(self) -> int: ...
 
     def iterate_blocks(self, names: Sequence[str] | None = None) -> Iterator[Microdata]:
@@ -53,6 +57,10 @@ class OneBlock:
     @property
     def n_blocks(self) -> int:
         return 1
+
+    @property
+    def data_sha256(self) -> str:
+        return self.data.sha256
 
     def __len__(self) -> int:
         return len(self.data)

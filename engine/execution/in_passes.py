@@ -12,7 +12,7 @@ from typing import Any
 
 from ..data.microdata import Microdata
 from ..data.schema import Role
-from ..data.table_blocks import TableBlocks, hash_of_blocks
+from ..data.table_blocks import TableBlocks
 from ..errors import NotComputable
 from ..methods.passes import measure_blocks, run_passes
 from ..methods.registry import Method
@@ -65,7 +65,7 @@ def _measure_spec(recipe: Recipe, item: int) -> Any:
 
 def block_streams(recipe: Recipe, confidential: TableBlocks, key: bytes) -> Randomness:
     """Return the streams of ``tasks.synthesis_streams`` for a table that is read in blocks."""
-    bound_to = (hash_of_blocks(confidential), dataset_recipe_hash(recipe)) if key else ()
+    bound_to = (confidential.data_sha256, dataset_recipe_hash(recipe)) if key else ()
     return Randomness(recipe.seed, key, bound_to)
 
 

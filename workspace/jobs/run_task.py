@@ -377,7 +377,13 @@ def _confidential_blocks(tables: TableStore, task: TaskInput) -> StoredBlocks | 
     recipe, held = _parse_recipe(task.recipe), task.lease
     if not tables.has_parts(task.table_sha256) or not works_in_passes(recipe, TaskKind(held.kind), held.item):
         return None
-    return StoredBlocks(tables, task.table_sha256, schema_from_json(task.schema), "confidential")
+    return _confidential_stored_blocks(tables.directory, task.table_sha256, task.schema)
+
+
+@lru_cache(maxsize=1)
+def _confidential_stored_blocks(directory: Path, sha256: str, schema: str) -> StoredBlocks:
+    """Return a confidential table in blocks, the same for the tasks of a run, so that one process hashes it once."""
+    return StoredBlocks(TableStore(directory), sha256, schema_from_json(schema), "confidential")
 
 
 def _released_blocks(tables: TableStore, task: TaskInput, draw: int) -> StoredBlocks:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Origin, Schema
+from sfumato.engine.data.table_blocks import hash_of_blocks
 
 from .tables import TableStore
 
@@ -37,6 +38,13 @@ class StoredBlocks:
     @property
     def n_blocks(self) -> int:
         return len(self.part_rows)
+
+    @cached_property
+    def data_sha256(self) -> str:
+        """Return the hash that ``Microdata.sha256`` has of its records, which reads it once for each variable. Raises
+        DamagedTable.
+        """
+        return hash_of_blocks(self)
 
     def __len__(self) -> int:
         return sum(self.part_rows)
