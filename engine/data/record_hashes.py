@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .arrays import Floats
+from .bits import MISSING_KEY, Keys, mix_bits
 
-_MISSING = np.uint64(0x9E3779B97F4A7C15)
 _STEP = np.uint64(0xD1B54A32D192ED03)
-_MIXERS = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB)))
-_LAST_SHIFT = np.uint64(31)
 
 
-def hash_records(columns: Sequence[Floats], rows: slice) -> NDArray[np.uint64]:
+def hash_records(columns: Sequence[Floats], rows: slice) -> Keys:
     """Return a hash of each record in ``rows`` by its columns (n,), 64 bits, mixed as in SplitMix64 (Steele, Lea & Flood
     2014). A missing value (NaN) equals another one.
     """
@@ -24,9 +21,6 @@ def hash_records(columns: Sequence[Floats], rows: slice) -> NDArray[np.uint64]:
         # -0.0 + 0.0 is 0.0: equal numbers have equal bits.
         values = column[rows] + 0.0
         bits = values.view(np.uint64)
-        bits[np.isnan(values)] = _MISSING
-        found = found * _STEP + bits + _MISSING
-        for shift, factor in _MIXERS:
-            found = (found ^ (found >> shift)) * factor
-        found ^= found >> _LAST_SHIFT
+        bits[np.isnan(values)] = MISSING_KEY
+        found = mix_bits(found * _STEP + bits + MISSING_KEY)
     return found

@@ -106,35 +106,17 @@ class ContributorLevels:
         return found
 
 
-def amounts_of_units(system: TableSystem) -> Any:
-    """Return what each unit adds to each atom, (units, atoms), sparse by rows.
-
-    Atoms of a measure with a value below 0 are left out: others may take away from what one adds.
-    """
-    from scipy import sparse
-
-    own = system.contributions
-    measures = system.atom_measures[own.atoms]
-    has_negative = np.zeros(len(system.measures), dtype=np.bool_)
-    has_negative[measures[own.sizes * own.weights < 0]] = True
-    # Of a row that stands for several people each one adds one part.
-    used = (own.records > 0) & ~has_negative[measures]
-    units = int(own.units.max(initial=-1)) + 1
-    amounts = own.sizes[used] * own.weights[used]
-    return sparse.csr_matrix((amounts, (own.units[used], own.atoms[used])), (units, system.columns.shape[0]))
-
-
 def list_contributors(system: TableSystem, published: Booleans, polytope: TablePolytope) -> list[Contributor]:
     """Return the contributors who know more than the strictest reader, those who know the same once.
 
     The order does not depend on how units are numbered.
     """
-    amounts = amounts_of_units(system)
+    amounts = system.unit_amounts
     slack = np.full(system.columns.shape[0], 0.0)
     is_open = np.zeros(system.columns.shape[0], dtype=np.bool_)
     for block in polytope.blocks:
         slack[block.atoms], is_open[block.atoms] = -block.low, True
-    sole = system.list_sole_units()
+    sole = system.sole_units
     alone: dict[int, list[int]] = {}
     for cell in np.flatnonzero((sole >= 0) & ~published).tolist():
         alone.setdefault(int(sole[cell]), []).append(cell)
@@ -146,12 +128,11 @@ def list_contributors(system: TableSystem, published: Booleans, polytope: TableP
         start, end = amounts.indptr[unit], amounts.indptr[unit + 1]
         if start == end and unit not in alone:
             continue
-        order = np.argsort(amounts.indices[start:end])
-        atoms, least = amounts.indices[start:end][order].astype(np.int64), amounts.data[start:end][order]
+        atoms, least = amounts.indices[start:end].astype(np.int64), amounts.data[start:end]
         left = np.maximum(system.atom_values[atoms] - least, 0.0)
         says = is_open[atoms] & (left < slack[atoms] * (1 - TOLERANCE))
         cells = np.array(alone.get(unit, []), dtype=np.int64)
-        fixed = np.unique(np.concatenate([_atoms_of_cell(system, cell) for cell in cells.tolist()] or [atoms[:0]]))
+        fixed = np.unique(np.concatenate([system.atoms_of(cell) for cell in cells.tolist()] or [atoms[:0]]))
         if not says.any() and not is_open[fixed].any():
             continue
         # Levels depend on all that one adds where rules look at it.
@@ -163,10 +144,10 @@ def list_contributors(system: TableSystem, published: Booleans, polytope: TableP
 
 def contributor_of_unit(system: TableSystem, unit: int, published: Booleans) -> Contributor:
     """Return all that one unit knows besides what is printed."""
-    amounts = amounts_of_units(system)
+    amounts = system.unit_amounts
     start, end = amounts.indptr[unit], amounts.indptr[unit + 1]
-    cells = np.flatnonzero((system.list_sole_units() == unit) & ~published)
-    fixed = [_atoms_of_cell(system, cell) for cell in cells.tolist()]
+    cells = np.flatnonzero((system.sole_units == unit) & ~published)
+    fixed = [system.atoms_of(cell) for cell in cells.tolist()]
     return Contributor(
         unit,
         cells,
@@ -176,13 +157,9 @@ def contributor_of_unit(system: TableSystem, unit: int, published: Booleans) -> 
     )
 
 
-def _atoms_of_cell(system: TableSystem, cell: int) -> Integers:
-    return np.asarray(system.columns.indices[system.columns.indptr[cell] : system.columns.indptr[cell + 1]], np.int64)
-
-
 def list_sole_readers(system: TableSystem, published: Booleans) -> list[Integers]:
     """Return the hidden cells that each contributor is alone in, a contributor after the other."""
-    units = system.list_sole_units()
+    units = system.sole_units
     cells = np.flatnonzero((units >= 0) & ~published)
     order = cells[np.lexsort((cells, units[cells]))]
     _, start = np.unique(units[order], return_index=True)
@@ -204,7 +181,7 @@ def levels_of_contributors(
     ``levels`` are those of the strictest rule and contributor, (k,). With weights, and where a rule of dominance or the
     recipe asks for more, these hold for everybody.
     """
-    added = (amounts_of_units(system) @ system.columns[:, cells]).tocsr()
+    added = (system.unit_amounts @ system.columns[:, cells]).tocsr()
     rates = [rules.p_percent / 100] if rules.p_percent is not None else []
     rates += [rules.prior_posterior[0] / rules.prior_posterior[1]] if rules.prior_posterior is not None else []
     of_entries = levels[added.indices]

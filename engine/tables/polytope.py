@@ -72,12 +72,6 @@ class CellBounds:
         """Return the bounds of one who knows that a hidden number of records is none of the printed zeros."""
         return CellBounds(np.where(whole & (values > 0), np.maximum(self.low, 1.0), self.low), self.high)
 
-    def with_known(self, values: Floats, cells: Integers) -> CellBounds:
-        """Return the bounds of one who knows the values of some cells too."""
-        low, high = self.low.copy(), self.high.copy()
-        low[cells] = high[cells] = values[cells]
-        return CellBounds(low, high)
-
 
 @dataclass(frozen=True, eq=False)
 class _Block:

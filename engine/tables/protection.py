@@ -128,7 +128,7 @@ def protect_tables(
     """
     costs = _cell_costs(system, cost, cost_factors)
     found = _Protection(
-        system, rules, costs, None, frozen, hidden_by_hand, safe, levels, releases, contributors, prime, report
+        system, rules, costs, frozen, hidden_by_hand, safe, levels, releases, contributors, prime, report
     ).protect(reprint)
     stricter = system.without_doubtful()
     if stricter is None:
@@ -137,7 +137,7 @@ def protect_tables(
     by_hand = [cell for cell in hidden_by_hand if not is_impossible[cell]]
     also_safe = np.union1d(np.asarray(safe, dtype=np.int64), np.flatnonzero(is_impossible))
     own = _Protection(
-        stricter, rules, costs, None, frozen, by_hand, also_safe, levels, releases, contributors, prime, report
+        stricter, rules, costs, frozen, by_hand, also_safe, levels, releases, contributors, prime, report
     ).protect(reprint)
     # What one of the two hides is hidden: fewer printed cells tell no reader more.
     published = found.published & (own.published | is_impossible)
@@ -175,8 +175,7 @@ class _Protection:
         self,
         system: TableSystem,
         rules: TableRules,
-        cost: Cost | Floats,
-        cost_factors: Floats | None,
+        costs: Floats,
         frozen: Sequence[int] | Integers,
         hidden_by_hand: Sequence[int] | Integers,
         safe: Sequence[int] | Integers,
@@ -196,7 +195,7 @@ class _Protection:
         if (both := np.flatnonzero(self.frozen & by_hand)).size:
             raise BadInput("tables.fixed", f"{system.cell_names[int(both[0])]} is both fixed as printed and as hidden")
         self.by_hand = np.flatnonzero(by_hand)
-        self.costs = _cell_costs(system, cost, cost_factors)
+        self.costs = costs
         decided = np.zeros(number) if levels is None else np.asarray(levels, dtype=np.float64)
         if decided.shape != (number,) or not (decided >= 0).all():
             raise BadInput("tables.fixed", "levels must be a number of at least 0 for each cell")
@@ -312,7 +311,7 @@ class _Protection:
         candidates = self.order[~never[self.order]]
         partitions = system.list_partitions() if self._judges_parts else []
         seen = set[bytes]()
-        units = system.list_sole_units() if self.contributors else np.full(system.cell_count, -1)
+        units = system.sole_units if self.contributors else np.full(system.cell_count, -1)
         sole = np.flatnonzero(units[self.protected] >= 0)
         rounds = 0
         while True:
@@ -566,8 +565,8 @@ class _Protection:
                 break
         return published, witnesses
 
-    def _hide_for_contributor(self, finding: ContributorFinding, published: Booleans, witnesses: list[Floats]) -> bool:
-        """Hide printed cells, in place, until a cell can move for a contributor; return whether a way was found."""
+    def _hide_for_contributor(self, finding: ContributorFinding, published: Booleans, witnesses: list[Floats]) -> None:
+        """Hide printed cells, in place, until a cell can move for a contributor, if there is a way."""
         system, cell = self.system, finding.cell
         own = contributor_of_unit(system, finding.unit, published)
         of_cell = np.array([cell])
@@ -581,18 +580,16 @@ class _Protection:
             reaches = moved >= level * (1 - TOLERANCE) if level > 0 else abs(moved) > self._rounding(cell)
             stays = (change[own.atoms] >= own.least - system.atom_values[own.atoms] - slack).all()
             if reaches and stays and np.abs(change[own.fixed]).max(initial=0.0) <= slack:
-                return True  # a repair for another contributor has opened it
+                return  # a repair for another contributor has opened it
         step = None
         repair = self._cell_repair(own)
         for amount in self._amounts_of_cell(cell, level):
             found = repair.find_step([cell], [amount], published, self.costs + self._least_cost)
             if found is not None and (step is None or self.costs[found.hidden].sum() < self.costs[step.hidden].sum()):
                 step = found
-        if step is None:
-            return False
-        published[step.hidden] = False
-        witnesses.append(np.rint(step.change) if system.cell_is_whole[cell] else step.change)
-        return True
+        if step is not None:
+            published[step.hidden] = False
+            witnesses.append(np.rint(step.change) if system.cell_is_whole[cell] else step.change)
 
 
 def _warn_of_implied_cells(system: TableSystem, audit: TableAudit) -> list[str]:

@@ -185,7 +185,28 @@ class TableSystem:
         for number in np.unique(block):
             yield (rows[np.flatnonzero(block == number)] @ matrix).tocsr()
 
-    def list_sole_units(self) -> Integers:
+    @cached_property
+    def unit_amounts(self) -> Any:
+        """Return what each unit adds to each atom, (units, atoms), sparse by rows, the atoms of each ascending.
+
+        Atoms of a measure with a value below 0 are left out: others may take away from what one adds.
+        """
+        from scipy import sparse
+
+        own = self.contributions
+        measures = self.atom_measures[own.atoms]
+        has_negative = np.zeros(len(self.measures), dtype=np.bool_)
+        has_negative[measures[own.sizes * own.weights < 0]] = True
+        # Of a row that stands for several people each one adds one part.
+        used = (own.records > 0) & ~has_negative[measures]
+        units = int(own.units.max(initial=-1)) + 1
+        amounts = own.sizes[used] * own.weights[used]
+        found = sparse.csr_matrix((amounts, (own.units[used], own.atoms[used])), (units, self.columns.shape[0]))
+        found.sort_indices()
+        return found
+
+    @cached_property
+    def sole_units(self) -> Integers:
         """Return the unit of each cell that only one unit contributes to, -1 for all others, (cells,)."""
         own = self.contributions
         found = np.full(self.cell_count, -1, dtype=np.int64)

@@ -86,7 +86,7 @@ def test_where_weights_units_and_rows_that_stand_for_several() -> None:
     total = system.find_cell("t", {})
     assert system.values[total] == 2 * 21
     assert system.unit_counts[total] == 3
-    assert system.list_sole_units()[system.find_cell("t", {"region": "b1"})] == 2
+    assert system.sole_units[system.find_cell("t", {"region": "b1"})] == 2
     own = list_cell_units(system, np.array([total]))
     assert own.sizes.tolist() == [11, 7, 3]
     assert own.totals.tolist() == [42]
