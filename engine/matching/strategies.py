@@ -10,6 +10,7 @@ the right one. All strategies use them: unchanged variables, and those recoded b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -31,6 +32,8 @@ MatchKey = ExactKey | WindowKey
 T = TypeVar("T")
 MAX_PAIRS_COMPARED = 1 << 22
 """Number of pairs within groups up to which all are compared."""
+IGNORED = "; ignores "
+"""What stands before the ignored variables in a description."""
 BestOfBoth = tuple[tuple[float, Subset], tuple[float, Subset]]
 
 
@@ -55,9 +58,26 @@ class IntruderStrategy:
     def description(self) -> str:
         """Return the strategy for a row's reason: ``the best intruder compares sex, age; ignores income``."""
         what = ", ".join(self.used) or "no variable"
-        without = f"; ignores {', '.join(self.ignored)}" if self.ignored else ""
+        without = f"{IGNORED}{', '.join(self.ignored)}" if self.ignored else ""
         how = f" (of more than {self.max_exhaustive} variables not all subsets are tried)" if self.is_searched else ""
         return f"the best intruder compares {what}{without}{how}"
+
+
+def ignored_in_description(text: str, known: Sequence[str]) -> tuple[str, ...]:
+    """Return the known variables that an ``IntruderStrategy.description`` at the start of a text says are ignored.
+
+    Names are looked for as wholes: a name may itself have a comma, a semicolon or brackets.
+    """
+    _, found, rest = text.partition(IGNORED)
+    ignored = set[str]()
+    while found:
+        ends = (name for name in known if rest.startswith(name) and re.match(r"$|, |; | \(", rest[len(name) :]))
+        # The longest name: one may begin with another one.
+        if not (name := max(ends, key=len, default="")):
+            break
+        ignored.add(name)
+        _, found, rest = rest[len(name) :].partition(", ") if rest[len(name) :].startswith(", ") else ("", "", "")
+    return tuple(name for name in known if name in ignored)
 
 
 @dataclass(frozen=True, slots=True)

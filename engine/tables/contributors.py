@@ -107,7 +107,7 @@ class ContributorLevels:
 
 
 def list_contributors(system: TableSystem, published: Booleans, polytope: TablePolytope) -> list[Contributor]:
-    """Return the contributors who know more than the strictest reader, those who know the same once.
+    """Return the contributors who know more than the strictest reader, one of those with the same knowledge.
 
     The order does not depend on how units are numbered.
     """

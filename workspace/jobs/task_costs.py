@@ -157,9 +157,8 @@ def _steps_of_task(recipe: Recipe, task: Task) -> Sequence[RecipeStep]:
 def remaining_seconds(recipe: Recipe, levels: Mapping[str, int], costs: Sequence[TaskCost]) -> Mapping[str, float]:
     """Return the estimated seconds from the start of each task to the end of its longest chain, by the task's key.
 
-    ``levels``: number of levels by variable. The tasks must come after all that they need, as ``plan_tasks`` has them. A
-    task of unknown length counts as the
-    longest known one, so that it does not start last.
+    ``levels``: number of levels by variable. Tasks come after all that they need, as ``plan_tasks`` has them. A task of
+    unknown length counts as the longest known one, so that it does not start last.
     """
     longest = max((cost.seconds for cost in costs if cost.seconds is not None), default=SECONDS_PER_TASK)
     shares, after, found = _shares_of_fits(recipe, levels), dict[str, float](), dict[str, float]()

@@ -11,7 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sfumato.engine.methods.labels import KNOWLEDGE, measure_name, method_and_output, quantity_of, sentence_of
+from sfumato.engine.methods.labels import (
+    KNOWLEDGE,
+    level_meaning,
+    measure_name,
+    method_and_output,
+    quantity_of,
+    sentence_of,
+)
 from sfumato.engine.methods.outputs import Output
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
@@ -147,9 +154,6 @@ def _uncertainty_text(row: Row) -> str:
     name = row.params["variable"]
     if row.level == 0:
         return f"0: he knows {name} exactly"
-    # imported late, since loading the methods takes long
-    from sfumato.engine.methods.labels import level_meaning
-
     meant = level_meaning(row.key, row.params)
     wider = (
         "; he searches a range, which may find more than one value" if "best window" in measure_name(row.key) else ""

@@ -162,7 +162,7 @@ class DialLine:
         """Return the limit for a narrow line: ``limit 41``; ``no limit`` without one."""
         if self.limit is None:
             return "no limit"
-        return f"limit {format_number(math.floor(self.limit + 1e-9))}"
+        return f"limit {_limit_number(self.limit)}"
 
     @property
     def limit_texts(self) -> tuple[str, ...]:
@@ -465,9 +465,15 @@ def too_many_windows_text(names: Collection[str]) -> str:
 
 def ratio_limit_text(found: float, ratio: float) -> str:
     """Return a limit that is a ratio to the people found in the confidential data, in words."""
-    return f"limit {math.floor(found * ratio + 1e-9):,}: {format_percent(ratio)} of the unprotected count"
+    return f"limit {_limit_number(found * ratio)}: {format_percent(ratio)} of the unprotected count"
 
 
 def increase_limit_text(found: float, more: float) -> str:
     """Return a limit on people beyond those found in the confidential data, in words."""
-    return f"limit {math.floor(found + more + 1e-9):,}: {format_number(more)} more than the unprotected count"
+    return f"limit {_limit_number(found + more)}: {format_number(more)} more than the unprotected count"
+
+
+def _limit_number(limit: float) -> str:
+    """Return a limit on people in whole ones; below one as it is, since an average may be less than 1 and meet it."""
+    whole = math.floor(limit + 1e-9)
+    return f"{whole:,}" if whole or limit <= 0 else format_number(limit)

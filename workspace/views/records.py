@@ -29,6 +29,7 @@ from sfumato.engine.execution.record_risk import (
     leave_one_out_candidates,
     matched_variables,
 )
+from sfumato.engine.matching.strategies import ignored_in_description
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import count_noun, count_of_noun
 
@@ -517,8 +518,7 @@ def find_ignored_variables(
         named = {*params.get("known", known), *params.get("synthesised", ())}
         is_same = all(params[name] == value for name, value in measure.params.items() if name in params)
         if is_same and named == set(known) and (params.get("by") == "unit") == by_unit:
-            ignored = (row["reason"] or "").partition("; ignores ")[2].partition(" (")[0].split(", ")
-            return tuple(name for name in known if name in ignored)
+            return ignored_in_description(row["reason"] or "", known)
     return ()
 
 

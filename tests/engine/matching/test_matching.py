@@ -24,6 +24,7 @@ from sfumato.engine.matching.matching import (
     true_match_rate,
 )
 from sfumato.engine.matching.radius import Radius
+from sfumato.engine.matching.strategies import IntruderStrategy, ignored_in_description
 
 RADII = [Radius.parse(text) for text in (0, 1, "open 2", "25%", "open 25%", "log 30%", "open log 30%")]
 
@@ -238,3 +239,12 @@ def test_billions_of_matching_pairs_are_counted_without_listing_them() -> None:
     assert (match_records([], wide).candidates == n).all()
     half = WindowKey(columns[2] * 0, columns[2] * 0 + n // 2 - 1, columns[2])
     assert (match_records([], [*wide[:1], half]).candidates == n // 2).all()
+
+
+@pytest.mark.parametrize("ignored", [(), ("a",), ("a, b", "pay (EUR)"), ("a", "c; ignores d"), ("pay", "sex")])
+@pytest.mark.parametrize("rest", ["", "; from 3 datasets", " (of more than 12 variables not all subsets are tried)"])
+def test_what_a_strategy_ignores_is_read_from_its_description(ignored: tuple[str, ...], rest: str) -> None:
+    """Names with commas, brackets and semicolons are read as they are."""
+    known = ("a", "a, b", "pay", "pay (EUR)", "c; ignores d", "sex")
+    said = IntruderStrategy(("sex",), ignored).description + rest
+    assert ignored_in_description(said, known) == ignored

@@ -6,7 +6,13 @@ import pytest
 
 from sfumato.engine.matching.radius import Radius
 from sfumato.engine.studies._knowledge_counts import KnowledgeCounts
-from sfumato.workspace.reporting.intruder_dial import DialLimits, DialNumbers, DialVariable, IntruderDial
+from sfumato.workspace.reporting.intruder_dial import (
+    DialLimits,
+    DialNumbers,
+    DialVariable,
+    IntruderDial,
+    ratio_limit_text,
+)
 
 SEX, AGE, PAY = (
     DialVariable("sex", True),
@@ -172,3 +178,10 @@ def test_windows_of_too_many_variables_are_not_counted_and_it_says_so():
 )
 def test_people_are_whole_unless_that_hides_the_side_of_the_limit(value, limit, said):
     assert make_dial(DialLimits()).people_text(value, limit) == said
+
+
+@pytest.mark.parametrize(
+    ("found", "ratio", "said"), [(2693, 0.2, "limit 538:"), (4, 0.2, "limit 0.8:"), (0, 0.2, "limit 0:")]
+)
+def test_a_limit_below_one_person_is_not_written_as_none(found: float, ratio: float, said: str) -> None:
+    assert ratio_limit_text(found, ratio).startswith(said)
