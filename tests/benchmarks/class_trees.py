@@ -13,16 +13,13 @@ import statistics
 import subprocess
 import time
 
-import pandas as pd
 from public_data import PUBLIC_DATA
+from trees_of_table import recipe_of_trees
 
-from sfumato.engine.data.microdata import conform_to_schema
-from sfumato.engine.data.schema import MissingPolicy
 from sfumato.engine.execution.tasks import fit_model
 from sfumato.engine.methods.run import PUBLIC
-from sfumato.engine.recipe.recipe import Recipe
 
-RUNS, FEW_VALUES = 3, 8
+RUNS = 3
 RPART = """
 library(rpart)
 d <- read.csv(commandArgs(TRUE)[1], strip.white = TRUE, stringsAsFactors = TRUE)
@@ -40,25 +37,10 @@ cat(sum(sapply(2:ncol(d), seconds)))
 
 
 def seconds(table: str) -> float:
-    frame = pd.read_csv(PUBLIC_DATA / f"{table}.csv", skipinitialspace=True)
-    names, numbers = list(frame), set(frame.select_dtypes("number"))
-    recipe = Recipe.from_table(
-        {
-            "data": {"missing": "keep"},
-            "variables": {
-                name: {"kind": "count" if name in numbers and frame[name].nunique() > FEW_VALUES else "categorical"}
-                for name in names
-            },
-            "release": {"m": 1, "seed": 1},
-            "synthesis": [
-                {"target": name, "method": "cart", "predictors": names[:place]} for place, name in enumerate(names)
-            ],
-        }
-    )
-    data = conform_to_schema(frame, recipe.schema, MissingPolicy.KEEP)
-    fit_model(recipe, 1, data, key=PUBLIC)  # scikit-learn is imported
+    recipe, data = recipe_of_trees(table)
+    fit_model(recipe, 1, data, key=PUBLIC)  # so that importing scikit-learn is not timed
     found = []
-    for step in range(len(names)):
+    for step in range(len(recipe.synthesis)):
         took = []
         for _ in range(RUNS):
             start = time.process_time()

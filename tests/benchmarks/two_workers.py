@@ -15,11 +15,9 @@ import tempfile
 import time
 from pathlib import Path
 
-import pandas as pd
-from public_data import PUBLIC_DATA
+from trees_of_table import recipe_of_trees
 
-from sfumato.engine.data.microdata import Microdata, conform_to_schema
-from sfumato.engine.data.schema import MissingPolicy
+from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.execution.tasks import plan_tasks
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
@@ -30,31 +28,11 @@ from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import read_diagnostics, read_result_rows
 
 RUNS = 3
-FEW_VALUES = 8
 
 
-def prepared() -> tuple[Recipe, Microdata]:
-    frame = pd.read_csv(PUBLIC_DATA / "adult.csv", skipinitialspace=True)
-    numbers = set(frame.select_dtypes("number"))
-    names = list(frame)
-    recipe = Recipe.from_table(
-        {
-            "data": {"missing": "keep"},
-            "variables": {
-                name: {"kind": "count" if name in numbers and frame[name].nunique() > FEW_VALUES else "categorical"}
-                for name in names
-            },
-            "release": {"m": 1, "seed": 1},
-            "synthesis": [
-                {"target": name, "method": "cart", "predictors": names[:place]} for place, name in enumerate(names)
-            ],
-            "measure": [{"method": "utility.ecdf"}, {"method": "utility.propensity"}],
-        }
-    )
-    return recipe, conform_to_schema(frame, recipe.schema, MissingPolicy.KEEP)
-
-
-def run(directory: Path, recipe: Recipe, data: Microdata, workers: int) -> tuple[float, dict[str, float], object]:
+def time_workers(
+    directory: Path, recipe: Recipe, data: Microdata, workers: int
+) -> tuple[float, dict[str, float], object]:
     """Return the seconds, those of each task in the order in which they began, and all that the run found."""
     with Workspace.create(directory, PUBLIC) as workspace:
         run_id = enter_run(workspace, recipe, SourceFile("adult.csv", b""), data)
@@ -90,13 +68,13 @@ def seconds_of_two(recipe: Recipe, seconds: dict[str, float], order: list[str]) 
 
 
 def main() -> None:
-    recipe, data = prepared()
+    recipe, data = recipe_of_trees("adult", measure=[{"method": "utility.ecdf"}, {"method": "utility.propensity"}])
     wall: dict[int, list[float]] = {1: [], 2: []}
     found, each, order = [], [], []
     for _ in range(RUNS):
         for workers, took in wall.items():
             with tempfile.TemporaryDirectory() as scratch:
-                own, tasks, results = run(Path(scratch) / "workspace", recipe, data, workers)
+                own, tasks, results = time_workers(Path(scratch) / "workspace", recipe, data, workers)
             took.append(own)
             found.append(results)
             if workers == 1:
