@@ -474,6 +474,9 @@ def increase_limit_text(found: float, more: float) -> str:
 
 
 def _limit_number(limit: float) -> str:
-    """Return a limit on people in whole ones; below one as it is, since an average may be less than 1 and meet it."""
+    """Return a limit on people in whole ones; below one as it is, since an average may be less than 1 and meet it.
+
+    Less than a thousandth of a person is no one.
+    """
     whole = math.floor(limit + 1e-9)
-    return f"{whole:,}" if whole or limit <= 0 else format_number(limit)
+    return f"{whole:,}" if whole or limit < 1e-3 else format_number(limit)

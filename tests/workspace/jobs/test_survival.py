@@ -309,7 +309,7 @@ def test_a_stopped_run_is_left_though_its_task_reports_nothing_and_never_ends(
         "import sfumato.workspace.jobs.run_task as p, sfumato.engine.execution.tasks as e\n"
         "def endless(tables, order, report, key):\n"
         "    return sum(range(10**12))\n"
-        "p._KINDS[e.TaskKind.FIT] = endless\n"
+        "p._COMPUTE_BY_KIND[e.TaskKind.FIT] = endless\n"
     )
     run_id = enter_hard()
     path = os.pathsep.join(filter(None, (str(tmp_path / "site"), os.environ.get("PYTHONPATH"))))
