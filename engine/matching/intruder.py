@@ -8,6 +8,7 @@ levels.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -21,7 +22,7 @@ from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema
 from ..errors import BadInput, NotComputable
-from ..wording import agreeing_word, count_noun
+from ..wording import agreeing_word, count_noun, format_number
 from .matching import ExactKey, WindowKey
 from .radius import Radius
 
@@ -32,6 +33,8 @@ _LARGEST_EXPONENT = 700.0
 LARGEST_FLOAT = np.finfo(np.float64).max
 BELIEF_WINDOWS = (0.5, 1.0, 2.0, 3.0)
 """Half widths of windows around a belief, in standard deviations; the belief alone is the papers' exact match."""
+NORMAL_QUANTILE = 1.959964
+"""Half width of an interval with 95 % of a normal distribution, in standard deviations."""
 
 
 def log_normal_noise(values: Floats, level: float, rng: np.random.Generator, whole: bool) -> Floats:
@@ -101,6 +104,32 @@ NOISE_ON_NUMBERS: Mapping[str, NoiseOnNumbers] = MappingProxyType(
         "relative": relative_noise,
     }
 )
+
+
+def example_of_noise(model: str, level: float) -> str:
+    """Return what 95 % of the beliefs about some true values are at a level S of a noise model, in words.
+
+    Empty for a level of 0 and for models whose level is a probability.
+    """
+    width = NORMAL_QUANTILE * level
+    ends: dict[float, tuple[float, float]] = {}
+    # counts are rounded besides, which an example need not show
+    if model == "log_normal":
+        ends = {true: (true * math.exp(-width * true), true * math.exp(width * true)) for true in (1.0, 10.0)}
+    elif model == "log_normal_constant":
+        ends = {10.0: (10 * math.exp(-width), 10 * math.exp(width))}
+    elif model == "log_relative":
+        spread = [math.expm1(math.log1p(10) * (1 + way * width)) for way in (-1, 1)]
+        ends = {10.0: (max(0.0, spread[0]), spread[1])}
+    elif model == "relative":
+        ends = {10.0: (10 * max(0.0, 1 - width), 10 * (1 + width))}
+    if level == 0 or not ends:
+        return ""
+    said = ", and of ".join(
+        f"{true:g} between {format_number(round(low, 2))} and {format_number(round(high, 2))}"
+        for true, (low, high) in ends.items()
+    )
+    return f"he mostly (95 %) believes of a true {said}"
 
 
 def _noise_on_log_scale(values: Floats, level: float, scale: Floats, rng: np.random.Generator, whole: bool) -> Floats:

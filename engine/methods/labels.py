@@ -9,6 +9,7 @@ within that table.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, Protocol, cast
@@ -272,6 +273,13 @@ def level_meaning(key: str, params: Mapping[str, Any]) -> str:
     return dict(axis.units).get(str(params.get("model")), "") if axis else ""
 
 
+def level_example(key: str, params: Mapping[str, Any], level: float) -> str:
+    """Return an example of a level of a study in the model of its row, in words; empty where its method has none."""
+    method, _ = method_and_output(key)
+    axis = method.study.axis if method else None
+    return axis.example(str(params.get("model")), level) if axis and axis.example else ""
+
+
 def _is_text_or_number(value: object) -> bool:
     return isinstance(value, (str, int, float)) and not isinstance(value, bool)
 
@@ -392,6 +400,9 @@ def sentence_of(row: ValuedRow, records: int | None = None) -> str:
     own = own_params(method, row.params)
     figures = {name: format_setting(one) for name, one in (row.params or {}).items() if name in fields}
     figures |= {"value": value, "variable": row.target or "the variable"}
+    if "root" in fields:
+        # a mean of squares says little to anyone; its root is in the unit of what is squared
+        figures["root"] = format_percent(math.sqrt(max(0.0, row.value)))
     # A row may lack a parameter that the sentence names.
     text = template.format_map(_SentenceFigures(figures))
     said, _ = _name_parts(row, method)

@@ -105,6 +105,8 @@ class RiskOutput:
     area: whether it is an AUC, the probability that a person in the data scores above another
     raised_by_noise: whether it is computed from the released records alone, so that a table of other people, or one
         less like the data, can have a higher value than the data. A higher value is then no disclosure by itself
+    yardstick: name of the method's output that says how much other people's records reveal anyway, of which no release
+        is made; empty where it has none
     never_falls_with_knowledge: whether one more known variable never lowers the risk: where low values are good the
         value does not fall, where high values are good it does not rise; for an ``estimated`` output up to its
         interval. The contract tests this with the variables in the method's ``known``, ``keys`` or
@@ -118,6 +120,7 @@ class RiskOutput:
     gate_lower: bool = False
     area: bool = False
     raised_by_noise: bool = False
+    yardstick: str = ""
     never_falls_with_knowledge: bool = False
 
 
@@ -127,8 +130,8 @@ class Label:
 
     name: at most 45 characters
     scene: what the intruder of an attack knows and does and when he succeeds, in front of ``says``
-    says: sentence with placeholders: ``{value}``, with its unit and the total; ``{variable}``, that of the row; and
-        parameters of the row such as ``{q}``
+    says: sentence with placeholders: ``{value}``, with its unit and the total; ``{variable}``, that of the row;
+        ``{root}``, the square root in per cent; and parameters of the row such as ``{q}``
     good: sentence on good values
     fails: sentence on what a failed limit means
     levers: what to change then
@@ -249,6 +252,7 @@ class Axis:
     question: what the study answers, in plain words; ``{variable}`` stands for a parameter of one use
     units: unit of the levels by a value of a parameter in ``uses``, as pairs
     at_zero: meaning of the level 0, in words; empty where it has none
+    example: gives an example of a level in words, from the value of that parameter and the level; empty where it has none
     unit: their unit
     heading: title of the curves
     values: meaning of the curves' values
@@ -278,6 +282,7 @@ class Axis:
     question: str = ""
     units: tuple[tuple[str, str], ...] = ()
     at_zero: str = ""
+    example: Callable[[str, float], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -209,7 +209,7 @@ def attack_outputs(
             risk=RiskOutput(gate_reference="chance", questions=questions),
             label=Label(
                 f"{title}: added by the release",
-                "The gain in right guesses by the release, for people in the data less that for outsiders, is {value}, where 100 % is always right.",
+                "With the release more guesses are right than with other people's records: for people in the data {value} of all possible more than for outsiders.",
                 "Good is 0 % or below: the release tells no more about people in the data than about outsiders.",
                 "The release discloses more about people in the data than about outsiders.",
                 levers,

@@ -74,7 +74,7 @@ def largest_excess_outputs(
             risk=RiskOutput(gate_reference="chance", questions=questions),
             label=Label(
                 f"Best {attack}: added by release",
-                "The gain in right guesses by the release, for people in the data less that for outsiders, is {value}, where 100 % is always right.",
+                "With the release more guesses are right than with other people's records: for people in the data {value} of all possible more than for outsiders.",
                 "Good is 0 % or below: the release tells no more about people in the data than about outsiders.",
                 "The best choice of variables discloses more about people in the data than about outsiders.",
                 levers,

@@ -599,7 +599,8 @@ OUTPUTS = (
         estimated=True,
         label=Label(
             "Right guesses from other people's records",
-            "From records of other people, without the release, {variable} is guessed rightly for {value}. What the release adds counts from here.",
+            "From records of other people, without the release, {variable} is guessed rightly for {value}.",
+            "Neither good nor bad: it is the yardstick for guesses with the release, and no release changes it.",
             counts="share",
         ),
     ),

@@ -303,6 +303,7 @@ OUTPUTS = (
         label=Label(
             "People with an only match",
             "{value} each have exactly one matching released record, right or wrong.",
+            "Neither good nor bad: an only match harms a person only where it is the right one, which another number counts.",
             counts="people",
             term="unique matches",
         ),

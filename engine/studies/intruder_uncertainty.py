@@ -33,6 +33,7 @@ from ..matching.intruder import (
     check_log_scale,
     check_radii,
     draw_belief_windows,
+    example_of_noise,
     known_by_default,
 )
 from ..matching.matching import (
@@ -107,7 +108,7 @@ WINDOW_LABELS = {
     "largest_attribute_risk": Label(
         "Sensitive values disclosed, best window",
         "An unsure intruder guesses {sensitive} from the released records in the best range around what is believed. On average he is right for {value}.",
-        "Fewer are better; 0 means that no sensitive value is learned.",
+        "Fewer are better. Some guesses are right by chance, and from other people's records.",
         "The best window discloses the sensitive values of more people than the limit allows.",
         INFERENCE,
         counts="people",
@@ -626,7 +627,7 @@ OUTPUTS = (
         label=Label(
             "Sensitive values disclosed, intruder unsure",
             "An unsure intruder guesses {sensitive} of a person from the released records that match. On average he is right for {value}.",
-            "Fewer are better; 0 means that no sensitive value is learned.",
+            "Fewer are better. Some guesses are right by chance, and from other people's records.",
             "An intruder learns the sensitive values of more people than the limit allows.",
             INFERENCE,
             counts="people",
@@ -668,7 +669,7 @@ OUTPUTS = (
 
 _OUTPUTS = {output.name: output for output in OUTPUTS}
 LEVEL_UNITS = (
-    ("log_normal", "standard error of the logarithm, for a value of 1; of larger values as much larger"),
+    ("log_normal", "error of the logarithm for a value of 1, growing with the value"),
     ("log_relative", "error of the logarithm of 1 + value, as a share of it"),
     ("log_normal_constant", "error of the logarithm; 0.1 is about 10 % of the value"),
     ("relative", "error as a share of the value; 0.1 is 10 %"),
@@ -759,6 +760,7 @@ class IntruderUncertaintySpec(StudySpec):
         question="What if the intruder is less sure of {variable}?",
         at_zero="if the intruder is sure",
         units=LEVEL_UNITS,
+        example=example_of_noise,
         heading="Risk by uncertainty",
         bands="95 % intervals of the mean over fresh datasets and fresh noise, the confidential data's over fresh noise",
         uses=("variable", "model"),

@@ -413,8 +413,8 @@ def _draft_offer(case: Case) -> Offer | None:
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Mean squared gap between distributions",
-                "The share of records up to each value of {variable} differs between release and data; the squares of these gaps are {value} on average.",
-                "Lower is better; 0 is the same distribution.",
+                "Between release and data the share of records up to a value of {variable} typically differs by {root}; squared, by {value} on average.",
+                "Lower is better; good is no more than a fresh sample of the same size would differ.",
                 "The distribution of the variable differs too much.",
                 FIDELITY,
                 baseline="a fresh sample of the same size",

@@ -408,8 +408,8 @@ def _draft_offer(case: Case) -> Offer | None:
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Difference that a model finds (pMSE)",
-                "A classifier that tells released from confidential records apart reaches {value}: 0 is never, 0.25 always, for tables of one size.",
-                "Lower is better; 0 means that no classifier can distinguish the tables.",
+                "A classifier tells released from confidential records. Between 0 (not at all) and 0.25 (always, with tables of one size) it reaches {value}.",
+                "Lower is better; as low as chance alone makes it is as good as a fitting model can be.",
                 "A classifier distinguishes the release from the data too well.",
                 FIDELITY,
                 baseline="what chance alone would make",
@@ -425,7 +425,8 @@ def _draft_offer(case: Case) -> Offer | None:
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Difference found by chance alone (pMSE)",
-                "By chance alone, a classifier would reach {value} for a release from a model that fits the data.",
+                "By chance alone a classifier of records of a fitting model would reach {value}, between 0 (not at all) and 0.25 (always).",
+                "Neither good nor bad: it is the yardstick for the difference that a model finds (pMSE).",
             ),
         ),
         Output(
@@ -441,7 +442,7 @@ def _draft_offer(case: Case) -> Offer | None:
             label=Label(
                 "Difference as a multiple of chance (S-pMSE)",
                 "The difference that a classifier finds is {value} times what chance alone would make.",
-                "Good is near 1; far below 1, the release repeats the data.",
+                "Good is 1 to 2: a fitting model has 1, a fresh sample 2; far below 1, the release repeats the data.",
                 "The release differs from the data, or repeats it, more than a fitted model does.",
                 FIDELITY,
                 baseline="chance alone",

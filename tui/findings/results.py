@@ -67,7 +67,7 @@ from sfumato.workspace.views.results import (
     read_verdicts,
 )
 
-from ..parts.explain import ResultExplanation, explain_row, read_number
+from ..parts.explain import ResultExplanation, explain_row
 from ..parts.page import RunPane, run_progress
 from ..parts.split import DetailQuery, LaidOut, SplitView
 
@@ -536,8 +536,10 @@ class ResultsPane(RunPane, SplitView):
 
             def query(workspace: Workspace) -> ExplainedNumber | None:
                 """Read the number with its verdicts and companions."""
+                from sfumato.workspace.views.explained_numbers import read_explained_number
+
                 line = opened.read_line(workspace, index)
-                return None if line is None else read_number(workspace, run_id, line.row, line, apart)
+                return None if line is None else read_explained_number(workspace, run_id, line.row, line, apart)
 
             self.read(query, self.ResultSelected)
 

@@ -403,8 +403,7 @@ class VerdictsPane(RunPane, SplitView):
         def query(workspace: Workspace) -> ExplainedVerdict | None:
             """Read the number with its explanation and the levers; None if there is no such row."""
             from sfumato.workspace.service.run_levers import levers_of_verdict
-
-            from ..parts.explain import read_number
+            from sfumato.workspace.views.explained_numbers import read_explained_number
 
             row = row_of_verdict(workspace, run_id, verdict)
             if row is None:
@@ -413,7 +412,7 @@ class VerdictsPane(RunPane, SplitView):
                 levers = levers_of_verdict(workspace, run_id, verdict)
             except BadInput:  # of an earlier version, whose recipe this one cannot read
                 levers = None
-            return read_number(workspace, run_id, row), levers
+            return read_explained_number(workspace, run_id, row), levers
 
         self.read(query, self._open_explanation)
 

@@ -198,26 +198,6 @@ def number_facts(
     ]
 
 
-def read_number(
-    workspace: Workspace, run_id: int, row: Row, line: NumberLine | None = None, apart: SettingsByMethod = NO_SETTINGS
-) -> ExplainedNumber:
-    """Read a row with its verdicts, companions and audited targets, and what is folded into its line."""
-    from sfumato.workspace.reporting.explanation import ExplainedNumber
-    from sfumato.workspace.reporting.numbers import is_same_attack, member_facts
-    from sfumato.workspace.store.runs import count_records_and_units, find_run
-    from sfumato.workspace.views.audits import audited_records_of_row
-    from sfumato.workspace.views.results import read_series_rows, verdicts_of_row
-
-    records = count_records_and_units(workspace, find_run(workspace, run_id))
-    beside, verdicts = read_series_rows(workspace, run_id, row), verdicts_of_row(workspace, run_id, row)
-    folded = () if line is None else member_facts(line, records, apart)
-    members = () if line is None else (line, *line.members)
-    parts = {one.release.measure: one.release for one in members if one.release and is_same_attack(one.release, row)}
-    return ExplainedNumber(
-        row, beside, verdicts, records, audited_records_of_row(workspace, run_id, row), folded, parts
-    )
-
-
 def explain_row(
     workspace: Workspace,
     run_id: int,
@@ -227,7 +207,9 @@ def explain_row(
     apart: SettingsByMethod = NO_SETTINGS,
 ) -> LaidOut:
     """Return the explanation of a row of a run, and of what is folded into its line, as a function of the width in cells."""
-    found = read_number(workspace, run_id, row, line, apart)
+    from sfumato.workspace.views.explained_numbers import read_explained_number
+
+    found = read_explained_number(workspace, run_id, row, line, apart)
     return partial(titled_facts, explanation_title(row.key), number_facts(found, describe_measure(row.key), titles))
 
 

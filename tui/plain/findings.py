@@ -19,10 +19,8 @@ from sfumato.workspace.views.results import (
     ResultSelection,
     read_result_rows,
     read_selected_rows,
-    read_series_rows,
     read_verdicts,
     row_of_verdict,
-    verdicts_of_row,
 )
 
 from .session import MenuEntry, NumberedMenu, PlainSession
@@ -151,14 +149,13 @@ def explain_number(session: PlainSession) -> None:
     """Explain a number: its meaning, whether it is good, what it is compared with, its uncertainty, and what to change."""
     from sfumato.engine.methods.labels import labels_of
     from sfumato.workspace.reporting.explanation import (
-        ExplainedNumber,
         definition_facts,
         describe_measure,
         explanation_facts,
         explanation_title,
         settings_facts,
     )
-    from sfumato.workspace.views.audits import audited_records_of_row
+    from sfumato.workspace.views.explained_numbers import read_explained_number
 
     run, workspace = _ask_finished_run(session), session.workspace
     verdicts = _read_verdicts_by_harm(session, run)
@@ -178,9 +175,7 @@ def explain_number(session: PlainSession) -> None:
     row = rows[session.conversation.choose("Explain which number?", [*labels_of(verdicts), *labels_of(others)])]
     if row is None:
         raise ActNotPossible(f"run {run.id} has no value of this number.")
-    records = count_confidential_records(workspace, run)
-    beside, on = read_series_rows(workspace, run.id, row), verdicts_of_row(workspace, run.id, row)
-    found = ExplainedNumber(row, beside, on, records, audited_records_of_row(workspace, run.id, row))
+    found = read_explained_number(workspace, run.id, row)
     session.conversation.say(f"{explanation_title(row.key)}.")
     settings = settings_facts(row.params, {})
     for name, text in (

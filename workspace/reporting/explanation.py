@@ -13,6 +13,7 @@ from typing import Any
 
 from sfumato.engine.methods.labels import (
     KNOWLEDGE,
+    level_example,
     level_meaning,
     measure_name,
     method_and_output,
@@ -79,6 +80,7 @@ class ExplainedNumber:
     audited_records: targets, where an audit made the row
     folded: facts about the numbers that are folded into its line, as pairs of a name and a text
     parts: rows of the same attack, its own among them, by measure
+    yardstick: row with what other people's records reveal anyway, where the measure has one
     """
 
     row: Row
@@ -88,6 +90,7 @@ class ExplainedNumber:
     audited_records: Sequence[AuditedRecord] = ()
     folded: Sequence[tuple[str, str]] = ()
     parts: Mapping[str, Row] = field(default_factory=dict)
+    yardstick: Row | None = None
 
 
 def explanation_facts(found: ExplainedNumber) -> FactLines:
@@ -100,11 +103,11 @@ def explanation_facts(found: ExplainedNumber) -> FactLines:
     facts = [
         ("in words", _words_text(found, output)),
         ("good is", _good_text(found, output)),
+        ("here", _standing_text(found, output)),
         ("intruder knows", _knowledge_text(row)),
         ("a guess is right", _tolerance_text(row)),
         ("uncertainty", _uncertainty_text(row)),
         *_reference_facts(found, output),
-        ("difference", _distance_text(found)),
         ("how sure", _certainty_text(found, output)),
         # the reason of a number stands with how sure it is
         *(
@@ -153,12 +156,11 @@ def _uncertainty_text(row: Row) -> str:
         return ""
     name = row.params["variable"]
     if row.level == 0:
-        return f"0: he knows {name} exactly"
-    meant = level_meaning(row.key, row.params)
-    wider = (
-        "; he searches a range, which may find more than one value" if "best window" in measure_name(row.key) else ""
-    )
-    return f"{number(row.level)} in what he knows of {name}{meant and f': {meant}'}; 0 is exact{wider}"
+        return f"0: at this level of the study he is not unsure but knows {name} exactly"
+    meant, example = level_meaning(row.key, row.params), level_example(row.key, row.params, row.level)
+    wider = "; he searches a range around that" if "best window" in measure_name(row.key) else ""
+    said = f"{number(row.level)} in what he knows of {name}{meant and f': {meant}'}"
+    return f"{said}{example and f'; {example}'}{wider}; 0 is exact"
 
 
 def _distance_text(found: ExplainedNumber) -> str:
@@ -167,7 +169,7 @@ def _distance_text(found: ExplainedNumber) -> str:
     if row.family != "utility" or row.value is None or own is None or row.baseline is None:
         return ""
     if row.value == own:
-        return "none"
+        return "the same as in the data"
     way = "above" if row.value > own else "below"
     share = f" ({format_percent(abs(row.value - own) / abs(own))} of it)" if own else ""
     size = quantity_of(row.key, abs(row.value - own), None, row.params, unit=row.unit).replace(" %", " points")
@@ -179,13 +181,81 @@ def _distance_text(found: ExplainedNumber) -> str:
 
 def _words_text(found: ExplainedNumber, output: Output) -> str:
     """Return a number in words: of an attack what is done and when it succeeds, its parts, and whether chance explains it."""
-    row = found.row
-    said = [output.label.scene, sentence_of(row, found.n_records)]
-    if row.value is not None and output.risk.area and row.lower is not None and row.upper is not None:
-        said.append(_area_text(row.lower, row.upper))
-    elif row.value is not None and output.label.scene and row.baseline == 0 and output.goal == "low":
-        said += [_successes_text(found.parts), _difference_text(row.lower, row.upper), _weakness_text(found)]
+    said = [output.label.scene, sentence_of(found.row, found.n_records)]
+    if _is_attack_difference(found.row, output):
+        said.append(_successes_text(found.parts))
     return " ".join(part for part in said if part)
+
+
+def _is_attack_difference(row: Row, output: Output) -> bool:
+    """Return whether a number is how much more an attack finds about people in the data than about outsiders."""
+    return row.value is not None and bool(output.label.scene) and row.baseline == 0 and output.goal == "low"
+
+
+def _standing_text(found: ExplainedNumber, output: Output) -> str:
+    """Return how a number stands beside what it compares with, and whether it has a limit; empty where nothing is to say."""
+    row = found.row
+    if row.value is None or (output.goal == "none" and row.family != "utility"):
+        return ""
+    if output.risk.area and row.lower is not None and row.upper is not None:
+        said = [_area_text(row.lower, row.upper)]
+    elif _is_attack_difference(row, output):
+        said = [_difference_text(row.lower, row.upper), _weakness_text(found)]
+    else:
+        said = [_distance_text(found) or _beside_data_text(found, output) or _beside_baseline_text(found, output)]
+        said.append(_yardstick_text(found))
+    limited = bool(found.verdicts) or row.family not in CONFIDENTIAL_REFERENCE or row.draw is not None
+    said.append("" if limited else "No limit is set for it.")
+    return " ".join(f"{part[:1].upper()}{part[1:].removesuffix('.')}." for part in said if part)
+
+
+def _beside_data_text(found: ExplainedNumber, output: Output) -> str:
+    """Return how much lower or higher a risk is than that of the unprotected data; empty for other numbers."""
+    row, own = found.row, _confidential_value(found)
+    if (
+        row.family not in CONFIDENTIAL_REFERENCE
+        or row.value is None
+        or own is None
+        or output.goal not in ("low", "high")
+    ):
+        return ""
+    wanted = "lower" if output.goal == "low" else "higher"
+    beside = "than for the same data released unprotected"
+    if (row.value >= own) if output.goal == "low" else (row.value <= own):
+        return f"not {wanted} {beside}"
+    if own == 0:
+        return f"{wanted} {beside}, where it is 0"
+    return f"{format_percent(abs(row.value - own) / own)} {wanted} {beside}"
+
+
+def _beside_baseline_text(found: ExplainedNumber, output: Output) -> str:
+    """Return how a number stands beside its baseline, and whether that lies in its interval; empty without a baseline."""
+    row = found.row
+    if row.value is None or row.baseline is None or not output.label.baseline:
+        return ""
+    value = quantity_of(row.key, row.baseline, found.n_records, row.params, unit=row.unit)
+    of = f"{value} ({output.label.baseline})"
+    if row.lower is not None and row.upper is not None and row.lower <= row.baseline <= row.upper:
+        return f"no different from {of}, as far as the interval can tell"
+    if row.value == row.baseline:
+        return f"equal to {of}"
+    if row.value < row.baseline:
+        return f"below {of}"
+    if output.goal == "one":
+        return f"above {of}, by more than drawing the datasets explains"
+    return f"{number(row.value / row.baseline)} times {of}" if row.baseline > 0 else f"above {of}"
+
+
+def _yardstick_text(found: ExplainedNumber) -> str:
+    """Return how a risk stands beside what other people's records reveal anyway; empty where that is not known."""
+    row, other = found.row, found.yardstick
+    if row.value is None or other is None or other.value is None:
+        return ""
+    lower, upper = (row.value if end is None else end for end in (row.lower, row.upper))
+    anyway = f"the {row_value_text(other, found.n_records)} that other people's records disclose anyway"
+    if upper < other.value:
+        return f"fewer than {anyway}"
+    return f"more than {anyway}" if lower > other.value else f"about {anyway}"
 
 
 def _successes_text(parts: Mapping[str, Row]) -> str:
@@ -219,13 +289,18 @@ def _difference_text(lower: float | None, upper: float | None) -> str:
         return f"Too few guesses to tell: the true value may be as high as {format_percent(upper)}."
     if upper > SMALL_DIFFERENCE:
         return f"This may be chance, but so few guesses cannot rule out {format_percent(upper)} either."
-    return f"Chance alone explains this; the true value is at most {format_percent(upper)} (95 % interval)."
+    return f"Chance alone explains it; the true value is at most {format_percent(upper)} (95 % interval)."
 
 
 def _weakness_text(found: ExplainedNumber) -> str:
     """Return that an attack says little, where it cannot tell the release from the unprotected data; empty otherwise."""
     own, row = _confidential_value(found), found.row
-    if own is None or row.lower is None or row.upper is None or not row.lower <= own <= row.upper:
+    if (
+        own is None
+        or row.lower is None
+        or row.upper is None
+        or not (row.lower <= own <= row.upper or own <= SMALL_DIFFERENCE)
+    ):
         return ""
     return f"Even on the unprotected data the attack reaches only {format_percent(own)}: it does not show that the release protects."
 
@@ -313,7 +388,9 @@ def _certainty_text(found: ExplainedNumber, output: Output) -> str:
         parts.append(f"95 % interval {ends}{over}")
     elif row.value is not None:
         parts.append("an estimate without an interval" if output.estimated else "exact for this release and these data")
-    if len(values) > 1:
+    if len(values) > 1 and len(set(values)) == 1:
+        parts.append(f"{values[0]} in each of the {len(values)} datasets")
+    elif len(values) > 1:
         parts.append(f"{'from single datasets alone' if together else 'single datasets'}: {', '.join(values)}")
     parts += [row.reason] if row.value is not None and row.reason else []
     return "; ".join(parts)

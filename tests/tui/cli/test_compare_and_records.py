@@ -81,7 +81,7 @@ def test_compare_prints_both_runs_and_writes_json(sfumato: Command, capsys: Prin
     assert "+ met" in out
     assert "x not met" in out
     assert "at most 50 % / -100 %" in out
-    assert "Only run 2 has\n  People whose sensitive values are disclosed (" in out
+    assert "Only run 2 has\n  Sensitive values disclosed (" in out
     assert "Only run 1 has" not in out
     found = json.loads(Path("out.json").read_text())
     assert [run["run"] for run in found["runs"]] == [1, 2]

@@ -205,6 +205,8 @@ def test_what_is_said_of_the_order_holds_where_there_are_no_thresholds():
 async def test_enter_explains_the_row_under_the_cursor(sit, directory, size):
     save_state(directory, AppState(project=1, run=1, tab="results", filter="identification true_match !largest"))
     async with sit(directory, "enter", size=size) as seat:
+        if size == (80, 24):
+            await seat.press("end")
         assert "risk.identification.true_match_rate" in seat.text
         for words in ("Identification risk", "lower is better", "released unprotected", "Reiter"):
             assert words in seat.text or size == (80, 24)
@@ -266,7 +268,7 @@ def test_facts_come_in_the_order_in_which_people_ask():
     low = Verdict(line().key, "", None, "max", 0.01, 0.01813, -0.00813, "not met", "", None)
     told = number_facts(ExplainedNumber(line(baseline=0.4), [own], [low], 1000), describe_measure(line().key))
     assert [name for name, _ in told] == [
-        "in words", "good is", "intruder knows", "compared with", "how sure", "verdict", "this means", "what to change",
+        "in words", "good is", "here", "intruder knows", "compared with", "how sure", "verdict", "this means", "what to change",
         "definition", "in the field", "direction", "method", "source", "measured on", "what he knows", "match within",
             "left at default", "key",
     ]  # fmt: skip

@@ -27,7 +27,8 @@ def part(measure: str, value: float, ends: tuple[float, float] | None = None, un
 
 def words(row: Row, *others: Row) -> str:
     parts = {one.measure: one for one in (row, *others)}
-    return dict(explanation_facts(ExplainedNumber(row, n_records=1000, parts=parts)))["in words"]
+    facts = dict(explanation_facts(ExplainedNumber(row, n_records=1000, parts=parts)))
+    return f"{facts['in words']} {facts['here']}"
 
 
 def test_an_attack_says_what_is_done_when_it_succeeds_and_with_whom() -> None:
@@ -51,14 +52,14 @@ def test_an_attack_says_what_is_done_when_it_succeeds_and_with_whom() -> None:
 @pytest.mark.parametrize(
     ("ends", "said"),
     [
-        ((-0.01, 0.02), "Chance alone explains this; the true value is at most 2 % (95 % interval)."),
+        ((-0.01, 0.02), "Chance alone explains it; the true value is at most 2 % (95 % interval)."),
         ((-0.6, 0.77), "Too few guesses to tell: the true value may be as high as 77 %."),
         ((-0.03, -0.01), "No more is found about people in the data than about outsiders."),
         (None, "reaches -0.0012 %."),
     ],
 )
 def test_an_interval_of_a_difference_is_told_in_words(ends: tuple[float, float] | None, said: str) -> None:
-    assert words(part("excess_risk", -0.000012, ends, "")).endswith(said)
+    assert words(part("excess_risk", -0.000012, ends, "")).endswith(f"{said} No limit is set for it.")
 
 
 def test_people_are_counted_in_every_part_of_an_explanation() -> None:
@@ -67,7 +68,7 @@ def test_people_are_counted_in_every_part_of_an_explanation() -> None:
         for draw in (None, 1, 2)
     ]
     facts = dict(explanation_facts(ExplainedNumber(rows[0], rows, n_records=1000)))
-    assert facts["how sure"] == "95 % interval 5 .. 20, over the released datasets; single datasets: 10, 10"
+    assert facts["how sure"] == "95 % interval 5 .. 20, over the released datasets; 10 in each of the 2 datasets"
 
 
 def test_the_definition_stands_before_what_is_folded_and_settings_are_in_words() -> None:
@@ -102,7 +103,7 @@ def test_a_number_of_all_datasets_together_is_no_average() -> None:
 def test_an_attack_that_cannot_tell_the_release_from_the_data_says_so(own: float, is_said: bool) -> None:
     row = part("excess_risk", 0.0, (-0.01, 0.02), "")
     unprotected = replace(row, dataset="confidential", value=own, draw=None)
-    told = dict(explanation_facts(ExplainedNumber(row, [row, unprotected])))["in words"]
+    told = dict(explanation_facts(ExplainedNumber(row, [row, unprotected])))["here"]
     assert ("does not show that the release protects" in told) is is_said
 
 
@@ -130,7 +131,7 @@ def test_a_statistic_says_how_far_it_is_from_that_of_the_data(
 ) -> None:
     row = Row("utility", "summary", "mean", "pay", "synthetic", None, None, 5.0, *ends, baseline=4.75)
     own = replace(row, dataset="confidential", value=4.75)
-    assert dict(explanation_facts(ExplainedNumber(row, [row, own])))["difference"] == said
+    assert dict(explanation_facts(ExplainedNumber(row, [row, own])))["here"] == f"{said}."
 
 
 def test_a_study_says_how_unsure_the_intruder_is() -> None:
@@ -138,6 +139,65 @@ def test_a_study_says_how_unsure_the_intruder_is() -> None:
         "studies", "intruder_uncertainty", "true_match_rate", "", "synthetic", None, 0.0, 0.1, None, None,
         unit="share", params={"variable": "pay"},
     )  # fmt: skip
-    for level, said in ((0.0, "0: he knows pay exactly"), (0.05, "0.05 in what he knows of pay; 0 is exact")):
+    for level, said in (
+        (0.0, "0: at this level of the study he is not unsure but knows pay exactly"),
+        (0.05, "0.05 in what he knows of pay; 0 is exact"),
+    ):
         facts = dict(explanation_facts(ExplainedNumber(replace(row, level=level))))
         assert facts["uncertainty"] == said
+
+
+def test_a_level_of_uncertainty_has_an_example() -> None:
+    row = Row(
+        "studies", "intruder_uncertainty", "true_match_rate", "", "synthetic", None, 0.03, 0.1, None, None,
+        unit="share", params={"variable": "pay", "model": "log_normal"},
+    )  # fmt: skip
+    said = dict(explanation_facts(ExplainedNumber(row)))["uncertainty"]
+    # exp(1.96 * 0.03) is 1.06, and exp(1.96 * 0.3) 1.8
+    assert "he mostly (95 %) believes of a true 1 between 0.94 and 1.06, and of 10 between 5.55 and 18" in said
+
+
+@pytest.mark.parametrize(
+    ("value", "ends", "said"),
+    [
+        (80, (70, 90), "fewer than"),
+        (95, (85, 105), "about"),
+        (150, (140, 160), "more than"),
+        (100, (None, None), "about"),
+    ],
+)
+def test_what_is_disclosed_stands_beside_what_other_peoples_records_disclose(
+    value: float, ends: tuple[float | None, float | None], said: str
+) -> None:
+    row = Row("risk", "attribute", "risk", "", "synthetic", None, None, value, *ends, unit="records")
+    other = replace(row, measure="risk_excluding_self", dataset="confidential", value=100.0, lower=None, upper=None)
+    facts = dict(explanation_facts(ExplainedNumber(row, [row], n_records=1000, yardstick=other)))
+    anyway = "the 100 of 1,000 (10 %) that other people's records disclose anyway"
+    assert facts["here"] == f"{said[:1].upper()}{said[1:]} {anyway}. No limit is set for it."
+
+
+def test_a_risk_says_how_much_lower_it_is_than_without_protection() -> None:
+    row = Row("risk", "identification", "true_match_rate", "", "synthetic", None, None, 0.01, None, None, unit="share")
+    for own, said in (
+        (0.4, "97.5 % lower than for the same data released unprotected"),
+        (0.01, "Not lower than for the same data released unprotected"),
+    ):
+        facts = dict(explanation_facts(ExplainedNumber(row, [row, replace(row, dataset="confidential", value=own)])))
+        assert facts["here"] == f"{said}. No limit is set for it."
+
+
+@pytest.mark.parametrize(
+    ("value", "ends", "said"),
+    [
+        (0.01, (0.005, 0.015), "Below 2 % (a fresh sample of the same size)."),
+        (
+            0.02,
+            (0.015, 0.025),
+            "No different from 2 % (a fresh sample of the same size), as far as the interval can tell.",
+        ),
+        (0.05, (0.04, 0.06), "2.5 times 2 % (a fresh sample of the same size)."),
+    ],
+)
+def test_a_gap_stands_beside_that_of_a_fresh_sample(value: float, ends: tuple[float, float], said: str) -> None:
+    row = Row("utility", "ecdf", "max_abs_difference", "pay", "synthetic", None, None, value, *ends, baseline=0.02)
+    assert dict(explanation_facts(ExplainedNumber(row, [row])))["here"] == said

@@ -1,0 +1,44 @@
+"""A number of a run with all that is needed to explain it, as the workspace has it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sfumato.engine.methods.labels import method_and_output
+from sfumato.engine.methods.rows import Row
+
+from ..reporting.explanation import ExplainedNumber
+from ..reporting.numbers import NumberLine, is_same_attack, member_facts
+from ..reporting.words import NO_SETTINGS, SettingsByMethod
+from ..store.runs import count_records_and_units, find_run
+from ..store.workspace import Workspace
+from .audits import audited_records_of_row
+from .results import read_series_rows, verdicts_of_row
+
+
+def read_explained_number(
+    workspace: Workspace, run_id: int, row: Row, line: NumberLine | None = None, apart: SettingsByMethod = NO_SETTINGS
+) -> ExplainedNumber:
+    """Read a row with its verdicts, companions, yardstick and audited targets, and what is folded into its line."""
+    records = count_records_and_units(workspace, find_run(workspace, run_id))
+    members = () if line is None else (line, *line.members)
+    return ExplainedNumber(
+        row,
+        read_series_rows(workspace, run_id, row),
+        verdicts_of_row(workspace, run_id, row),
+        records,
+        audited_records_of_row(workspace, run_id, row),
+        () if line is None else member_facts(line, records, apart),
+        {one.release.measure: one.release for one in members if one.release and is_same_attack(one.release, row)},
+        _read_yardstick(workspace, run_id, row),
+    )
+
+
+def _read_yardstick(workspace: Workspace, run_id: int, row: Row) -> Row | None:
+    """Read the row with what other people's records reveal anyway about what a row is about; None without one."""
+    name = method_and_output(row.key)[1].risk.yardstick
+    if not name or row.dataset == "confidential":
+        return None
+    return next(
+        (one for one in read_series_rows(workspace, run_id, replace(row, measure=name)) if one.draw is None), None
+    )
