@@ -30,7 +30,6 @@ from sfumato.workspace.reporting.words import (
     holdout_text,
     limit_text,
     observed_text,
-    shorten_names,
     sign_for,
 )
 from sfumato.workspace.views.run_detail import RunDetail, TaskPhase
@@ -46,6 +45,7 @@ from .run_meters import (
     meter_lines,
     sort_verdicts,
 )
+from .run_tasks import NamedTask, task_lines
 
 if TYPE_CHECKING:
     from sfumato.workspace.views.run_changes import RunChanges
@@ -57,8 +57,6 @@ NAME, LABEL = 10, 16
 """Cells of the column of names beside the list, and of that below it, which the gate's answer has too."""
 LEAST_NUMBER, BESIDE = 6, 30
 """Cells left of the values below which they have no columns, and from which long names stay left of them."""
-LEAST_SHORT = 20
-"""Cells of a name from which it is shortened to stay in one line."""
 LEAST_TABLE = 76
 """Width in cells below which numbers are sentences: a table would break their names."""
 NUMBERS = ("measure", "variable", "confidential", "release")
@@ -76,12 +74,14 @@ class RunBrief:
     changes: what changed since the run before it; None for the first run of a project
     plan: its plan in a few words
     verdicts: the verdicts on its limits
+    named: tasks that are computed now, or took longest
     """
 
     detail: RunDetail
     changes: RunChanges | None
     plan: Facts
     verdicts: Sequence[Verdict] = ()
+    named: Sequence[NamedTask] = ()
 
 
 def brief_run_text(
@@ -99,10 +99,10 @@ def brief_run_text(
     context: what the meters need of the run
     width: cells of a line
     room: greatest number of lines
-    beside: whether the run is shown in full elsewhere, so that only what is missing there is shown
+    beside: whether the run is shown in full elsewhere, so that its tasks are shown in place of the run itself
     """
     detail, changes = brief.detail, brief.changes
-    own = [] if beside else _run_lines(detail)
+    own = _run_lines(detail)
     metered = choose_metered(brief.verdicts, MOST_METERS if room >= ROOM_FOR_MOST else FEW_METERS)
     unmet = [
         (_verdict_text(one, name), _outcome_style(one.outcome))
@@ -116,12 +116,15 @@ def brief_run_text(
     said += _first_lines("what to change", [(lever, "") for lever in shown], MOST_UNMET)
     plan = [(name, line, "") for name, line in brief.plan]
     lines = list(gate)
+    tasks = (
+        partial(task_lines, detail.phases, brief.named, LABEL, width) if beside else partial(_named_content, own, width)
+    )
     # The plan is the least urgent part, so it comes only if there is room left.
     for lines_in in (
         partial(_meter_content, brief.verdicts, metered, context or MeterContext(detail.records), width),
         partial(_named_content, said, width),
         partial(_change_content, changes, width),
-        partial(_named_content, own, width),
+        tasks,
         partial(_named_content, plan, width),
     ):
         if part := lines_in(room - len(lines) - bool(lines)):
@@ -213,7 +216,8 @@ class FullRunDetail:
         below = [Content(""), *last] if last else []
         if self.verdicts and not are_met:
             lines += [Content(""), *_limit_lines(sort_verdicts(self.verdicts), self.detail.records, width)]
-        table = result_table(_units_first(self.rows), TableContext(self.apart, records=self.detail.records))
+        context = TableContext(self.apart, records=self.detail.records, keys=True)
+        table = result_table(_units_first(self.rows), context)
         if self.rows and width < LEAST_TABLE:
             return Content("\n").join([*lines, Content(""), *_number_lines(table, width), *below])
         numbers = ""
@@ -262,21 +266,17 @@ def _number_lines(table: DisplayTable, width: int) -> list[Content]:
     little room: ``Sensitive values disclosed (mdvis): 12 of 16,051, confidential data 40``.
     """
     places = {column.title: at for at, column in enumerate(table.columns)}
-    rows = []
+    # One line a number and variable: with every setting it would be a wall of names that are nearly the same.
+    found: dict[tuple[str, str], tuple[str, str, str]] = {}
     for row in table.rows:
-        name, variable, before, released = (
-            full_cell_text(row[places[title]]) if title in places else "" for title in NUMBERS
+        key, name, variable, before, released = (
+            full_cell_text(row[places[title]]) if title in places else "" for title in ("key", *NUMBERS)
         )
-        rows.append((f"{name}{f' ({variable})' if variable else ''}", released, before))
+        named = f"{name}{f' ({variable})' if variable else ''}"
+        found.setdefault((key, variable.partition(";")[0]), (named, released, before))
+    rows = list(found.values())
+    # A long name has more lines: cut ones of a measure would look alike.
     brief = [(name, *(brief_value_text(text) or "-" for text in values)) for name, *values in rows]
-    room = width - sum(
-        max([cell_len(head), *(cell_len(row[at]) for row in brief)]) + len(INDENT)
-        for at, head in ((1, "release"), (2, "before"))
-    )
-    short = shorten_names([row[0] for row in brief], room) if room >= LEAST_SHORT else {}
-    if short and all(cell_len(name) <= room for name in short.values()):
-        # One line each, where names can be told apart in it.
-        brief = [(short[name], *values) for name, *values in brief]
     if lines := _column_lines(("number", "release", "before"), brief, width, LEAST_NUMBER):
         return lines
     said = [

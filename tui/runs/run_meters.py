@@ -26,6 +26,8 @@ TITLES = (36, 30, 26, 23)
 LEAST_TITLE = 20
 GAUGES = (GAUGE, 14, 10, 7, 5, 0)
 """Widths of titles and gauges in cells, the widest that fit are taken; 0 for no gauge."""
+WIDE_GAUGES = 3
+"""Number of the gauges beside which all titles are whole, if there is room for that."""
 GAP = "  "
 
 
@@ -127,12 +129,15 @@ def meter_lines(verdicts: Sequence[Verdict], context: MeterContext, width: int) 
     value = max(map(cell_len, found), default=0)
     last = max((cell_len(brief_limit_text(text)) for text in limits), default=0)
     longest = max(map(cell_len, names), default=0)
+    # A name that is whole says more than a longer gauge.
+    wanted = (longest, *(title for title in TITLES if title < longest))
     title, gauge = next(
         (
-            (min(title, longest), gauge)
-            for gauge in GAUGES
-            for title in TITLES
-            if 2 + min(title, longest) + 2 + (gauge + 2 if gauge else 0) + value + 2 + last <= width
+            (title, gauge)
+            for titles, gauges in ((wanted[:1], GAUGES[:WIDE_GAUGES]), (wanted, GAUGES))
+            for gauge in gauges
+            for title in titles
+            if 2 + title + 2 + (gauge + 2 if gauge else 0) + value + 2 + last <= width
         ),
         (min(LEAST_TITLE, longest), 0),
     )

@@ -21,11 +21,12 @@ from textual.widgets import Static
 from textual.worker import Worker, WorkerState
 
 from sfumato.engine.data.toml import read_toml
+from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind_act
 from sfumato.workspace.reporting.words import duration_text, sign_for, varying_settings_of_recipe
 from sfumato.workspace.store.run_names import MAX_NAME_LENGTH, MAX_NOTE_LENGTH, check_run_name, check_run_note
-from sfumato.workspace.store.runs import RunState, RunSummary, StoredRun, recipe_text_of
+from sfumato.workspace.store.runs import RunState, RunSummary, StoredRun, find_run, list_tasks, recipe_text_of
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import ResultSelection, read_selected_rows, read_verdicts
 from sfumato.workspace.views.run_detail import read_run_detail
@@ -59,6 +60,7 @@ from ..widgets.tables import Columns, GridTable, TableColumn
 from .compare import ComparisonDialog
 from .run_detail import LABEL, FullRunDetail, RunBrief, brief_run_text
 from .run_meters import MeterContext
+from .run_tasks import NamedTask, tasks_to_name
 
 if TYPE_CHECKING:
     from sfumato.workspace.gate.answer import ReleaseAnswer
@@ -367,7 +369,7 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
     together, or deleted.
     """
 
-    full_list = 78
+    full_list = 98
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("run", "again", "Run again", show=True),
         bind_act("interrupt", "interrupt", "Interrupt", show=True),
@@ -615,8 +617,8 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
         answer, width = self._answers.get(run_id), self._brief_width
         if answer is not None:
             most = MOST_ANSWER_LINES if self.size.height >= ROOMY else LEAST_ANSWER_LINES
-            # Beside the run in full nothing else needs most of the lines below a short list.
-            most = max(most, self._spare_lines // 2) if self.is_split else most
+            # Nothing else needs most of the lines below a short list.
+            most = max(most, self._spare_lines // 2)
             return answer_lines(answer, width, most, titled=width < TITLE_NEEDS, least_label=LABEL)
         if not is_done:
             return []
@@ -662,7 +664,10 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
             found.detail.records,
             units,
             answer is not None and answer.may_leave == "yes",
-            duration_text(here.run.seconds) if here.run.state is RunState.DONE else "",
+            # The tasks say how long it took, where they are shown.
+            duration_text(here.run.seconds)
+            if here.run.state is RunState.DONE and (found.verdicts or not self.is_split)
+            else "",
         )
         text = brief_run_text(found, gate, self._brief_width, room - apart, context=context, beside=self.is_split)
         self._write_brief(Content("\n" * apart) + text)
@@ -869,7 +874,16 @@ def read_run_brief(run_id: int, workspace: Workspace) -> RunBrief:
         read_run_changes(workspace, run_id),
         brief_plan_facts(facts),
         verdicts,
+        _read_named_tasks(workspace, run_id),
     )
+
+
+def _read_named_tasks(workspace: Workspace, run_id: int) -> list[NamedTask]:
+    """Read the tasks of a run that are computed now, or took longest; none where this version cannot read its recipe."""
+    try:
+        return tasks_to_name(list_tasks(workspace, run_id), find_run(workspace, run_id).recipe)
+    except BadInput:
+        return []
 
 
 def brief_plan_facts(facts: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

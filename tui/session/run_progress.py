@@ -83,7 +83,9 @@ def task_words(key: str, recipe: Recipe) -> str:
             whole = rest[1] in ("block", "whole")
             return f"measuring {recipe.measures[int(rest[0])].method.title}, {'all datasets' if whole else of}"
         if kind == "study":
-            return f"studying {recipe.studies[int(rest[0])].method.title}, point {int(rest[1]) + 1}"
+            first, _, last = rest[1].partition("-")
+            points = f"point {int(first) + 1}" if not last else f"points {int(first) + 1} to {int(last) + 1}"
+            return f"studying {recipe.studies[int(rest[0])].method.title}, {points}"
     except (IndexError, ValueError):
         return key
     return "combining the results" if kind == "combine" else key

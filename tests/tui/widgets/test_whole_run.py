@@ -5,10 +5,14 @@ from dataclasses import replace
 import pytest
 
 from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import RecordCount
 from sfumato.tui.runs.run_detail import FullRunDetail
 from sfumato.tui.runs.run_meters import MeterContext, choose_metered, meter_lines
+from sfumato.tui.runs.run_tasks import NamedTask, task_lines, tasks_to_name
+from sfumato.workspace.recipes import find_recipe
+from sfumato.workspace.store.runs import TaskRow
 from sfumato.workspace.views.run_detail import RunDetail, TaskPhase
 
 DETAIL = RunDetail(7, "survey.csv", 90, 3, 1, False, None, (), (), ())
@@ -100,3 +104,60 @@ def test_a_phase_says_how_long_it_took_once_a_task_of_it_is_done_and_its_memory_
     text = " ".join(FullRunDetail(replace(DETAIL, phases=phases), "", (), (), {}).to_lines(90).plain.split())
     assert "fit 2 in 19.3 s (265 MB), draw 3/10 in 4.0 s, study 0/7" in text
     assert "0.0 s" not in text
+
+
+PHASES = (
+    TaskPhase("fit", 2, 2, 20.0, 265_000_000),
+    TaskPhase("draw", 10, 5, 60.0, 0),
+    TaskPhase("study", 4, 0, 0.0, 0),
+)
+
+
+def test_bars_of_a_run_that_goes_on_are_what_is_done_and_those_of_an_ended_one_the_time():
+    said, fit, draw, study, now = [
+        line.plain for line in task_lines(PHASES, [NamedTask("drawing dataset 6", None)], 16, 90, 9)
+    ]
+    assert said.startswith("Tasks           7 of 16 done; bars: share done")
+    assert [line.count("━") for line in (fit, draw, study)] == [24, 12, 0]
+    assert "5 of 10" in draw
+    assert now == "Now             drawing dataset 6"
+    ended = [replace(one, n_done=one.n_tasks) for one in PHASES[:2]]
+    said, fit, draw, longest = [
+        line.plain for line in task_lines(ended, [NamedTask("drawing dataset 2", 9.0)], 16, 90, 9)
+    ]
+    assert said.startswith("Tasks           12 done, 1 min of computing; bars: share of the time")
+    assert [line.count("━") for line in (fit, draw)] == [6, 18]
+    assert longest == "Longest tasks   9.0 s  drawing dataset 2"
+
+
+@pytest.mark.parametrize("width", [24, 40, 60, 94])
+def test_no_line_of_tasks_is_wider_than_its_place_and_none_is_told_in_two_lines(width):
+    named = [NamedTask("measuring Membership inference of a rather long name, all datasets", 7.0)]
+    assert max(len(line.plain) for line in task_lines(PHASES, named, 16, width, 20)) <= max(width, 54)
+    assert task_lines(PHASES, named, 16, width, 2) == []
+    assert len(task_lines(PHASES, named, 16, width, 3)) == 3
+
+
+def test_tasks_of_the_same_words_are_one_and_those_computed_now_come_alone():
+    recipe = Recipe.from_toml(find_recipe("randhie").text)
+    ended = [TaskRow(n, f"measure/0/{n}", "measure", "done", 1, 0, 0, "", 2.0, None, "", None) for n in (1, 2)]
+    whole = [TaskRow(n, f"measure/0/block/{n}", "measure", "done", 1, 0, 0, "", 1.5, None, "", None) for n in (3, 4)]
+    first, *_ = tasks_to_name([*ended, *whole], recipe)
+    assert first.text.endswith("all datasets, 2 tasks")
+    assert first.seconds == 3.0
+    running = replace(ended[0], key="study/0/2-3", state="running")
+    assert [one.text for one in tasks_to_name([*whole, running], recipe)] == [
+        "studying Uncertainty of the intruder's knowledge, points 3 to 4"
+    ]
+
+
+def test_a_number_has_a_line_for_each_variable_and_not_for_each_setting():
+    rows = [
+        Row(
+            "risk", "identification", "true_match_rate", "", "release", None, None, value, params={"radius": {"age": n}}
+        )
+        for n, value in ((1, 0.5), (2, 0.7), (3, 0.9))
+    ]
+    text = FullRunDetail(DETAIL, "", (), rows, {}).to_lines(56).plain
+    assert text.count("Only match is the right one") == 1
+    assert FullRunDetail(DETAIL, "", (), rows, {}).to_lines(100).plain.count("Only match is the right one") == 3
