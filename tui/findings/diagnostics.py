@@ -30,6 +30,7 @@ from sfumato.workspace.reporting.diagnostics import (
     ALL_PARAMETERS,
     EARLIER_VERSION,
     PARAMETER_COLUMNS,
+    QUESTION,
     STATISTIC_COLUMNS,
     ConvergenceLine,
     ParameterConvergence,
@@ -37,15 +38,16 @@ from sfumato.workspace.reporting.diagnostics import (
     convergence_by_parameter,
     convergence_cells,
     convergence_lines,
-    convergence_matters_text,
     convergence_summary,
+    fit_answer,
+    fold_passed_parameters,
     missing_check_text,
     parameter_or_model_text,
     statistic_cells,
     statistics_summary,
 )
 from sfumato.workspace.reporting.tables import fit_columns, grid_value
-from sfumato.workspace.reporting.words import number
+from sfumato.workspace.reporting.words import number, sign_for
 from sfumato.workspace.views.results import read_diagnostics
 
 from ..parts.page import Dialog, OffersExport, RunPane
@@ -305,15 +307,19 @@ def read_traces(workspace: Workspace, run_id: int) -> TracedModels:
     return TracedModels(models, shapes, CHAIN_SHAPE if has_chains or not shapes else DENSITY_SHAPE)
 
 
-MOST_NAME = 30
-"""Most cells that are kept for the name of a parameter."""
+MOST_NAME, NARROW_NAME, WIDE = 30, 20, 100
+"""Most cells that are kept for the name of a parameter, in a place of at least as many cells as the last number, else
+in a narrow one.
+"""
+SOME, FAILED, ALL = "some", "failed", "all"
+"""What is shown: all but folded parameters, only what breaks a limit or a rule, or everything."""
 STATISTICS = ("r_hat", "bulk", "tail", "sampler")
 """Columns of statistics, which only some samplers have."""
 FITS = "What is known of the fits"
 OTHER_LINES = 3
 """Lines of the tab besides the models and their fits: two of summary, and the text at the cursor."""
 LEAST_FITS = 4
-"""Lines from which the fits are told below the models that have no sampler."""
+"""Lines from which the fits are told below the models."""
 PARAMETERS, TABLE, PLOT = "diagnostics-parameters", "diagnostics-table", "diagnostics-plot"
 
 
@@ -391,7 +397,7 @@ class DiagnosticsPane(RunPane):
 
     DEFAULT_CSS = """
     DiagnosticsPane #diagnostics-fits { height: 1fr; padding: 0 1; display: none; }
-    DiagnosticsPane #diagnostics-matters { display: none; color: $text-muted; }
+    DiagnosticsPane #diagnostics-matters { display: none; }
     """
 
     def __init__(self) -> None:
@@ -401,7 +407,9 @@ class DiagnosticsPane(RunPane):
         self._parameters: Sequence[ConvergenceLine] = ()
         self._traced = TracedModels()
         self._traced_run: int | None = None
-        self._failed = False
+        self._shown = SOME
+        self._folds = False
+        self._answer, self._summary = ("", "", ""), ""
         self._statistic = ""
 
     def compose(self) -> ComposeResult:
@@ -450,16 +458,21 @@ class DiagnosticsPane(RunPane):
         """Fill the tables and the plot."""
         self._show_parameters()
         grid = self.query_one(f"#{TABLE}", LiveGrid)
-        grid.set_empty_text(NONE_BROKEN if self._failed and self._lines else EMPTY)
+        grid.set_empty_text(NONE_BROKEN if self._is_failed and self._lines else EMPTY)
         grid.show_table(STATISTIC_TABLE, self.shown_statistics)
         self._draw_statistic()
 
     def _show_parameters(self) -> None:
         """Fill the table of parameters, with or without their traces."""
         found = convergence_lines(self._lines, self._traced.missing_reasons, self._traced.shapes)
-        self._parameters = lines = [line for line in found if line.is_flagged or not self._failed]
+        folded = fold_passed_parameters(found)
+        self._answer = fit_answer(found, self._lines, self._traced.missing_reasons)
+        self._summary = convergence_summary(found, self._traced.missing_reasons)
+        self._folds = len(folded) < len(found)
+        shown = {SOME: folded, FAILED: [line for line in found if line.is_flagged], ALL: found}
+        self._parameters = lines = shown[self._shown]
         grid = self.query_one(ParameterGrid)
-        grid.set_empty_text((NONE_FLAGGED if self._failed else NO_SAMPLER) if self._lines else EMPTY)
+        grid.set_empty_text((NONE_FLAGGED if self._is_failed else NO_SAMPLER) if self._lines else EMPTY)
         sampled = any(line.convergence.parameter for line in lines)
         table = parameter_table(lines, self._traced.shape_title) if sampled or not lines else UNSAMPLED_TABLE
         grid.show_table(table, lines)
@@ -468,18 +481,30 @@ class DiagnosticsPane(RunPane):
         self._show_reading()
 
     def _show_summary(self) -> None:
-        """Show the summary of the parameters or of the statistics."""
-        said = (
-            convergence_summary(self._parameters, self._traced.missing_reasons)
-            if self.shown_view == PARAMETERS
-            else statistics_summary(self._lines)
+        """Show whether the models fit and what to do, or the summary of the statistics."""
+        head, todo = self.query_one("#diagnostics-head", Line), self.query_one("#diagnostics-matters", Line)
+        todo.display = self.shown_view == PARAMETERS and bool(self._lines) and bool(self._answer[1])
+        if not todo.display:
+            said = statistics_summary(self._lines)
+            head.set_text(" · ".join(part for part in (said, "failed only" if self._is_failed else "") if part))
+            return
+        state, answer, do = self._answer
+        sign = f"{sign_for(state)} " if state else ""
+        ink = {"fail": "$error bold", "warn": "$warning bold"}.get(state, "$foreground bold")
+        summary = f"  {self._summary}" if self._summary else ""
+        head.set_text(Content.assemble((f"{QUESTION} ", ""), (f"{sign}{answer}", ink), (summary, "$text-muted")))
+        only = "outside a limit only · " if self._is_failed else ""
+        more = (
+            f" · {current_key(self.app, 'only')} shows every parameter" if self._folds and self._shown == SOME else ""
         )
-        only = "outside a limit only" if self.shown_view == PARAMETERS else "failed only"
-        parts = [said, only if self._failed else ""]
-        self.query_one("#diagnostics-head", Line).set_text(" · ".join(part for part in parts if part))
-        matters = self.query_one("#diagnostics-matters", Line)
-        matters.display = self.shown_view == PARAMETERS and bool(self._lines) and bool(self._parameters)
-        matters.set_text(convergence_matters_text(self._parameters))
+        todo.set_text(
+            Content.assemble((f"{only}What to do: ", "$text-muted"), (do, "$foreground"), (more, "$text-muted"))
+        )
+
+    @property
+    def _is_failed(self) -> bool:
+        """Return whether only what breaks a limit or a rule is shown."""
+        return self._shown == FAILED
 
     def in_footer(self, action: str) -> bool:
         """Return whether the footer shows an action: draws only where a model has some."""
@@ -490,24 +515,28 @@ class DiagnosticsPane(RunPane):
         self._show_fits()
 
     def _show_fits(self) -> None:
-        """Show what is known of the fits below the models, where no model has a sampler to be shown."""
+        """Show what is known of the fits below the models, where there is room."""
         told, switcher = self.query_one("#diagnostics-fits"), self.query_one(ContentSwitcher)
-        lines, rows = self._parameters, len(self._parameters) + HEADER
-        room = self.size.height - OTHER_LINES - rows - 1
-        unsampled = bool(lines) and not any(line.convergence.parameter for line in lines)
-        told.display = unsampled and self.shown_view == PARAMETERS and room >= LEAST_FITS
+        # The table of samplers may be wider than a narrow place, and has a bar that scrolls then.
+        is_wide = any(line.convergence.parameter for line in self._parameters)
+        rows = len(self._parameters) + HEADER + is_wide
+        room = self.size.height - OTHER_LINES - rows - (not is_wide)
+        told.display = (
+            bool(self._parameters) and not self._is_failed and self.shown_view == PARAMETERS and room >= LEAST_FITS
+        )
         switcher.styles.height = rows if told.display else "1fr"
         if told.display:
-            text = titled_facts(FITS, fit_facts(self._lines), max(20, self.size.width - 2)).split("\n")
+            facts, width = fit_facts(self._lines), max(20, self.size.width - 2)
+            text = titled_facts(FITS, facts, width, MOST_NAME if width >= WIDE else NARROW_NAME).split("\n")
             if len(text) > room:
                 more = f"and more: Statistics, by {current_key(self.app, 'statistics')}"
                 text = [*text[: room - 1], Content.styled(more, "$text-muted")]
-            told.query_one(Static).update(Content("\n").join([Content(""), *text]))
+            told.query_one(Static).update(Content("\n").join([*([] if is_wide else [Content("")]), *text]))
 
     @property
     def shown_statistics(self) -> Sequence[Diagnostic]:
         """Return all statistics, or those that break their rule."""
-        return [line for line in self._lines if line.passed is False] if self._failed else self._lines
+        return [line for line in self._lines if line.passed is False] if self._is_failed else self._lines
 
     @property
     def drawn_statistic(self) -> Sequence[Diagnostic]:
@@ -629,8 +658,9 @@ class DiagnosticsPane(RunPane):
             self._draw_statistic()
 
     def action_failed(self) -> None:
-        """Switch between failed statistics and all."""
-        self._failed = not self._failed
+        """Show what failed, then all, then all but folded parameters."""
+        after = {SOME: FAILED, FAILED: ALL if self._folds else SOME, ALL: SOME}
+        self._shown = after[self._shown]
         self._show_views()
 
     def make_exportable(self) -> ScreenExport | None:

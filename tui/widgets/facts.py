@@ -41,17 +41,17 @@ def wrap_paragraphs(texts: Sequence[str], width: int) -> Content:
     return Content("\n").join(Content(line) for text in texts for line in wrap_text(text, max(LEAST, width)) or [""])
 
 
-def titled_facts(title: str, facts: Sequence[tuple[str, str]], width: int) -> Content:
+def titled_facts(title: str, facts: Sequence[tuple[str, str]], width: int, most_of_name: int = MOST_OF_NAME) -> Content:
     """Return a title, then facts by name, in lines of ``width`` cells."""
     titles = [Content.styled(line, "bold") for line in wrap_text(title, max(LEAST, width))]
-    return Content("\n").join([*titles, *fact_lines(facts, width)])
+    return Content("\n").join([*titles, *fact_lines(facts, width, most_of_name)])
 
 
-def fact_lines(facts: Sequence[tuple[str, str]], width: int) -> list[Content]:
+def fact_lines(facts: Sequence[tuple[str, str]], width: int, most_of_name: int = MOST_OF_NAME) -> list[Content]:
     """Return the lines of facts, each with its name; names have a column of their own if there is room."""
     if width < ONE_COLUMN:
         return [line for name, text in facts for line in run_in_lines(name, text, width)]
-    named = min(MOST_OF_NAME, max([NAME, *(len(replace_unprintable(name)) for name, _ in facts)]))
+    named = min(most_of_name, max([NAME, *(len(replace_unprintable(name)) for name, _ in facts)]))
     return [
         Content.assemble((fit_text("" if place else name, named), "$primary"), " ", line)
         for name, text in facts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sfumato.engine.methods.results import Diagnostic
 from sfumato.engine.wording import count_noun
@@ -180,11 +180,13 @@ class ConvergenceLine:
     convergence: the statistics
     missing_reason: why the model has no convergence check; empty where it has one
     sparkline: values that a small line plot draws
+    n_folded: number of other parameters of the model, all within their limits, for which a line of the whole model stands
     """
 
     convergence: ParameterConvergence
     missing_reason: str = ""
     sparkline: Sequence[float] = field(default=(), compare=False)
+    n_folded: int = 0
 
     @property
     def parameter_key(self) -> tuple[str, str]:
@@ -210,12 +212,40 @@ def convergence_lines(
     ]
 
 
+MOST_PASSES = 8
+"""Parameters of a model within their limits above which the line of the whole model stands for them."""
+
+
+def fold_passed_parameters(lines: Sequence[ConvergenceLine]) -> list[ConvergenceLine]:
+    """Return the lines with those of many parameters of a model that are within their limits folded into the model's."""
+    passed: dict[str, list[ConvergenceLine]] = {}
+    for line in lines:
+        if not (line.is_flagged or line.missing_reason or line.convergence.parameter == ALL_PARAMETERS):
+            passed.setdefault(line.convergence.target, []).append(line)
+    folded = {target: found for target, found in passed.items() if len(found) > MOST_PASSES}
+    kept = []
+    for line in lines:
+        found = folded.get(line.convergence.target, [])
+        if found and line.convergence.parameter == ALL_PARAMETERS:
+            kept.append(replace(line, n_folded=len(found)))
+        elif line not in found:
+            kept.append(line)
+    return kept
+
+
+def _parameter_text(line: ConvergenceLine) -> str:
+    """Return the parameter of a line, those for which it stands, or why its model has no convergence check."""
+    if line.n_folded:
+        return f"{sign_for('folded')} {ALL_PARAMETERS} ({line.n_folded})"
+    return line.convergence.parameter or line.missing_reason
+
+
 def convergence_cells(line: ConvergenceLine) -> dict[str, DisplayCell | str]:
     """Return the cells of a line by column."""
     of = line.convergence
     return {
         "target": of.target,
-        "parameter": of.parameter,
+        "parameter": _parameter_text(line),
         "r_hat": _rounded_text(of.r_hat, 3),
         "bulk": _rounded_text(of.bulk, 0),
         "tail": _rounded_text(of.tail, 0),
@@ -249,7 +279,7 @@ def _verdict_cell(line: ConvergenceLine) -> DisplayCell | str:
     flags = line.convergence.exceeded_limits
     if flags:
         return DisplayCell(flags[0] + (f" +{len(flags) - 1}" if len(flags) > 1 else ""), "fail", ", ".join(flags))
-    return DisplayCell(WITHIN, "pass") if line.convergence.is_judged else ""
+    return DisplayCell(WITHIN, "pass") if line.convergence.is_judged or line.n_folded else ""
 
 
 def convergence_text(line: ParameterConvergence) -> str:
@@ -302,14 +332,39 @@ def convergence_summary(lines: Sequence[ConvergenceLine], whys: Mapping[str, str
     return " · ".join(parts)
 
 
-def convergence_matters_text(lines: Sequence[ConvergenceLine]) -> str:
-    """Return in a line whether the convergence of a run's models matters for its release."""
-    judged = [one for one in lines if one.convergence.is_judged]
-    if any(one.is_flagged for one in judged):
-        return "Matters for the release? Yes: the draws may be off their model; run longer."
-    if not judged:
-        return "Matters for the release? No: no sampler is used; utility judges the fits."
-    return "Matters for the release? No: the samplers settled; utility judges the fits."
+QUESTION = "Do the models fit well enough?"
+
+
+def fit_answer(
+    lines: Sequence[ConvergenceLine], diagnostics: Sequence[Diagnostic], whys: Mapping[str, str]
+) -> tuple[str, str, str]:
+    """Return whether the models of a run fit well enough, the answer in words, and what to do about it.
+
+    The first is ``fail`` where a limit or a rule is broken, ``warn`` where nothing is known or a tree has one leaf, and
+    empty where no check fails. A check that passes says nothing of how near drawn values are to the data: measures of utility do.
+    """
+    flagged = [one for one in lines if one.is_flagged]
+    if flagged:
+        worst = sort_worst_first([one.convergence for one in flagged])[0]
+        said = f"{worst.target} {worst.parameter}: {', '.join(worst.exceeded_limits)}"
+        more = f"; {len(flagged) - 1} more" if len(flagged) > 1 else ""
+        is_of_weights = worst.pareto_k is not None and worst.pareto_k > LARGEST_K
+        mend = "draw by another method or from fewer predictors" if is_of_weights else "run longer"
+        return "fail", f"Not sure. {said}{more}.", f"{mend}: the draws of {worst.target} may be off their model."
+    if broken := broken_rule_lines(diagnostics):
+        more = f"; {len(broken) - 1} more" if len(broken) > 1 else ""
+        return "fail", f"Not sure. {broken[0]}{more}.", "give this model fewer predictors, or another method."
+    judged = list(dict.fromkeys(one.convergence.target for one in lines if one.convergence.is_judged))
+    if any(why == EARLIER_VERSION and target not in judged for target, why in whys.items()) or not lines:
+        return "warn", "Not known: an earlier version fitted them.", "run the recipe again."
+    judged = list(dict.fromkeys(one.convergence.target for one in lines if one.convergence.is_judged))
+    if bare := list(dict.fromkeys(one.target for one in diagnostics if one.name == "leaves" and one.value == 1)):
+        trees = "The tree of {} has" if len(bare) == 1 else "The trees of {} have"
+        drawn = "it is drawn as if nothing" if len(bare) == 1 else "they are drawn as if nothing"
+        said = f"Partly. {trees.format(', '.join(bare))} one leaf: {drawn} else mattered."
+        return "warn", said, "let leaves be smaller, if values should follow those of other variables."
+    settled = f"the sampler of {', '.join(judged)} settled" if judged else "no model has a sampler that must settle"
+    return "", f"No check fails: {settled}.", "nothing here; the utility in Numbers says how near drawn values are."
 
 
 def missing_check_text(line: ConvergenceLine) -> str:

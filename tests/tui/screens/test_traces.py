@@ -16,10 +16,12 @@ from sfumato.tui.widgets.sparkline import trend_line
 from sfumato.workspace.plots.traces import trace_figure
 from sfumato.workspace.reporting.diagnostics import (
     ALL_PARAMETERS,
+    EARLIER_VERSION,
     ParameterConvergence,
     convergence_lines,
     convergence_summary,
     convergence_text,
+    fit_answer,
 )
 from sfumato.workspace.store.artefacts import write_trace
 from sfumato.workspace.store.workspace import Workspace
@@ -85,7 +87,9 @@ def weighted(built_data):
 async def test_parameters_outside_a_limit_come_first_with_their_trace_and_in_words(sit, chained, size):
     async with sit(chained, tab="diagnostics", size=size) as seat:
         lines = seat.text.splitlines()
-        assert "2 parameters of 1 model: ✗ 1 outside a limit" in lines[3]
+        assert "Do the models fit well enough? ✗ Not sure. income beta: R-hat over 1.01" in lines[3]
+        assert "What to do: run longer" in lines[4]
+        assert "2 parameters of 1 model: ✗ 1 outside a limit" in lines[3] or size[0] < 160
         assert lines[6].split()[:5] == ["income", "beta", "1.400", "20", "15"]
         assert "✗ R-hat over 1.01 +2" in lines[6]
         assert lines[8].split()[:2] == ["income", "alpha"]
@@ -199,7 +203,7 @@ async def test_the_parameters_are_written_to_a_file(sit, chained, tmp_path):
 @pytest.mark.slow
 async def test_a_model_without_chains_says_that_there_is_nothing_to_converge(sit, built_data):
     async with sit(built_data, tab="diagnostics", size=(80, 24)) as seat:
-        assert "no convergence check in income" in seat.text.splitlines()[3]
+        assert "No check fails: no model has a sampler" in seat.text.splitlines()[3]
         reading = "income: no convergence check; its posterior draws are exact and independent"
         assert reading in seat.reading
         await seat.press("enter")
@@ -210,7 +214,7 @@ async def test_a_model_without_chains_says_that_there_is_nothing_to_converge(sit
 async def test_a_run_of_an_earlier_version_says_that_it_has_no_traces(sit, built_data):
     directory = sampled(built_data, None, STATISTICS)
     async with sit(directory, tab="diagnostics") as seat:
-        assert "no traces of an earlier version" in seat.text.splitlines()[3]
+        assert "✗ Not sure. income beta" in seat.text.splitlines()[3]
         await seat.press("enter")
         assert isinstance(seat.app.screen, ProjectScreen)
         assert "an earlier version fitted it; run its recipe again" in seat.app.notices[-1]
@@ -286,13 +290,49 @@ async def test_columns_that_are_empty_are_left_out_and_names_are_whole(sit, buil
         assert "R-hat" not in seat.text
         assert "tail" not in seat.text
         assert name in seat.text
-        assert "Matters for the release? No: the samplers settled" in seat.text
+        assert "Do the models fit well enough? No check fails: the sampler of income sett" in seat.text
 
 
 async def test_models_without_a_sampler_have_what_is_known_of_their_fits(sit, built_data):
     async with sit(built_data, tab="diagnostics", size=(120, 40)) as seat:
-        assert "Matters for the release? No: no sampler is used" in seat.text
+        assert "No check fails: no model has a sampler that must settle" in seat.text
         assert "What is known of the fits" in seat.text
         assert "Draws" not in seat.footer
         await seat.press("act:statistics")
         assert "What is known of the fits" not in seat.text
+
+
+async def test_many_parameters_within_limits_are_one_line_until_all_are_asked_for(sit, built_data):
+    names = [f"coefficient {n}" for n in range(12)]
+    statistics = [
+        *(("r_hat", name, 1.4 if name == "coefficient 7" else 1.0, "at most 1.01", None) for name in names),
+        ("acceptance", ALL_PARAMETERS, 0.45, "", None),
+    ]
+    async with sit(sampled(built_data, chains(), statistics), tab="diagnostics", size=(120, 24)) as seat:
+        rows = seat.text.splitlines()[6:]
+        assert "coefficient 7" in rows[0]
+        assert "all parameters (11)" in rows[1]
+        assert "coefficient 3" not in " ".join(rows[:3])
+        assert "f shows every parameter" in seat.text
+        assert "outside a limit only" in await seat.press("f")
+        assert "coefficient 3 " in await seat.press("f")
+        assert "all parameters (11)" in await seat.press("f")
+
+
+def test_whether_models_fit_is_one_sentence_with_what_to_do():
+    statistics = [Diagnostic(*one, target="y") for one in STATISTICS]
+    state, said, do = fit_answer(convergence_lines(statistics, {}, {}), statistics, {})
+    assert (state, said) == ("fail", "Not sure. y beta: R-hat over 1.01, bulk ESS under 400, tail ESS under 400.")
+    assert do == "run longer: the draws of y may be off their model."
+    tree = [Diagnostic("leaves", "z", 1.0, target="z"), Diagnostic("leaves", "x", 5.0, target="x")]
+    whys = {"z": "a tree is grown once", "x": "a tree is grown once"}
+    state, said, _ = fit_answer(convergence_lines(tree, whys, {}), tree, whys)
+    assert (state, said) == ("warn", "Partly. The tree of z has one leaf: it is drawn as if nothing else mattered.")
+    state, said, _ = fit_answer(convergence_lines(tree[1:], whys, {}), tree[1:], whys)
+    assert (state, said) == ("", "No check fails: no model has a sampler that must settle.")
+    broken = [Diagnostic("newton_decrement", "z", 0.2, "below 1e-12", passed=False, target="z")]
+    state, said, _ = fit_answer(convergence_lines(broken, whys, {}), broken, whys)
+    assert state == "fail"
+    assert "newton_decrement of z is 0.2" in said
+    old = {"z": EARLIER_VERSION}
+    assert fit_answer(convergence_lines([], old, {}), [], old)[0] == "warn"
