@@ -134,11 +134,15 @@ def stage_of_project(workspace: Workspace, project_id: int) -> ProjectStage:
     return ProjectStage(stage_of_plan(draft.toml), has_data=True, released=released, toml=draft.toml, datasets=datasets)
 
 
-def next_step_text(stage: ProjectStage, line: RunSummary | None, tab: str) -> str:
-    """Return what to do next in a project, for the run ``line`` and the tab ``tab``; names of acts stand in braces."""
+def next_step_text(stage: ProjectStage, line: RunSummary | None, tab: str, row_step: str = "") -> str:
+    """Return what to do next in a project, for the run ``line`` and the tab ``tab``; names of acts stand in braces.
+
+    row_step: what enter does on the line of Verdicts under the cursor, with acts in braces
+    """
     if tab in ("data", "rows", "plan") and (of := stage.plan_run) is not None:
         if line is None or line.run.id != of.run.id:  # keys that release or report are for the run that the tabs show
-            return f"this plan is run {of.run.id}, {'done' if of.run.state.is_final else 'under way'}: {{runs}} Runs shows it"
+            state = "done" if of.run.state.is_final else "under way"
+            return f"this plan is run {of.run.id}, {state}: {{runs}} opens Runs, which shows it"
         if not of.run.state.is_final:
             return next_step_text(stage, of, "")
         said = _step_after_run(stage, of, tab)
@@ -147,65 +151,68 @@ def next_step_text(stage: ProjectStage, line: RunSummary | None, tab: str) -> st
         return _step_before_run(stage, tab)
     run = line.run
     if line.is_stalled:
-        return f"next: run {run.id} has no worker: {{interrupt}} in Runs{_key_hint('runs', tab)} gives it one"
+        return f"next: run {run.id} has no worker: {_act_there('runs', tab, '{interrupt} gives it one')}"
     if not run.state.is_final:
-        where = "" if tab == "runs" else "; {runs} Runs says how far it is"
+        where = "" if tab == "runs" else "; {runs} opens Runs, which says how far it is"
         return f"run {run.id} keeps running if you quit{where}"
     if run.state is RunState.FAILED:
-        return f"next: {{plan}} Plan to fix why run {run.id} failed, or {{interrupt}} in Runs resumes it: {replace_unprintable(run.error)}"
+        resumes = _act_there("runs", tab, "{interrupt} resumes it")
+        return (
+            f"next: {{plan}} opens Plan to fix why run {run.id} failed; or {resumes}: {replace_unprintable(run.error)}"
+        )
     if run.state is not RunState.DONE:
-        return f"next: {{interrupt}} in Runs{_key_hint('runs', tab)} resumes run {run.id}"
-    return _step_after_run(stage, line, tab)
+        return f"next: {_act_there('runs', tab, f'{{interrupt}} resumes run {run.id}')}"
+    return _step_after_run(stage, line, tab, row_step)
 
 
-def _key_hint(name: str, tab: str) -> str:
-    """Return the key of a tab in brackets, such as `` (1)``; empty if the tab is shown."""
-    return "" if tab == name else f" ({{{name}}})"
+def _act_there(place: str, tab: str, act: str) -> str:
+    """Return an act of a place, after the key that opens the place unless it is shown: ``2 opens Plan, where R runs it``."""
+    return act if tab == place else f"{{{place}}} opens {place.capitalize()}, where {act}"
 
 
 def _step_before_run(standing: ProjectStage, tab: str) -> str:
     """Return the next step until the plan can be run."""
-    plan, key = standing.plan, _key_hint("plan", tab)
+    plan = standing.plan
     if not standing.has_data:
-        return (
-            "next: {new} in Runs" + _key_hint("runs", tab) + " runs a recipe, or {projects} and {import} import a file"
-        )
+        return f"next: {_act_there('runs', tab, '{new} runs a recipe')}; or {{projects}} opens Projects, where {{import}} imports a file"
     if plan is None:
-        return f"next: fix the text of the plan{key}"
+        return "next: " + ("" if tab == "plan" else "{plan} opens Plan: ") + "fix the text of the plan"
     if plan.tables and not plan.makers:
         # Tables need neither roles nor measures.
-        return f"next: {{run}} in Plan{key} runs it"
+        return f"next: {_act_there('plan', tab, '{run} runs it')}"
     if not plan.has_roles:
-        where = "" if tab in ("data", "rows") else "{data} Data: "
+        where = "" if tab in ("data", "rows") else "{data} opens Data: "
         return "next: " + where + "give each variable a role: {role} quasi-identifier or sensitive"
     if not plan.makers:
-        return f"next: {{draft}} in Data{_key_hint('data', tab)} drafts the plan, or {{add}} in Plan{key} adds a step"
+        drafts, adds = "{draft} drafts the plan", "{add} adds a step"
+        return f"next: {_act_there('data', tab, drafts)}; or {_act_there('plan', tab, adds)}"
     if not plan.measures:
-        return f"next: {{add}} in Plan{key} adds a measure: without one there is no verdict"
+        return f"next: {_act_there('plan', tab, '{add} adds a measure')}: without one there is no verdict"
     lack = "" if plan.thresholds else "; without limits there is no verdict"
-    return f"next: {{run}} in Plan{key} runs it{lack}"
+    return f"next: {_act_there('plan', tab, '{run} runs it')}{lack}"
 
 
-def _step_after_run(standing: ProjectStage, line: RunSummary, tab: str) -> str:
+def _step_after_run(standing: ProjectStage, line: RunSummary, tab: str, row_step: str = "") -> str:
     """Return the next step after a run that is done."""
     tally, run_id = line.verdicts, line.run.id
     answer = standing.answers.get(run_id, "")
     open_ = tally.total - tally.met
     # A released run needs no further step, whatever its verdicts are.
     if run_id in standing.released:
-        return f"run {run_id} was released; {{report}} writes its report, {{compare}} in Runs compares runs"
-    verdicts = _verdicts_key(standing, tab)
+        compares = _act_there("runs", tab, "{compare} compares runs")
+        return f"run {run_id} was released; {{report}} writes its report; {compares}"
+    verdicts = _way_to_verdicts(standing, tab)
     if answer == "no":
         if tab == "verdicts":
-            return "next: {open} explains what blocks and how to fix it"
-        return f"next: {verdicts} says what blocks the release of run {run_id}"
+            return f"next: {row_step or '{open} explains what blocks and how to fix it'}"
+        return f"next: {verdicts}: what blocks the release of run {run_id}"
     if open_ and tab == "verdicts":
-        return "next: {open} explains it and how to fix it; {try} tries other limits"
+        return f"next: {row_step or '{open} explains it and how to fix it'}; {{try}} tries other limits"
     if open_:
         became = next(word for word in UNMET_OUTCOMES if tally.by_outcome[word])
         lack = tally.by_outcome[became]
         these = f"{lack} of {tally.total} thresholds" if tally.total > 1 else "the threshold"
-        return f"next: {verdicts} says why {these} {agreeing_word(lack, 'is', 'are')} {became}"
+        return f"next: {verdicts}: why {these} {agreeing_word(lack, 'is', 'are')} {became}"
     own = stage_of_plan(line.run.recipe_toml)
     if not tally.total and own is not None and own.tables:
         if tab == "tables":
@@ -213,29 +220,31 @@ def _step_after_run(standing: ProjectStage, line: RunSummary, tab: str) -> str:
         if tab in OTHER_FINDINGS:
             way = "next_tab" if tab == "verdicts" else "previous_tab"
             return f"next: the tab Tables ({{{way}}}) has the tables of run {run_id}"
-        return f"next: {{findings}} Findings has the tables of run {run_id}"
+        return f"next: {{findings}} opens Findings, which has the tables of run {run_id}"
     if not tally.total:
-        return f"next: run {run_id} has no limits: {{add}} in Plan{_key_hint('plan', tab)} adds one"
+        return f"next: run {run_id} has no limits: {_act_there('plan', tab, '{add} adds one')}"
     # Only the gate's answer leads to a release, never thresholds that are met.
     if answer == "yes":
         return "next: {release_run} releases; {report} writes the report"
     if answer:
         return (
-            "next: {open} explains what you have to judge"
+            f"next: {row_step or '{open} explains what you have to judge'}"
             if tab == "verdicts"
-            else f"next: {verdicts} says what you have to judge"
+            else f"next: {verdicts}: what you have to judge"
         )
     if tab == "verdicts":
         return "the gate has not answered yet; {report} writes the report"
-    return f"next: {verdicts} says whether run {run_id} may leave"
+    return f"next: {verdicts}: whether run {run_id} may leave"
 
 
-def _verdicts_key(standing: ProjectStage, tab: str) -> str:
-    """Return the keys that lead from a tab to Verdicts, and the name of what they lead to."""
+def _way_to_verdicts(standing: ProjectStage, tab: str) -> str:
+    """Return the keys that lead from a tab to Verdicts, and the name of what they lead to, before a colon."""
     if tab in FINDINGS:
-        return "{findings} Verdicts"
+        return "{findings} opens Verdicts"
     # From another place Findings opens at the tab that it showed last, and its key leads from there to Verdicts.
-    return "{findings} Findings" if standing.findings_tab == "verdicts" else "{findings} {findings} Verdicts"
+    if standing.findings_tab == "verdicts":
+        return "{findings} opens Findings"
+    return "{findings} twice opens Verdicts"
 
 
 def step_with_keys(app: App[Any], step: str) -> Content:

@@ -98,6 +98,8 @@ VIEWS = ("quality", "planes", "limits", "beliefs", "pairs")
 """Screens above the tabs, for runs that have something to show there."""
 
 
+AT_PLACES = "next: {left} {right} go to another place; {open} goes to the page"
+"""What the keys do in the line of places, with acts in braces."""
 LEAST_TITLE = 12
 """Cells of the project's name that stay if the state of its run needs room."""
 PAUSE_SECONDS = 0.1
@@ -140,6 +142,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         *(bind_act(name, f"show_tab('{name}')") for name in TABS if name not in PLACES),
         *(bind_act(name, f"view('{name}')") for name in VIEWS),
         bind_act("projects", "app.close_place"),
+        bind_act("back", "step_back", "Clear the filter, or return to the list"),
         bind_act("next_tab", "tab(1)", "Next tab", show=True),
         bind_act("previous_tab", "tab(-1)", "Previous tab"),
         bind_act("report", "report"),
@@ -427,7 +430,10 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
             )
             if isinstance(plan := self._panes["plan"], PlanTab):
                 plan.set_run_of_plan(None if standing.plan_run is None else standing.plan_run.run.id)
-            text = self.pane.focused_step() or next_step_text(standing, self.current_run_line, self._tab)
+            at_places = self.query_one(TabLine).has_focus and not self._is_run_missing
+            text = (AT_PLACES if at_places else self.pane.focused_step()) or next_step_text(
+                standing, self.current_run_line, self._tab, self.pane.row_step()
+            )
             step = step_with_keys(self.app, text)
             self.query_one("#next-step", Line).set_text(step)
             offered = tuple(map(self.in_footer, ("export", "release", "distributions"))), self.views, self._tab
@@ -437,8 +443,9 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
                 self.refresh_bindings()
 
     @on(events.DescendantFocus)
+    @on(VerdictBoard.BoardCursorMoved)
     def _follow_focus(self) -> None:
-        """Show the next step of the part that has the keys."""
+        """Show the next step of the part that has the keys, and of the line under its cursor."""
         self._show_next_step()
 
     @on(PlanTab.PlanExamined)
@@ -596,6 +603,27 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
     async def _show_map(self) -> None:
         """Show the map."""
         await self.action_show_tab("map")
+
+    @on(TabLine.PageEntered)
+    def _enter_page(self) -> None:
+        """Go from the line of places to the rows of the tab."""
+        if not self._is_run_missing:
+            self.pane.take_focus()
+
+    def action_step_back(self) -> None:
+        """Clear the filter, or return to the list; the project stays open, and a message says how to close it."""
+        if self._is_run_missing:
+            self._say_how_to_close()
+            return
+        before = self.focused
+        self.pane.take_focus()
+        if not self.pane.clear_filter() and self.focused is before:
+            self._say_how_to_close()
+
+    def _say_how_to_close(self) -> None:
+        """Show the keys that close the project."""
+        close, projects = (current_key(self.app, act) for act in ("close", "projects"))
+        self.sfumato.say(f"{close} or {projects} closes the project; its runs keep running")
 
     @on(TabLine.TabChosen)
     @on(TabEdge.EdgeTabChosen)

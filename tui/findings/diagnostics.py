@@ -568,8 +568,11 @@ class DiagnosticsPane(RunPane):
         )
 
     def _parameter_text(self) -> str:
-        """Return the text about the parameter under the cursor."""
+        """Return the text about the parameter under the cursor, and say in the footer what enter does there."""
         line = self._current_line
+        if line is not None:
+            has_draws = bool(self._traced.parameter_names(line.convergence.target))
+            self.query_one(ParameterGrid).set_open_word("Draws" if has_draws else "Why no draws")
         if line is None:
             return ""
         target = line.convergence.target

@@ -46,6 +46,7 @@ class LeverList(PagedOptionList, WorkspaceReader):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        bind_act("open", "select", "Change the plan", show=True),
         bind_act("down", "cursor_down", only="j"),
         bind_act("up", "cursor_up", only="k"),
     ]

@@ -467,6 +467,23 @@ class RecordsPane(RunPane, SplitView):
         grid.show_pages(partial(TablePages.from_width, table, records), keep_cursor=keep_cursor)
         self.query_one("#records-head", Static).update(self._heading_text(records))
 
+    @on(Grid.RowHighlighted)
+    @on(Grid.SourceOpened)
+    def _show_open_word(self) -> None:
+        """Show in the footer what enter does on the row under the cursor."""
+        grid, records = self.query_one(Grid), self._records
+        if records is not None and grid.row_count:
+            (line,) = records.lines(grid.cursor, 1)
+            grid.set_open_word(self._open_word_of(line, records.measure))
+
+    def _open_word_of(self, line: RecordLine, measure: RecordMeasure) -> str:
+        """Return what enter does on a line of records by a measure; empty if there is nothing more to show."""
+        if line.is_unit:
+            return "Hide records" if line.unit in self._opened else "List records"
+        if measure.draw_hashes and measure.guesses_hash is not None:
+            return "Guesses"
+        return "Why" if not measure.draw_hashes or measure.is_matching else ""
+
     def detail_query(self) -> DetailQuery | None:
         """Return the query for the candidates of the record under the cursor and the reasons, without values."""
         records, grid = self._records, self.query_one(Grid)

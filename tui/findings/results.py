@@ -515,6 +515,13 @@ class ResultsPane(RunPane, SplitView):
             self._change_selection(filter=event.value.strip())
         self._leave_filter()
 
+    def clear_filter(self) -> bool:
+        """Clear the filter of the rows; return whether there was one."""
+        had = bool(self.sfumato.state.filter)
+        if had:
+            self.filter_rows("")
+        return had
+
     def filter_rows(self, words: str) -> None:
         """Show the rows that have these words."""
         self._change_selection(filter=words)

@@ -64,7 +64,7 @@ NONE = "The plan of this run sets no limits."
 NONE_BUT_POLICY = "The plan of this run sets no limits; those above are of the policy and the gate."
 FOCUSED_STEPS: Mapping[type[Widget], str] = {
     DialPane: "next: {mark} ticks or unticks what he knows; {zoom_in} {zoom_out} how surely; {open} shows the studies",
-    PeopleAtRisk: "next: {open} shows this person in Records",
+    PeopleAtRisk: "next: {open} shows the records of the one under the cursor",
     LeverList: "next: {open} changes the plan by this lever",
 }
 """What the keys do in the parts of the page besides its list, with acts in braces."""
@@ -494,10 +494,15 @@ class VerdictsPane(RunPane, SplitView):
         return () if verdict is None else (verdict.value,)
 
     def focused_step(self) -> str:
-        """Return what the keys of the dial, the people or the levers do, as the footer says it."""
+        """Return what the keys do in the part that has them, as the footer says it."""
         return next(
-            (step for kind, step in FOCUSED_STEPS.items() if any(one.has_focus for one in self.query(kind))), ""
+            (step for kind, step in FOCUSED_STEPS.items() if any(one.has_focus for one in self.query(kind))),
+            super().focused_step(),
         )
+
+    def row_step(self) -> str:
+        """Return what enter does on the line of the board under the cursor."""
+        return self.query_one(VerdictBoard).open_step
 
     def take_focus(self) -> None:
         self.query_one(VerdictBoard).focus()

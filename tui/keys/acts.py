@@ -87,7 +87,7 @@ ACTS: tuple[KeyAct, ...] = (
     *_acts_of_group(
         OPEN,
         ("open", "enter", "Open, or accept"),
-        ("back", "escape", "One level up"),
+        ("back", "escape", "Leave a dialog, a filter or a text"),
         ("close", "q", "Close; at the top, quit"),
         ("save", "ctrl+s", "Save, or accept"),
     ),
@@ -245,3 +245,13 @@ def is_character_key(key: str) -> bool:
 def find_act(binding: Binding) -> KeyAct | None:
     """Return the act of a binding; None for one of Textual's own."""
     return BY_NAME.get((binding.id or "").removesuffix(TYPED))
+
+
+def label_of_binding(node: object, binding: Binding) -> str:
+    """Return what a binding of ``node`` does, in the words of the footer.
+
+    What enter does may depend on the row under the cursor: the ``open_word`` of the node says it, empty where it does
+    nothing.
+    """
+    word = getattr(node, "open_word", None) if find_act(binding) is BY_NAME["open"] else None
+    return binding.description if word is None else str(word)

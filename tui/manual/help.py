@@ -15,7 +15,7 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.widgets import Input
 
-from sfumato.tui.keys.acts import ACTS, BY_KEY, BY_NAME, KeyAct, bind_act, find_act
+from sfumato.tui.keys.acts import ACTS, BY_KEY, BY_NAME, KeyAct, bind_act, find_act, label_of_binding
 from sfumato.tui.keys.own_keys import MODIFIERS, key_text
 from sfumato.tui.widgets.entries import FilterField
 from sfumato.tui.widgets.grid import LiveGrid
@@ -63,7 +63,8 @@ def available_acts(screen: Screen[Any]) -> list[HelpAct]:
         act = find_act(active.binding)
         if act is not None and active.enabled:
             entry = (act.name, active.binding.action, id(active.node))
-            keys, *_ = found.setdefault(entry, ([], active.binding.description, active.node))
+            label = label_of_binding(active.node, active.binding)
+            keys, *_ = found.setdefault(entry, ([], label or active.binding.description, active.node))
             keys.append(active.binding.key)
     here = [
         # Acts without a key are bound to one that no terminal sends.

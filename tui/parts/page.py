@@ -42,8 +42,8 @@ from sfumato.tui.session.messages import ErrorMessage, JobDone, WorkspaceChanged
 from sfumato.tui.session.words import run_state_text
 from sfumato.tui.widgets.entries import EntryField, PathSuggester
 from sfumato.tui.widgets.grid import Grid
-from sfumato.tui.widgets.lines import KeyLine, Line, is_same_text
-from sfumato.tui.widgets.panel import DialogBox
+from sfumato.tui.widgets.lines import KeyLine, Line, Scroll, is_same_text
+from sfumato.tui.widgets.panel import SECOND, DialogBox
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.plan.drafts import PlanDraft, find_draft
 from sfumato.workspace.reporting.words import duration_text
@@ -378,7 +378,18 @@ class RunPane(Backdrop, Vertical, WorkspaceReader):
         """Return the next step while a part of the pane with keys of its own has the focus, with acts in braces; else
         empty.
         """
+        focused = self.app.focused
+        if isinstance(focused, Scroll) and focused.has_class(SECOND):
+            return "next: {up} {down} scroll this text; {back} returns to the list"
         return ""
+
+    def row_step(self) -> str:
+        """Return what enter does on the row under the cursor, with acts in braces; empty where the footer alone says it."""
+        return ""
+
+    def clear_filter(self) -> bool:
+        """Clear the filter of the rows; return whether there was one."""
+        return False
 
     def take_focus(self) -> None:
         """Focus the widget that the keys are for."""

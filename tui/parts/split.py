@@ -53,6 +53,10 @@ class Detail(Scroll):
     DEFAULT_CLASSES = SECOND
     pane_title = "Explanation"
 
+    def allow_focus(self) -> bool:
+        """Return whether there is more to read than is shown: without that no key does anything here."""
+        return self.max_scroll_y > 0
+
     DEFAULT_CSS = """
     Detail {
         height: 1fr; padding: 0 0 0 1; scrollbar-size: 1 1; scrollbar-gutter: stable;

@@ -73,10 +73,20 @@ class TableScreen(_WidgetMixin, Generic[Row]):
     # Named handlers, not decorated ones: Textual looks for decorated handlers in widgets alone, and this is a plain
     # mixin.
     def on_grid_row_highlighted(self) -> None:
-        self.show_row_text()
+        self._follow_row()
 
     def on_grid_source_opened(self) -> None:
+        self._follow_row()
+
+    def _follow_row(self) -> None:
+        """Show the text about the row under the cursor, and in the footer what enter does there."""
+        here = self.current_row
+        self.grid.set_open_word(None if here is None else self.open_word_of(here))
         self.show_row_text()
+
+    def open_word_of(self, row: Row) -> str | None:
+        """Return what ``enter`` does on a row, as the footer says it; None for what the binding says."""
+        return None
 
     def show_row_text(self) -> None:
         """Show the text about the row under the cursor."""

@@ -189,11 +189,17 @@ class BoardFold(Enum):
 
 
 FOLD_TEXTS = {
-    BoardFold.PASSES: "enter lists the checks that pass and the limits that are met, or folds them",
-    BoardFold.OTHERS: "enter lists the checks that do not apply to this release, or folds them",
-    BoardFold.NUMBERS: "enter shows every number of the run",
+    BoardFold.PASSES: "the checks that pass and the limits that are met",
+    BoardFold.OTHERS: "the checks that do not apply to this release",
+    BoardFold.NUMBERS: "the numbers of the run",
 }
-"""What enter does on a line that stands for others."""
+"""What a line stands for that stands for others."""
+FINDING_STEPS = {
+    "block": "explains what blocks and how to fix it",
+    "warn": "explains what you have to judge",
+    "not_checked": "says why this was not checked",
+}
+"""What enter does on a finding of the gate, by its status."""
 Entry: TypeAlias = "Finding | Verdict | BoardFold"
 """Entry of the board that the cursor can be on."""
 
@@ -237,6 +243,26 @@ class VerdictBoard(Scroll):
         self._needed: tuple[Sequence[Entry], int] = (), 0
         self._records: int | None = None
         self._unfolded: set[BoardFold] = set()
+        self._shown_word: str | None = None
+
+    @property
+    def open_word(self) -> str | None:
+        """Return what enter does on the line under the cursor, as the footer says it; None where it explains."""
+        fold = self.chosen_fold
+        if fold is BoardFold.NUMBERS:
+            return "All numbers"
+        return None if fold is None else "Fold" if fold in self._unfolded else "Unfold"
+
+    @property
+    def open_step(self) -> str:
+        """Return what enter does on the line under the cursor, with the act in braces; empty without lines."""
+        entry = self._current_entry
+        if isinstance(entry, BoardFold):
+            does = "shows" if entry is BoardFold.NUMBERS else "folds" if entry in self._unfolded else "lists"
+            return f"{{open}} {does} {FOLD_TEXTS[entry]}"
+        if isinstance(entry, Verdict):
+            return "{open} explains this number" + ("" if entry.outcome == "met" else " and what to change")
+        return "" if entry is None else f"{{open}} {FINDING_STEPS.get(entry.status, 'says what was looked at')}"
 
     def show_board(
         self,
@@ -374,7 +400,8 @@ class VerdictBoard(Scroll):
             return ()
         rank = {BoardFold.PASSES: PASSES, BoardFold.OTHERS: DOES_NOT_APPLY}.get(fold)
         titles = [replace_unprintable(one.title) for one in self._gate.findings if harm_rank(one) == rank]
-        return (self._fold_line(fold), "", *titles, *([""] if titles else []), f"{FOLD_TEXTS[fold]}.")
+        said = f"{self.open_step.replace('{open}', 'enter')}."
+        return (self._fold_line(fold), "", *titles, *([""] if titles else []), said)
 
     @property
     def chosen_finding(self) -> Finding | None:
@@ -384,6 +411,9 @@ class VerdictBoard(Scroll):
     def _paint_board(self) -> None:
         """Write all lines of the board and mark the one under the cursor."""
         self.post_message(self.BoardCursorMoved())
+        if self.open_word != self._shown_word:
+            self._shown_word = self.open_word
+            self.refresh_bindings()
         shown, self._rows = self._list_lines(self.size.height)
         if self._rows:
             at = self._rows[self._at]

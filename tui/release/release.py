@@ -89,7 +89,9 @@ GateRow: TypeAlias = "Finding | FoldedRow"
 JUSTIFY_HINT = "Justify the release as a whole here, or each finding in step 1. The audit log keeps the reasons."
 UNEXAMINED = "The gate could not look at the tables: nothing can be released"
 NO_THRESHOLDS = "The recipe sets no thresholds: nothing has been judged."
-CONFIRM_KEYS = "enter asks to release, tab goes to the next field, esc leaves"
+CONFIRM_KEYS = "enter in a field asks to release, tab goes to the next field, esc leaves"
+ASK = "Ask to release"
+"""What enter does in a field of the last step."""
 STILL_EXAMINING = "reason; the gate is still looking"
 FOLDERS = "Written to {}: its folder public/ leaves the building, its folder internal/ stays."
 STEPS = {"findings": "1 Findings", "leaves": "2 What leaves", "confirm": "3 Confirm"}
@@ -231,9 +233,17 @@ class Explanation(Scroll):
     DEFAULT_CLASSES = SECOND
     pane_title = "Explanation"
 
+    def allow_focus(self) -> bool:
+        """Return whether there is more to read than is shown: without that no key does anything here."""
+        return self.max_scroll_y > 0
+
 
 class AgreedContents(Scroll):
     """What leaves, who can be found by it, and to where."""
+
+    def allow_focus(self) -> bool:
+        """Return whether there is more to read than is shown: without that no key does anything here."""
+        return self.max_scroll_y > 0
 
 
 class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
@@ -269,13 +279,14 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         bind_act("next_tab", "step(1)", "Next step", show=True),
         bind_act("previous_tab", "step(-1)", "Previous step"),
         bind_act("release_run", "write", "Release", show=True),
-        bind_act("open", "step(1)", "Next step"),
+        bind_act("open", "go_on", "Next step", show=True),
+        bind_act("back", "close", "Leave", show=True),
         bind_act("request", "request", "Request"),
         bind_act("answer", "answer", "Answer"),
         bind_act("format", "form", "Format"),
         bind_act("ledger", "ledger", "Privacy ledger"),
         bind_act("others", "others", "Other people"),
-        bind_act("next_pane", "app.focus_next", "Next field"),
+        bind_act("next_pane", "app.focus_next", "Next field", show=True),
     ]
     AUTO_FOCUS = "FindingGrid"
 
@@ -321,9 +332,11 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
                 with Vertical(id="step-confirm", classes="step"):
                     yield Static("", id="release-headline", markup=False)
                     yield Label("Justification of the release", markup=False)
-                    yield EntryField(placeholder=STILL_EXAMINING, id=REASON)
+                    yield EntryField(placeholder=STILL_EXAMINING, id=REASON, open_word=ASK)
                     yield Label("Output folder", markup=False)
-                    yield EntryField(placeholder="new or empty; → completes", suggester=PathSuggester(), id=DIRECTORY)
+                    yield EntryField(
+                        placeholder="new or empty; → completes", suggester=PathSuggester(), id=DIRECTORY, open_word=ASK
+                    )
                     yield AgreedContents()
             yield FrameEdge(name="release-head", lower=True)
             yield KeyLine()
@@ -342,6 +355,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             self.query_one(f"#step-{name}").set_class(name == step, "here")
         self._show_frame_text()
         self._show_head()
+        self.refresh_bindings()
         first = {"findings": "FindingGrid", "leaves": "#step-leaves Scroll", "confirm": f"#{DIRECTORY}"}[step]
         self.query_one(first).focus()
 
@@ -352,6 +366,24 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         if 0 <= at < len(names):
             self.go_to_step(names[at])
 
+    def action_go_on(self) -> None:
+        """Go to the next step, and in the last one to the field for the folder."""
+        if self._step == list(STEPS)[-1]:
+            self.query_one(f"#{DIRECTORY}").focus()
+        else:
+            self.action_step(1)
+
+    @property
+    def open_word(self) -> str:
+        """Return what enter does in the present step outside lists and fields, as the footer says it."""
+        return "To the folder" if self._step == list(STEPS)[-1] else "Next step"
+
+    def in_footer(self, action: str) -> bool:
+        """Return whether the footer shows an action: those of fields where there are some, each act with one key."""
+        if action == "app.focus_next":
+            return self._step == list(STEPS)[-1]
+        return action != "step(1)" or self._step == next(iter(STEPS))
+
     def action_first_step(self) -> None:
         """Go to the first step: the key of a place that is shown already."""
         self.go_to_step(next(iter(STEPS)))
@@ -361,6 +393,11 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         """Go to the clicked place."""
         if event.name != "release":
             self.action_leave_for(event.name)
+
+    @on(TabLine.PageEntered)
+    def _enter_step(self) -> None:
+        """Go from the line of places to the step that is shown."""
+        self.go_to_step(self._step)
 
     def action_leave_for(self, place: str) -> None:
         """Go to another place of the project."""
@@ -420,6 +457,12 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             lines = [Content(line) for line in wrap(text, width)]
         scroll.show_text(Content("\n").join(lines))
 
+    def open_word_of(self, row: GateRow) -> str | None:
+        """Return what ``enter`` does on a row: fold what passes, justify what blocks, explain the others."""
+        if isinstance(row, FoldedRow):
+            return "Fold" if self._is_unfolded else "Unfold"
+        return "Justify" if row.status == "block" else "Explain"
+
     async def open_row(self, row: GateRow) -> None:
         """Justify a finding that blocks; explain another; show or hide those that pass."""
         if isinstance(row, FoldedRow):
@@ -453,6 +496,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         self._asked = finding
         label, field = self.query_one("#waiver-label", Label), self.query_one(f"#{WAIVER}", FilterField)
         label.display = field.display = finding is not None
+        field.open_word = "Waive"
         if finding is None:
             if field.has_focus:
                 self.query_one(FindingGrid).focus()

@@ -705,6 +705,12 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
             return bool(self._lines)
         return True
 
+    def open_word_of(self, row: RunRow) -> str | None:
+        """Return what ``enter`` does on a row: the trials of a search are listed or folded, a run is opened."""
+        if not isinstance(row, SearchTrials):
+            return None
+        return "Hide trials" if row.search_id in self._open_searches else "List trials"
+
     async def open_row(self, row: RunRow) -> None:
         """Request the run for the other tabs, or open or fold the trials of a search."""
         if isinstance(row, SearchTrials):

@@ -37,6 +37,10 @@ class EntryField(Input):
     The screen handles the keys in ``leaves`` first; keys that it does not use are typed.
     """
 
+    BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "submit", "Accept", show=True)]
+    open_word: str | None
+    """What enter does here, as the footer says it; None for accepting the text."""
+
     def __init__(
         self,
         value: str = "",
@@ -45,10 +49,12 @@ class EntryField(Input):
         suggester: Suggester | None = None,
         select_on_focus: bool = True,
         leaves: Sequence[str] = (),
+        open_word: str | None = None,
         id: str | None = None,  # noqa: A002  (Textual's name)
         classes: str = "",
     ) -> None:
-        """Create the field with a text and a placeholder."""
+        """Create the field with a text and a placeholder; ``open_word`` is what enter does there."""
+        self.open_word = open_word
         self._leaves = frozenset(leaves)
         super().__init__(
             value,

@@ -79,6 +79,10 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
     cursor: reactive[int] = reactive(0, repaint=False)
     """The row under the cursor."""
 
+    open_word: str | None = None
+    """What enter does on the row under the cursor, as the footer says it, empty for nothing; None for what the binding says.
+    """
+
     @dataclass
     class GridMessage(Message):
         """Message about ``grid``."""
@@ -185,6 +189,12 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         self._empty = self._empty if empty is None else empty
         self._feed.open_source(source, self.cursor if keep_cursor else 0)
         self._read_next()
+
+    def set_open_word(self, word: str | None) -> None:
+        """Set what enter does on the row under the cursor."""
+        if word != self.open_word:
+            self.open_word = word
+            self.refresh_bindings()
 
     @property
     def cursor_place(self) -> str:

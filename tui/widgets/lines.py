@@ -20,7 +20,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
 
-from sfumato.tui.keys.acts import KEYLESS, TYPED, bind_act
+from sfumato.tui.keys.acts import KEYLESS, TYPED, bind_act, label_of_binding
 
 END = 1 << 30
 """Line number after the last line of every text."""
@@ -130,11 +130,15 @@ class TabLine(Widget, can_focus=True):
     """Line with the titles of tabs; the active one stands out by brackets as well as by colour."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind_act("left", "step(-1)", "Tab to the left"),
-        bind_act("right", "step(1)", "Tab to the right"),
+        bind_act("open", "enter_page", "To the page", show=True),
+        bind_act("right", "step(1)", "Place to the right", show=True),
+        bind_act("left", "step(-1)", "Place to the left"),
     ]
 
     active: reactive[str] = reactive("")
+
+    class PageEntered(Message):
+        """Message that the user wants to go from the line to the page below it."""
 
     @dataclass
     class TabChosen(Message):
@@ -175,6 +179,10 @@ class TabLine(Widget, can_focus=True):
             return f"[{number} {title}]"
         wide = sum(len(title) + 5 for title in self._titles.values()) <= self.content_size.width + 1
         return f" {number} {title} " if wide else f"{number} {title[:room]}"
+
+    def action_enter_page(self) -> None:
+        """Request the page below."""
+        self.post_message(self.PageEntered())
 
     def action_step(self, tabs: int) -> None:
         """Choose the tab that many places to the right."""
@@ -294,12 +302,13 @@ class KeyLine(Widget, can_focus=False):
                 and not binding.key.startswith(KEYLESS)
                 and getattr(self.screen, "in_footer", _is_always_shown)(binding.action)
             ):
+                name = (binding.id or "").removesuffix(TYPED)
+                description = label_of_binding(node, binding)
+                if not description:  # enter does nothing on the row under the cursor
+                    continue
                 shown = self.app.get_key_display(binding)
                 reach = 2 if node is self.app else 1 if node is self.screen else 0
-                name = (binding.id or "").removesuffix(TYPED)
-                found.setdefault(
-                    binding.action, FooterKey(binding.key, shown, binding.description, enabled, reach, name)
-                )
+                found.setdefault(binding.action, FooterKey(binding.key, shown, description, enabled, reach, name))
         return tuple(sorted(found.values(), key=lambda one: (LAST.get(one.act, 0), one.reach)))
 
     def render_line(self, y: int) -> Strip:

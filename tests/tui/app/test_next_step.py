@@ -37,16 +37,16 @@ def test_how_far_a_plan_has_come(toml, standing):
 @pytest.mark.parametrize(
     ("standing", "words"),
     [
-        (ProjectStage(None, has_data=False), "{new} in Runs"),
+        (ProjectStage(None, has_data=False), "{new} runs a recipe; or {projects} opens Projects, where"),
         (ProjectStage(None), "fix the text"),
-        (ProjectStage(replace(WHOLE, has_roles=False)), "{data} Data: give each variable a role"),
-        (ProjectStage(replace(WHOLE, makers=0)), "{draft} in Data ({data}) drafts the plan"),
+        (ProjectStage(replace(WHOLE, has_roles=False)), "{data} opens Data: give each variable a role"),
+        (ProjectStage(replace(WHOLE, makers=0)), "{data} opens Data, where {draft} drafts the plan"),
         (ProjectStage(replace(WHOLE, measures=0)), "without one there is no verdict"),
         (
             ProjectStage(replace(WHOLE, thresholds=0)),
-            "{run} in Plan ({plan}) runs it; without limits there is no verdict",
+            "{plan} opens Plan, where {run} runs it; without limits there is no verdict",
         ),
-        (ProjectStage(WHOLE), "{run} in Plan ({plan}) runs it"),
+        (ProjectStage(WHOLE), "{plan} opens Plan, where {run} runs it"),
     ],
 )
 def test_without_a_run_each_step_of_the_plan_is_named(standing, words):
@@ -86,12 +86,12 @@ def judged(line, **counts):
     ("counts", "tab", "words"),
     [
         ({"met": 2}, "verdicts", "the gate has not answered yet"),
-        ({"met": 2}, "runs", "{findings} Findings says whether run 1 may leave"),
-        ({"met": 2, "not_met": 1}, "runs", "{findings} Findings says why 1 of 3 thresholds is not met"),
-        ({"met": 2, "not_computed": 1}, "runs", "says why 1 of 3 thresholds is not computed"),
-        ({"met": 1, "not_met": 2, "not_computed": 1}, "map", "says why 2 of 4 thresholds are not met"),
-        ({"not_computed": 2}, "map", "says why 2 of 2 thresholds are not computed"),
-        ({"not_met": 1}, "map", "says why the threshold is not met"),
+        ({"met": 2}, "runs", "{findings} opens Findings: whether run 1 may leave"),
+        ({"met": 2, "not_met": 1}, "runs", "{findings} opens Findings: why 1 of 3 thresholds is not met"),
+        ({"met": 2, "not_computed": 1}, "runs", ": why 1 of 3 thresholds is not computed"),
+        ({"met": 1, "not_met": 2, "not_computed": 1}, "map", ": why 2 of 4 thresholds are not met"),
+        ({"not_computed": 2}, "map", ": why 2 of 2 thresholds are not computed"),
+        ({"not_met": 1}, "map", ": why the threshold is not met"),
         ({"met": 2, "not_met": 1}, "verdicts", "{open} explains it"),
         ({}, "results", "run 1 has no limits"),
     ],
@@ -106,11 +106,14 @@ def test_after_a_run_the_verdicts_say_what_is_next(line, counts, tab, words):
     ("answer", "tab", "words"),
     [
         ("no", "verdicts", "{open} explains what blocks"),
-        ("no", "runs", "{findings} Findings says what blocks"),
-        ("no", "sweep", "{findings} Verdicts says what blocks"),
+        ("no", "runs", "{findings} opens Findings: what blocks"),
+        ("no", "sweep", "{findings} opens Verdicts: what blocks"),
         ("to be judged", "verdicts", "{open} explains what you have to judge"),
-        ("to be judged", "map", "{findings} Findings says what you have to judge"),
-        *(("to be judged", tab, "{findings} Verdicts says what you") for tab in ("records", "results", "diagnostics")),
+        ("to be judged", "map", "{findings} opens Findings: what you have to judge"),
+        *(
+            ("to be judged", tab, "{findings} opens Verdicts: what you")
+            for tab in ("records", "results", "diagnostics")
+        ),
         ("yes", "verdicts", "{release_run} releases"),
         ("yes", "runs", "{release_run} releases"),
     ],
@@ -124,8 +127,10 @@ def test_only_the_gate_s_yes_leads_to_a_release_however_many_thresholds_are_met(
 
 def test_where_findings_opens_at_another_tab_its_key_is_named_twice(line):
     stage = ProjectStage(WHOLE, answers={1: "no"}, findings_tab="sweep")
-    assert "{findings} {findings} Verdicts says what blocks" in next_step_text(stage, judged(line, met=2), "runs")
-    assert "next: {findings} Verdicts says" in next_step_text(stage, judged(line, met=2), "sweep")
+    assert "{findings} twice opens Verdicts: what blocks" in next_step_text(
+        stage, judged(line, met=2), "runs"
+    )
+    assert "next: {findings} opens Verdicts:" in next_step_text(stage, judged(line, met=2), "sweep")
 
 
 def test_what_blocks_comes_before_thresholds_and_limits(line):
@@ -156,15 +161,15 @@ def test_no_thresholds_alone_lead_to_a_release(line):
     [
         (RunState.RUNNING, True, "keeps running if you quit"),
         (RunState.RUNNING, False, "run 1 has no worker"),
-        (RunState.INTERRUPTED, True, "{interrupt} in Runs resumes run 1"),
-        (RunState.CANCELLED, True, "{interrupt} in Runs resumes run 1"),
-        (RunState.FAILED, True, "{plan} Plan to fix why run 1 failed"),
+        (RunState.INTERRUPTED, True, "{interrupt} resumes run 1"),
+        (RunState.CANCELLED, True, "{interrupt} resumes run 1"),
+        (RunState.FAILED, True, "{plan} opens Plan to fix why run 1 failed"),
     ],
 )
 def test_a_run_that_is_not_done_says_what_can_be_done(line, state, attended, words):
     here = replace(line, run=replace(line.run, state=state, error="x\x1b[2J"), is_attended=attended)
     said = next_step_text(ProjectStage(WHOLE), here, "runs")
-    assert words in said.replace(" ({runs})", "")
+    assert words in said
     assert "\x1b" not in said
 
 
@@ -203,7 +208,7 @@ def test_a_plan_that_a_run_has_done_is_not_said_to_be_run_next(line, tab):
     ]
     for standing in (*(one.with_plan_run([done]) for one in others), own.with_plan_run(nothing)):
         assert standing.plan_run is None
-        assert "{run} in Plan" in next_step_text(standing, done, tab)
+        assert "{run} runs it" in next_step_text(standing, done, tab)
 
 
 def test_a_plan_is_known_by_its_fingerprint_however_it_is_written(line):
@@ -223,8 +228,8 @@ def test_keys_that_release_are_not_named_for_another_run_than_the_tabs_show(line
     )
     for shown in (None, other):
         said = next_step_text(standing, shown, "plan")
-        assert said == "this plan is run 1, done: {runs} Runs shows it"
-    assert "{findings} Findings says whether run 1 may leave" in next_step_text(standing, done, "plan")
+        assert said == "this plan is run 1, done: {runs} opens Runs, which shows it"
+    assert "{findings} opens Findings: whether run 1 may leave" in next_step_text(standing, done, "plan")
     assert "{release_run}" in next_step_text(replace(standing, answers={1: "yes"}), done, "plan")
 
 

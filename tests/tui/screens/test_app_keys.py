@@ -44,9 +44,9 @@ async def test_digits_lead_to_the_places_and_brackets_to_their_tabs(sit, directo
 @pytest.mark.slow
 async def test_a_place_shows_the_tab_that_it_showed_last(sit, directory):
     async with sit(directory, "4", "]", "]", "3", tab="runs") as seat:
-        assert "next: 4 4 Verdicts says" in seat.text
+        assert "next: 4 twice opens Verdicts:" in seat.text
         assert "[Numbers]" in await seat.press("4")
-        assert "next: 4 Verdicts says" in seat.text
+        assert "next: 4 opens Verdicts:" in seat.text
         assert "[Verdicts]" in await seat.press("4")
 
 
@@ -93,6 +93,8 @@ async def test_q_and_escape_lead_out_one_screen_at_a_time(sit, directory):
         await seat.press("escape")
         assert "[Studies]" in seat.text
         await seat.press("escape")
+        assert "[Studies]" in seat.text
+        await seat.press("q")
         assert "Second project" in seat.text
         assert "Run 4 keeps running if you quit" in await seat.press("q")
         await seat.press("n")

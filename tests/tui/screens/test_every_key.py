@@ -192,6 +192,8 @@ ELSEWHERE = {
     "SfumatoApp.redraw": "sends what is shown once more",
     "SfumatoApp.next_pane": "the toolkit moves the focus by it where there are several panes: test_split",
     "PeopleAtRisk.open": "people beside the list of a wide terminal: test_people_at_risk",
+    "LeverList.open": "the levers of a run, which are found beside the app: test_lever_pane",
+    "EntryField.open": "where text is typed: test_release_screen",
     "LeverList.down": "the levers of a run, which are found beside the app: test_lever_pane",
     "LeverList.up": "the levers of a run, which are found beside the app: test_lever_pane",
     "LeverDialog.page_down": "an explanation that is longer than the screen",

@@ -46,11 +46,11 @@ async def test_the_next_step_follows_the_run_and_the_tab(sit, built_data):
     async with sit(built_data, "G", tab="runs", size=(80, 24)) as seat:
         step = seat.app.screen.query_one("#next-step")
         # What Findings says depends on whether the gate has answered by then.
-        await seat.until(lambda: "4 Findings says wh" in str(step.content))
+        await seat.until(lambda: "4 opens Findings: wh" in str(step.content))
         assert "enter explains what blocks and how to fix it" in (await seat.press("4"))
-        assert "this plan is run 4, under way: 3 Runs shows it" in await seat.press("2")
-        assert "i in Runs resumes run 3" in await seat.press("3", "g", "j") + str(step.content)
-        assert "Plan to fix why run 2 failed" in await seat.press("j")
+        assert "this plan is run 4, under way: 3 opens Runs, which shows it" in await seat.press("2")
+        assert "next: i resumes run 3" in await seat.press("3", "g", "j") + str(step.content)
+        assert "2 opens Plan to fix why run 2 failed" in await seat.press("j")
 
 
 @pytest.mark.slow
@@ -58,7 +58,7 @@ async def test_a_plan_is_to_be_run_once_it_is_another_than_that_of_a_run(sit, bu
     async with sit(built_data, "G", tab="plan") as seat:
         assert "this plan is run 4" in seat.text
         assert "this plan is run 4" in await seat.press("1")
-        assert "next: R in Plan runs it" in await seat.press("2", "X")
+        assert "next: R runs it" in await seat.press("2", "X")
         assert "this plan is run 4" in await seat.press("u")
 
 
@@ -69,7 +69,7 @@ async def test_the_next_step_names_the_users_own_keys(sit, built_data, tmp_path)
     async with sit(built_data, "G", tab="runs") as seat:
         await seat.press("k", "G")
         # What Findings says depends on whether the gate has answered by then.
-        await seat.until(lambda: "f6 Findings says wh" in seat.text)
+        await seat.until(lambda: "f6 opens Findings: wh" in seat.text)
 
 
 @pytest.mark.slow

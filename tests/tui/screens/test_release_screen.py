@@ -221,7 +221,7 @@ async def test_keys_alone_waive_what_blocks_and_the_release_has_the_waivers(sit,
     keys = blocking(tables)
     assert "unmet_thresholds" in keys
     async with sit(tables, "w", tab="verdicts", size=size) as seat:
-        assert "enter Justify or explain" in seat.footer
+        assert "enter Justify" in seat.footer
         for row, key in enumerate(keys):
             await seat.press("g", *["j"] * row, "enter")
             assert "Why may it leave in spite of " in seat.text

@@ -158,7 +158,9 @@ async def test_tab_goes_to_what_stands_beside_and_on_and_never_stays(sit, built_
 
 @pytest.mark.slow
 async def test_a_terminal_that_becomes_narrow_gives_the_keys_back(sit, built_data):
-    async with sit(built_data, "tab", tab="results", size=WIDE) as seat:
+    async with sit(built_data, tab="results", size=(160, 16)) as seat:
+        await seat.until(lambda: detail_of(seat).max_scroll_y > 0)
+        await seat.press("tab")
         assert detail_of(seat).has_focus
         await seat.pilot.resize_terminal(90, 30)
         await seat.press("shift")
