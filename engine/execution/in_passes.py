@@ -7,10 +7,12 @@ recipe can be computed so; the others take the whole table.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..data.microdata import Microdata
+from ..data.row_buckets import OpenFile
 from ..data.schema import Role
 from ..data.table_blocks import TableBlocks
 from ..errors import NotComputable
@@ -107,24 +109,33 @@ def measure_in_passes(
     released: TableBlocks,
     draw: int | None,
     report: Report = ignore_progress,
+    open_file: OpenFile = io.BytesIO,
 ) -> tuple[Measure, list[Row]]:
     """Return measure ``item`` of the recipe and its rows, as ``tasks.measure_dataset`` does.
 
-    Both tables have the same blocks of records; for the confidential data themselves (``draw`` None) they are one.
+    Both tables have the same blocks of records; for the confidential data themselves (``draw`` None) they are one. Rows
+    that a pass brings together go to files that ``open_file`` opens. Values of single records are read from these, so that
+    they have to be read before the files are closed.
     """
     step = recipe.measures[item]
-    measure = _measure_or_explain(recipe, step.method, item, confidential, released, report)
+    measure = _measure_or_explain(recipe, step.method, item, confidential, released, report, open_file)
     origin = released.head.origin
     return measure, rows_of_measure(step.method, measure, origin, draw, settings=recipe.settings(step))
 
 
 def _measure_or_explain(
-    recipe: Recipe, method: Method, item: int, confidential: TableBlocks, released: TableBlocks, report: Report
+    recipe: Recipe,
+    method: Method,
+    item: int,
+    confidential: TableBlocks,
+    released: TableBlocks,
+    report: Report,
+    open_file: OpenFile,
 ) -> Measure:
     """Return the measure, or its outputs as not computed with the reason."""
     passes = method.measurement.measure_passes
     assert passes is not None
     try:
-        return measure_blocks(passes, confidential, released, _measure_spec(recipe, item), report)
+        return measure_blocks(passes, confidential, released, _measure_spec(recipe, item), report, open_file)
     except NotComputable as error:
         return explain_not_computed(method, error, confidential.head)

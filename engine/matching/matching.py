@@ -411,6 +411,29 @@ class MatchResults(NamedTuple):
     hit: NDArray[np.bool_]
 
 
+class CountedMatches(NamedTuple):
+    """Candidates and hits of many records, counted: how many records have both.
+
+    candidates: (k,)
+    hit: (k,)
+    records: records with these candidates and hits, (k,)
+    """
+
+    candidates: NDArray[np.int64]
+    hit: NDArray[np.bool_]
+    records: NDArray[np.int64]
+
+
+Matches = MatchResults | CountedMatches
+
+
+def count_targets(matches: Matches, among: NDArray[np.bool_] | None = None) -> int:
+    """Count the targets of matches, all or some (n,) of them."""
+    if isinstance(matches, CountedMatches):
+        return int((matches.records if among is None else matches.records[among]).sum())
+    return len(matches.hit) if among is None else int(np.count_nonzero(among))
+
+
 @dataclass(frozen=True, eq=False)
 class RecordMatcher:
     """Records grouped by their exact keys, to be matched with different windows.
@@ -642,40 +665,43 @@ def match_records(exact: Sequence[ExactKey], within: Sequence[WindowKey] = ()) -
     return RecordMatcher.from_keys(exact, known[0].shape).match_windows(within)
 
 
-def expected_match_risk(matches: MatchResults) -> float:
+def expected_match_risk(matches: Matches) -> float:
     """Return the sum of T_i / c_i: expected right matches when a random candidate is picked (Reiter & Mitra 2009)."""
-    return float(np.sum(1.0 / matches.candidates[matches.hit]))
+    shares = 1.0 / matches.candidates[matches.hit]
+    return float(np.sum(shares * matches.records[matches.hit] if isinstance(matches, CountedMatches) else shares))
 
 
-def true_match_rate(matches: MatchResults) -> float:
+def true_match_rate(matches: Matches) -> float:
     """Return the share of the n targets whose only candidate is their own record (Reiter & Mitra 2009).
 
     Raises:
         NotComputable: if there are no targets.
     """
-    if not len(matches.candidates):
+    targets = count_targets(matches)
+    if not targets:
         raise NotComputable("there are no records")
-    return float(np.mean((matches.candidates == 1) & matches.hit))
+    return count_targets(matches, (matches.candidates == 1) & matches.hit) / targets
 
 
-def false_match_rate(matches: MatchResults) -> float:
+def false_match_rate(matches: Matches) -> float:
     """Return the share of the unique matches that are wrong (Reiter & Mitra 2009).
 
     Raises:
         NotComputable: if no record has a unique match.
     """
     unique = matches.candidates == 1
-    if not unique.any():
+    found = count_targets(matches, unique)
+    if not found:
         raise NotComputable("no record has a unique match")
-    return float(np.mean(~matches.hit[unique]))
+    return count_targets(matches, unique & ~matches.hit) / found
 
 
-def count_unique_matches(matches: MatchResults) -> float:
+def count_unique_matches(matches: Matches) -> float:
     """Count the targets with exactly one candidate, right or wrong (s of Reiter & Mitra 2009, u of Guo & Hu)."""
-    return float(np.count_nonzero(matches.candidates == 1))
+    return float(count_targets(matches, matches.candidates == 1))
 
 
-IDENTIFICATION_SUMMARIES: Mapping[str, Callable[[MatchResults], float]] = MappingProxyType(
+IDENTIFICATION_SUMMARIES: Mapping[str, Callable[[Matches], float]] = MappingProxyType(
     {
         "expected_match_risk": expected_match_risk,
         "true_match_rate": true_match_rate,

@@ -20,7 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Booleans, Floats, Integers
-from .matching import CachedMatcher, ExactKey, MatchResults, RecordMatcher, WindowKey
+from .matching import (
+    CachedMatcher,
+    CountedMatches,
+    ExactKey,
+    Matches,
+    MatchResults,
+    RecordMatcher,
+    WindowKey,
+    count_targets,
+    expected_match_risk,
+)
 
 MAX_EXHAUSTIVE = 12
 """Number of variables up to which every subset is tried."""
@@ -30,6 +40,7 @@ VALUE_TOLERANCE = 1e-12
 Subset = frozenset[str]
 MatchKey = ExactKey | WindowKey
 T = TypeVar("T")
+M_co = TypeVar("M_co", bound=Matches, covariant=True)
 MAX_PAIRS_COMPARED = 1 << 22
 """Number of pairs within groups up to which all are compared."""
 IGNORED = "; ignores "
@@ -204,8 +215,27 @@ def find_best_matches(
     return best_strategies(_SubsetCounter(keys, shape, targets, agreement, always), list(keys), always)
 
 
-class SubsetCounter(Protocol):
-    """Counter of the candidates of q targets for subsets of variables.
+class SubsetCounter(Protocol[M_co]):
+    """Counter of the candidates of targets for subsets of variables."""
+
+    @property
+    def number(self) -> int:
+        """Return the number of targets."""
+
+    def own_bits(self, names: Sequence[str], chosen: Subset | None = None, /) -> tuple[Integers, Integers | None]:
+        """Return the variables on which the own released record of each target can be a hit, as bits in the order of the
+        names; -1 for a target without one, (q,).
+
+        Where targets are counted, how many there are of each kind comes with it, (k,) each; kinds are those of
+        ``match_targets(chosen)``, for None of any.
+        """
+
+    def match_targets(self, chosen: Subset, /) -> M_co:
+        """Return candidates and hits of the targets; fewer of both with more variables."""
+
+
+class TargetCounter:
+    """Counter of targets that are in memory.
 
     targets: the targets
     agreement: whether each target's own released record can be a hit of a subset with the variable, (q,) each
@@ -214,14 +244,22 @@ class SubsetCounter(Protocol):
     targets: MatchTargets
     agreement: Mapping[str, Booleans]
 
-    def match_targets(self, chosen: Subset) -> MatchResults:
-        """Return candidates and hits of the targets, (q,) each; fewer of both with more variables."""
-        ...
+    @property
+    def number(self) -> int:
+        """Return the number of targets q."""
+        return len(self.targets.rows)
+
+    def own_bits(self, names: Sequence[str], chosen: Subset | None = None) -> tuple[Integers, None]:
+        """Return the variables on which own records agree, as bits; -1 for a target without one, (q,)."""
+        bits = np.where(self.targets.own_released >= 0, 0, -1)
+        for bit, name in enumerate(names):
+            bits[bits >= 0] |= self.agreement[name][bits >= 0].astype(np.int64) << bit
+        return bits, None
 
 
 def best_strategies(
-    counter: SubsetCounter, known: Sequence[str], always: Sequence[str]
-) -> tuple[BestStrategy[MatchResults], BestStrategy[MatchResults]]:
+    counter: SubsetCounter[M_co], known: Sequence[str], always: Sequence[str]
+) -> tuple[BestStrategy[M_co], BestStrategy[M_co]]:
     """Return the strategies with the largest expected match risk and with the largest true match rate.
 
     All use the variables in ``always`` of the ``known`` ones, which the counter adds to each subset.
@@ -250,7 +288,7 @@ def _own_record_agrees(key: MatchKey, targets: MatchTargets) -> Booleans:
     return agrees
 
 
-class _SubsetCounter:
+class _SubsetCounter(TargetCounter):
     """Counter of the targets' candidates for subsets of variables, in addition to those always used."""
 
     def __init__(
@@ -348,26 +386,21 @@ def split_by_kind(keys: Iterable[MatchKey]) -> tuple[list[ExactKey], list[Window
     return exact, within
 
 
-def _finds_and_true_rate(matches: MatchResults) -> tuple[float, float]:
+def _finds_and_true_rate(matches: Matches) -> tuple[float, float]:
     """Return the expected match risk and the true match rate of q targets; 0 without targets."""
-    expected = float(np.sum(1.0 / matches.candidates[matches.hit]))
-    certain = np.count_nonzero((matches.candidates == 1) & matches.hit)
-    return expected, certain / max(len(matches.hit), 1)
+    certain = count_targets(matches, (matches.candidates == 1) & matches.hit)
+    return expected_match_risk(matches), certain / max(count_targets(matches), 1)
 
 
-def _search_all_subsets(counter: SubsetCounter, names: Sequence[str]) -> BestOfBoth:
+def _search_all_subsets(counter: SubsetCounter[Matches], names: Sequence[str]) -> BestOfBoth:
     """Return the best of all 2^k subsets by expected match risk and by true match rate, each with its value.
 
     Branch and bound: the subset with the largest bound is counted next, until no bound exceeds the best value.
     """
-    k, q = len(names), max(len(counter.targets.rows), 1)
-    masks = np.where(counter.targets.own_released >= 0, 0, -1)
-    for bit, name in enumerate(names):
-        masks[masks >= 0] |= counter.agreement[name][masks >= 0].astype(np.int64) << bit
-    there = masks >= 0
-    own = masks[there]
+    k, q = len(names), max(counter.number, 1)
+    own, records = counter.own_bits(names)
     # Neither value can exceed the number of targets whose own record agrees on the subset.
-    hits = _superset_sums(np.bincount(own, minlength=1 << k).astype(np.float64), k)
+    hits = _sums_by_subset(own, np.ones(len(own)), records, k)
     bounds = np.stack([hits, hits / q])
     every = np.arange(1 << k)
     best = [(-1.0, 0), (-1.0, 0)]
@@ -382,19 +415,33 @@ def _search_all_subsets(counter: SubsetCounter, names: Sequence[str]) -> BestOfB
             break
         at = _next_subset(open_, bounds, best, subset_sizes)
         done[at] = True
-        matches = counter.match_targets(_subset_of_mask(at, names))
+        chosen = _subset_of_mask(at, names)
+        matches = counter.match_targets(chosen)
         for place, value in enumerate(_finds_and_true_rate(matches)):
             if _is_better(value, best[place][0]):
                 best[place] = value, at
         lower = (every & at) == every  # the subsets of this one
+        if isinstance(matches, CountedMatches):
+            own, records = counter.own_bits(names, chosen)
         # Candidates only grow from a set S' to its subset S, so the sum over the hits of S of 1 / c_i(S') bounds the
         # value of S.
-        least = 1.0 / np.maximum(matches.candidates[there], 1)
-        for place, weights in enumerate((least, (matches.candidates[there] <= 1) / q)):
-            weighted = np.asarray(np.bincount(own, weights=weights, minlength=1 << k), dtype=np.float64)
-            sums = _superset_sums(weighted, k)
+        least = 1.0 / np.maximum(matches.candidates, 1)
+        for place, weights in enumerate((least, (matches.candidates <= 1) / q)):
+            sums = _sums_by_subset(own, weights, records, k)
             bounds[place][lower] = np.minimum(bounds[place][lower], sums[lower] * (1 + VALUE_TOLERANCE))
     return tuple((value, _subset_of_mask(at, names)) for value, at in best)  # type: ignore[return-value]
+
+
+def _sums_by_subset(own: Integers, weights: Floats, records: Integers | None, k: int) -> Floats:
+    """Return for each of 2^k subsets the sum of weights (q,) over the targets whose own record agrees on all of it.
+
+    own: variables on which each target's own record agrees, as bits, -1 for none, (q,)
+    records: targets that each stands for, None for one
+    """
+    there = own >= 0
+    each = weights[there] if records is None else weights[there] * records[there]
+    sums = np.asarray(np.bincount(own[there], weights=each, minlength=1 << k), dtype=np.float64)
+    return _superset_sums(sums, k)
 
 
 def _next_subset(open_: Booleans, bounds: Floats, best: Sequence[tuple[float, int]], sizes: NDArray[np.uint8]) -> int:
@@ -420,7 +467,7 @@ def _superset_sums(values: Floats, k: int) -> Floats:
     return sums
 
 
-def _search_some_subsets(counter: SubsetCounter, names: Sequence[str]) -> BestOfBoth:
+def _search_some_subsets(counter: SubsetCounter[Matches], names: Sequence[str]) -> BestOfBoth:
     """Return the best of the subsets that ``search_subsets`` tries, by both measures."""
     values: dict[Subset, tuple[float, float]] = {}
 

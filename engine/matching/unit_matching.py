@@ -24,7 +24,7 @@ from ..data.arrays import Booleans, Floats, Integers
 from ..data.bits import MISSING_KEY, Keys, mix_bits
 from ..data.units import Units
 from .matching import BoxEdges, ExactKey, MatchResults, WindowKey, count_in_boxes
-from .strategies import MAX_EXHAUSTIVE, BestStrategy, MatchKey, MatchTargets, best_strategies
+from .strategies import MAX_EXHAUSTIVE, BestStrategy, MatchKey, MatchTargets, TargetCounter, best_strategies
 
 PAIRS_AT_ONCE = 1 << 22
 UNITS_AT_ONCE = 1 << 13
@@ -448,7 +448,7 @@ def _in_order(units: Units, values: Floats) -> Floats:
     return values if _is_ascending(units.order) else values[units.order]
 
 
-class _UnitSubsetCounter:
+class _UnitSubsetCounter(TargetCounter):
     """Counter of the candidates of some units for subsets of variables, in addition to those always used."""
 
     def __init__(self, matcher: UnitMatcher, targets: MatchTargets, always: Sequence[str]) -> None:

@@ -7,8 +7,10 @@ one block: a method that works in passes has no other way to compute.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from .spec import Spec
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..data.microdata import Microdata
+    from ..data.row_buckets import BucketRows, OpenFile, RowBuckets
     from ..data.schema import Schema
     from ..data.table_blocks import TableBlocks
     from .results import Fit, Measure
@@ -36,17 +39,37 @@ class Finished(Generic[Answer]):
 
 
 @dataclass(frozen=True, slots=True)
+class IntoBuckets:
+    """Buckets of rows by hash, for what needs all records of a key together.
+
+    The partial answer of a block is then rows: arrays by name, (n, width), whose first column is the bucket of each. They
+    go to a file. ``partial_of`` gets the state and the rows of one bucket by name, with the number of the block in place
+    of the bucket, and returns its partial answer; those of the buckets are merged in their order.
+
+    number: number of buckets
+    keeps: name under which values of single records are kept, "" for none; ``partial_of`` then returns them beside its
+        answer as ``values``, (n, 2 + v): the number of the block of each record, its place there, and the values
+    """
+
+    number: int
+    partial_of: Callable[[Any, Mapping[str, BucketRows]], Partial]
+    keeps: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class NextPass:
     """Next pass over a table.
 
     state: what blocks and their merging need, such as what the passes before found
     names: variables that it reads, None for all
     what: what it does, in words, for the progress
+    buckets: buckets of its rows, None where each block has a partial answer of its own
     """
 
     state: Any
     names: tuple[str, ...] | None = None
     what: str = ""
+    buckets: IntoBuckets | None = None
 
 
 class FitPasses(Protocol[S_contra]):
@@ -86,6 +109,96 @@ class MeasurePasses(Protocol[S_contra]):
         """Merge the partial answers in the order of the blocks."""
 
 
+@dataclass(eq=False)
+class PassRunner:
+    """What carries out passes over tables.
+
+    tables: tables of equally many blocks; a block is one of each
+    block, merge: those of the passes
+    report: told of each block
+    open_file: opens a file for the rows of buckets, by default in memory
+    kept: values of single records by name, in buckets that are blocks
+    """
+
+    tables: Sequence[TableBlocks]
+    block: Callable[..., Partial]
+    merge: Callable[[Any, Sequence[Partial]], NextPass | Finished[Any]]
+    report: Callable[[Progress], None] = lambda _: None
+    open_file: OpenFile = io.BytesIO
+    kept: dict[str, RowBuckets] = field(default_factory=dict)
+
+    def carry_out(self, first: NextPass) -> Any:
+        """Carry out passes until they are finished, and return their answer."""
+        current: NextPass | Finished[Any] = first
+        while isinstance(current, NextPass):
+            current = self.merge(current.state, list(self._partials_of(current)))
+        return current.answer
+
+    def iterate_values(self, columns: Mapping[str, Mapping[str, type]]) -> Iterator[Mapping[str, NDArray[Any]]]:
+        """Yield the kept values of single records block by block, (n,) each, by name and type under each kept name."""
+        for number in range(self.tables[0].n_blocks):
+            found: dict[str, NDArray[Any]] = {}
+            for kept, types in columns.items():
+                rows = self.kept[kept].read_bucket(number).read_rows()
+                values = rows[rows[:, 0].argsort(kind="stable")].T[1:]
+                found |= {name: one.astype(of) for (name, of), one in zip(types.items(), values, strict=True)}
+            yield found
+
+    def _partials_of(self, current: NextPass) -> Iterator[Partial]:
+        """Yield the partial answers of one pass, in the order of the blocks or buckets."""
+        buckets = current.buckets
+        total = self.tables[0].n_blocks + (0 if buckets is None else buckets.number)
+        if buckets is None:
+            yield from self._answers_of_blocks(current, total)
+            return
+        held: dict[str, RowBuckets] = {}
+        try:
+            for number, found in enumerate(self._answers_of_blocks(current, total)):
+                self._put_rows(held, number, found)
+            yield from self._answers_of_buckets(current, buckets, held, total)
+        finally:
+            for rows in held.values():
+                rows.close()
+
+    def _answers_of_blocks(self, current: NextPass, total: int) -> Iterator[Partial]:
+        """Yield what the pass makes of each block, in their order."""
+        from .run import Progress
+
+        blocks = zip(*(table.iterate_blocks(current.names) for table in self.tables), strict=True)
+        for done, some in enumerate(blocks, start=1):
+            yield self.block(current.state, *some)
+            self.report(Progress(done, total, current.what))
+
+    def _put_rows(self, held: dict[str, RowBuckets], number: int, found: Partial) -> None:
+        """Put the rows of a block into their buckets."""
+        import numpy as np
+
+        from ..data.row_buckets import RowBuckets
+
+        for name, rows in found.items():
+            if name not in held:
+                held[name] = RowBuckets(self.open_file)
+            held[name].put_rows(rows[:, 0].astype(int), np.full(len(rows), float(number)), *rows[:, 1:].T)
+
+    def _answers_of_buckets(
+        self, current: NextPass, buckets: IntoBuckets, held: Mapping[str, RowBuckets], total: int
+    ) -> Iterator[Partial]:
+        """Yield the partial answer of each bucket, in their order, and keep values of single records."""
+        from ..data.row_buckets import RowBuckets
+        from .run import Progress
+
+        for number in range(buckets.number):
+            own = {name: rows.read_bucket(number) for name, rows in held.items()}
+            answer = dict(buckets.partial_of(current.state, own))
+            if buckets.keeps:
+                values = answer.pop("values")
+                if buckets.keeps not in self.kept:
+                    self.kept[buckets.keeps] = RowBuckets(self.open_file)
+                self.kept[buckets.keeps].put_rows(values[:, 0].astype(int), *values[:, 1:].T)
+            yield answer
+            self.report(Progress(total - buckets.number + number + 1, total, current.what))
+
+
 def run_passes(
     first: NextPass,
     tables: Sequence[TableBlocks],
@@ -97,11 +210,7 @@ def run_passes(
 
     ``tables`` have equally many blocks, and ``block`` gets one of each.
     """
-    current: NextPass | Finished[Any] = first
-    while isinstance(current, NextPass):
-        partials = list(_iterate_partials(current, tables, block, report))
-        current = merge(current.state, partials)
-    return current.answer
+    return PassRunner(tables, block, merge, report).carry_out(first)
 
 
 def measure_blocks(
@@ -110,21 +219,14 @@ def measure_blocks(
     released: TableBlocks,
     spec: Any,
     report: Callable[[Progress], None] = lambda _: None,
+    open_file: OpenFile = io.BytesIO,
 ) -> Measure:
-    """Return a measure of two tables, which are read in the same blocks of records. Raises NotComputable."""
-    first = passes.start(confidential.head, released.head, spec, confidential.n_blocks)
-    answer: Measure = run_passes(first, [confidential, released], passes.block, passes.merge, report)
-    return answer
+    """Return a measure of two tables, which are read in the same blocks of records. Raises NotComputable.
 
-
-def _iterate_partials(
-    current: NextPass, tables: Sequence[TableBlocks], block: Callable[..., Partial], report: Callable[[Progress], None]
-) -> Iterator[Partial]:
-    """Yield the partial answer of each block of one pass, in the order of the blocks."""
-    from .run import Progress
-
-    total = tables[0].n_blocks
-    blocks = zip(*(table.iterate_blocks(current.names) for table in tables), strict=True)
-    for done, some in enumerate(blocks, start=1):
-        yield block(current.state, *some)
-        report(Progress(done, total, current.what))
+    ``open_file`` opens a file for rows that are put into buckets, by default in memory. Values of single records are read
+    from such files too, which the caller closes.
+    """
+    runner = PassRunner([confidential, released], passes.block, passes.merge, report, open_file)
+    answer: Measure = runner.carry_out(passes.start(confidential.head, released.head, spec, confidential.n_blocks))
+    kept = answer.record_columns
+    return replace(answer, record_blocks=partial(runner.iterate_values, kept)) if kept else answer

@@ -9,7 +9,7 @@ A trace shows the run of a sampler: thinned chains, or weighted draws. It stays 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -57,10 +57,18 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Measure:
-    """Result of a method for one released dataset: its estimates, and arrays with one value a record."""
+    """Result of a method for one released dataset: its estimates, and arrays with one value a record.
+
+    estimates: its numbers
+    per_record: arrays (n,) by name
+    record_columns: of a measure in passes, names and types of the arrays under each name that buckets keep
+    record_blocks: of a measure in passes, yields the arrays block by block
+    """
 
     estimates: tuple[Estimate, ...]
     per_record: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
+    record_columns: Mapping[str, Mapping[str, type]] = field(default_factory=dict)
+    record_blocks: Callable[[], Iterator[Mapping[str, NDArray[np.generic]]]] | None = None
 
 
 @dataclass(frozen=True)

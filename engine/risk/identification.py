@@ -7,7 +7,7 @@ released units of equal composition, and a match is true that is the own unit (`
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Self
 
@@ -17,19 +17,46 @@ from numpy.typing import NDArray
 from ..data.arrays import Integers
 from ..data.intervals import NON_NEGATIVE, SHARE
 from ..data.microdata import Microdata
-from ..data.schema import Schema
+from ..data.row_buckets import BUCKET_ROWS, BucketRows
+from ..data.schema import Kind, Schema
+from ..data.table_blocks import OneBlock
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import IntruderKnowledge, check_log_scale, check_radii, known_by_default
 from ..matching.intruder_file import IntruderFile, IntruderRecords, simulate_file
-from ..matching.matching import IDENTIFICATION_SUMMARIES, ExactKey, MatchResults, RecordMatcher, WindowKey
+from ..matching.match_blocks import (
+    CountedSubsets,
+    MatchVariables,
+    NotCountedYetError,
+    SubsetCounts,
+    count_in_bucket,
+)
+from ..matching.matching import (
+    IDENTIFICATION_SUMMARIES,
+    ExactKey,
+    Matches,
+    MatchResults,
+    RecordMatcher,
+    WindowKey,
+    count_targets,
+)
 from ..matching.radius import Radii
-from ..matching.strategies import VALUE_TOLERANCE, BestStrategy, MatchTargets, find_best_matches
+from ..matching.strategies import (
+    MAX_EXHAUSTIVE,
+    VALUE_TOLERANCE,
+    BestStrategy,
+    MatchTargets,
+    Subset,
+    best_strategies,
+    find_best_matches,
+    make_strategy,
+)
 from ..matching.targets import check_conditions, meets_conditions, target_rows
 from ..matching.unit_matching import UnitMatcher, find_best_unit_matches, own_units
 from ..methods.drafting import OURS, Case, DeclinedOffer, Offer, OfferedLimit, drafts, suggest_radii
 from ..methods.intruder import KnownThoughSynthesised, KnownUnlessSynthesised
 from ..methods.levers import IDENTITY
 from ..methods.outputs import Label, Output, RecordArray, RiskOutput
+from ..methods.passes import Finished, IntoBuckets, NextPass, Partial, measure_blocks
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.rows import average_with_intervals
@@ -49,6 +76,8 @@ COUNTED = ("expected_match_risk", "unique_matches")
 """Summaries that are numbers of records or units."""
 
 MAX_SHARE_FOUND = 0.05
+MOST_BITS = 62
+"""Variables whose agreements with the own record are bits of a whole number."""
 
 
 def check_data(data: Microdata, target: str, spec: IdentificationSpec, place: str) -> None:
@@ -98,8 +127,8 @@ def _matches_by_record(data: Microdata, records: NDArray[np.intp], matches: Matc
 
 
 def _summary_estimates(
-    matches: MatchResults,
-    best: tuple[BestStrategy[MatchResults], BestStrategy[MatchResults]],
+    matches: Matches,
+    best: tuple[BestStrategy[Any], BestStrategy[Any]],
     remark: str,
     cases: float,
     params: Mapping[str, Any],
@@ -113,7 +142,7 @@ def _summary_estimates(
         estimate = _summary_estimate(name, name, matches, remark, cases, params)
         better = largest.get(name)
         if better is not None and estimate.value is not None and better.value > estimate.value * (1 + VALUE_TOLERANCE):
-            reason = "; ".join(filter(None, (better_strategy_text(name, better, len(matches.candidates)), remark)))
+            reason = "; ".join(filter(None, (better_strategy_text(name, better, count_targets(matches)), remark)))
             estimate = replace(estimate, reason=reason)
         yield estimate
     for name, summary in SUMMARY_OF_LARGEST.items():
@@ -187,7 +216,7 @@ def better_strategy_text(summary: str, best: BestStrategy[Any], targets: int) ->
 
 
 def _summary_estimate(
-    name: str, summary: str, matches: MatchResults, remark: str, cases: float, params: Mapping[str, Any]
+    name: str, summary: str, matches: Matches, remark: str, cases: float, params: Mapping[str, Any]
 ) -> Estimate:
     """Return a summary of the matches as an estimate of the output ``name``."""
     try:
@@ -199,16 +228,16 @@ def _summary_estimate(
     return Estimate(name, value, "", lower, upper, unit=unit, reason=remark, params=params)
 
 
-def summary_limits(name: str, value: float, matches: MatchResults, cases: float) -> tuple[float, float]:
+def summary_limits(name: str, value: float, matches: Matches, cases: float) -> tuple[float, float]:
     """Return the 95 % limits of a summary over sampled targets.
 
     They equal the value if all eligible records are targets.
     """
-    targets = len(matches.candidates)
+    targets = count_targets(matches)
     if math.isinf(cases) or not targets:
         return value, value
     if name == "false_match_rate":
-        unique = np.count_nonzero(matches.candidates == 1)
+        unique = count_targets(matches, matches.candidates == 1)
         return score_interval(value, cases * unique / targets)
     # Each target contributes between 0 and 1, so the variance of a share is at most p (1 - p), and Wilson limits are
     # conservative.
@@ -228,6 +257,194 @@ def candidate_rows(
         confidential, spec.matched_variables, spec.radius
     ).keys_and_windows(released)
     return RecordMatcher.from_keys(exact, (len(confidential), len(released))).matching_rows(within, records)
+
+
+@dataclass(frozen=True)
+class _MatchingState:
+    """What the passes of the measure know.
+
+    variables: variables that are matched
+    n_blocks: number of blocks
+    records: confidential and released records
+    always: variables on which every record agrees with its own released one; all strategies use them
+    agreement: records by the others on which they agree with their own
+    found: counts by subset of the others
+    wanted: subset that a pass counts, None in the first
+    is_last: whether a pass counts what the search chose once more, for the values of single records
+    """
+
+    spec: IdentificationSpec
+    variables: MatchVariables
+    n_blocks: int
+    records: tuple[int, int] = (0, 0)
+    always: tuple[str, ...] = ()
+    agreement: SubsetCounts | None = None
+    found: Mapping[Subset, SubsetCounts] = field(default_factory=dict)
+    wanted: Subset | None = None
+    is_last: bool = False
+
+    @property
+    def optional_variables(self) -> tuple[str, ...]:
+        """Return the variables that a strategy may ignore."""
+        return tuple(name for name in self.variables.names if name not in self.always)
+
+    @property
+    def used_variables(self) -> list[str]:
+        """Return the variables that a pass matches by."""
+        return [*self.always, *sorted(self.wanted or ())]
+
+    @property
+    def is_searched(self) -> bool:
+        """Return whether there are too many of the others to try all subsets, or to keep all of their combinations."""
+        return len(self.optional_variables) > MAX_EXHAUSTIVE
+
+    @property
+    def buckets(self) -> int:
+        """Return the number of buckets."""
+        return max(1, -(-sum(self.records) // BUCKET_ROWS))
+
+
+class IdentificationPasses:
+    """A pass that finds the variables on which every record agrees with its own released one, and then one for each
+    subset of the others that the search for the best strategy asks for: it counts the candidates of all records, key by
+    key. In memory is one block.
+    """
+
+    def suits(self, spec: IdentificationSpec, schema: Schema) -> bool:
+        """Return whether all records are targets, and the intruder knows their values: a date that must be equal needs
+        whole columns.
+        """
+        exact = [name for name in spec.matched_variables if name not in spec.radius]
+        everybody = not spec.among and spec.targets is None and not spec.has_file and schema.unit is None
+        return (
+            everybody
+            and len(spec.matched_variables) <= MOST_BITS
+            and all(schema[name].kind is not Kind.DATE for name in exact)
+        )
+
+    def start(self, confidential: Microdata, released: Microdata, spec: IdentificationSpec, n_blocks: int) -> NextPass:
+        names = spec.matched_variables
+        variables = MatchVariables.from_tables(confidential, released, names, spec.radius)
+        return NextPass(_MatchingState(spec, variables, n_blocks), names, "what agrees with the own record")
+
+    def block(self, state: _MatchingState, confidential: Microdata, released: Microdata) -> Partial:
+        variables = state.variables
+        if state.n_blocks == 1:
+            return _match_in_memory(state, confidential, released)
+        if state.wanted is None:
+            bits = variables.agreement_bits(confidential, released, variables.names)
+            own, records = np.unique(bits, return_counts=True)
+            # Of more variables than all subsets are tried of, only those that always agree need to be known.
+            few = len(own) <= 1 << MAX_EXHAUSTIVE
+            return {
+                "own": own if few else np.array([np.bitwise_and.reduce(own)]),
+                "count": records if few else np.array([len(bits)]),
+                "records": np.array([len(confidential), len(released)]),
+            }
+        chosen = sorted(state.wanted)
+        if state.is_searched:
+            agrees = variables.agreement_bits(confidential, released, chosen) == (1 << len(chosen)) - 1
+            own = np.where(agrees, _bits_of(state.optional_variables, chosen), 0)
+        else:
+            own = variables.agreement_bits(confidential, released, state.optional_variables)
+        return variables.rows_of_block(confidential, released, state.used_variables, own, state.buckets)
+
+    def count_bucket(self, state: _MatchingState, rows: Mapping[str, BucketRows]) -> Partial:
+        """Count the candidates of the confidential records of a bucket."""
+        assert state.wanted is not None
+        places = state.variables.places_among(state.used_variables, state.used_variables)
+        used = _bits_of(state.optional_variables, state.wanted)
+        own, candidates, values = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty((0, 4))]
+        for some, (counts,) in count_in_bucket(rows["ours"], rows["theirs"], [places], len(places.exact)):
+            agrees = some[:, 2].astype(np.int64)
+            own.append(agrees)
+            candidates.append(counts)
+            values.append(np.column_stack([some[:, :2], counts, (agrees & used) == used]))
+        counted = SubsetCounts.from_parts(np.concatenate(own), np.concatenate(candidates), None)
+        return {
+            "own": counted.own,
+            "candidates": counted.candidates,
+            "count": counted.records,
+            "values": np.concatenate(values),
+        }
+
+    def merge(self, state: _MatchingState, partials: Sequence[Partial]) -> NextPass | Finished[Measure]:
+        if state.n_blocks == 1:
+            return Finished(_measure_of_arrays(state.variables.names, partials[0]))
+        if state.wanted is None:
+            state = _with_agreement(state, partials)
+        else:
+            parts = (np.concatenate([one[name] for one in partials]) for name in ("own", "candidates", "count"))
+            counted = SubsetCounts.from_parts(*parts)
+            state = replace(state, found={**state.found, state.wanted: counted})
+        assert state.agreement is not None
+        counter = CountedSubsets(state.optional_variables, state.records[0], state.agreement, state.found)
+        try:
+            best = best_strategies(counter, state.variables.names, state.always)
+        except NotCountedYetError as more:
+            return self._count_subset(replace(state, wanted=more.chosen), "" if state.found else "all")
+        columns = {"all": {"candidates": np.uint32, "hit": np.bool_}}
+        if best[0].strategy.ignored:
+            if not state.is_last:
+                by_best = frozenset(best[0].strategy.used) - set(state.always)
+                return self._count_subset(replace(state, wanted=by_best, is_last=True), "best")
+            columns["best"] = {"best_candidates": np.uint32, "best_hit": np.bool_}
+        every = counter.match_targets(frozenset(state.optional_variables))
+        return Finished(Measure(tuple(_summary_estimates(every, best, "", math.inf, {})), record_columns=columns))
+
+    def _count_subset(self, state: _MatchingState, keeps: str) -> NextPass:
+        """Return the pass that counts the candidates by the wanted subset, and keeps those of single records by a name."""
+        read = state.used_variables if state.is_searched else [*state.always, *state.optional_variables]
+        what = f"matches by {', '.join(state.used_variables) or 'no variable'}"
+        return NextPass(state, tuple(read), what, IntoBuckets(state.buckets, self.count_bucket, keeps))
+
+
+def _bits_of(names: Sequence[str], chosen: Collection[str]) -> int:
+    """Return some of the names as bits."""
+    return sum(1 << bit for bit, name in enumerate(names) if name in chosen)
+
+
+def _with_agreement(state: _MatchingState, partials: Sequence[Partial]) -> _MatchingState:
+    """Return the state with what the first pass found: on which variables records agree with their own."""
+    own, count = (np.concatenate([one[name] for one in partials]) for name in ("own", "count"))
+    names, every = state.variables.names, int(np.bitwise_and.reduce(own))
+    always = tuple(name for bit, name in enumerate(names) if every >> bit & 1)
+    others = [bit for bit, name in enumerate(names) if name not in always][:MAX_EXHAUSTIVE]
+    bits = np.zeros(len(own), dtype=np.int64)
+    for place, bit in enumerate(others):
+        bits |= (own >> bit & 1) << place
+    ours, theirs = np.sum([one["records"] for one in partials], axis=0).tolist()
+    agreement = SubsetCounts.from_parts(bits, np.zeros_like(bits), count)
+    return replace(state, records=(ours, theirs), always=always, agreement=agreement)
+
+
+def _match_in_memory(state: _MatchingState, confidential: Microdata, released: Microdata) -> Partial:
+    """Return candidates and hits of all records of tables in memory, (n,) each, by all variables and by the best ones."""
+    known = IntruderKnowledge.from_variables(confidential, state.variables.names, state.spec.radius)
+    keys, shape = known.keys_by_variable(released), (len(confidential), len(released))
+    rows = np.arange(len(confidential))
+    best = find_best_matches(keys, shape, MatchTargets(rows, np.where(rows < len(released), rows, -1)))
+    found: dict[str, NDArray[Any]] = _match_all(keys, shape)._asdict()
+    for name, one in zip(SUMMARY_OF_LARGEST, best, strict=True):
+        found |= {f"{name}.{part}": values for part, values in one.result._asdict().items()}
+        found |= {f"{name}.value": np.array([one.value]), f"{name}.used": np.isin(list(keys), one.strategy.used)}
+        found[f"{name}.searched"] = np.array([one.strategy.is_searched])
+    return found
+
+
+def _measure_of_arrays(names: Sequence[str], found: Partial) -> Measure:
+    """Return the measure of tables in memory from what ``_match_in_memory`` found with these variables."""
+    best = []
+    for name in SUMMARY_OF_LARGEST:
+        used = [one for one, is_used in zip(names, found[f"{name}.used"], strict=True) if is_used]
+        strategy = make_strategy(names, used, searched=bool(found[f"{name}.searched"][0]))
+        result = MatchResults(found[f"{name}.candidates"], found[f"{name}.hit"])
+        best.append(BestStrategy(float(found[f"{name}.value"][0]), strategy, result))
+    matches = MatchResults(found["candidates"], found["hit"])
+    arrays: dict[str, NDArray[Any]] = matches._asdict()
+    if best[0].strategy.ignored:
+        arrays |= {f"best_{name}": values for name, values in best[0].result._asdict().items()}
+    return Measure(tuple(_summary_estimates(matches, (best[0], best[1]), "", math.inf, {})), arrays)
 
 
 OUTPUTS = (
@@ -521,6 +738,7 @@ def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
         RecordArray("best_unit_hit", "that the record's own unit is among those", "", "high", "best_unit_hit"),
     ),
     combine=average_with_intervals,
+    measure_passes=IdentificationPasses(),
 )
 @drafts(_draft_offer)
 def identification(confidential: Microdata, released: Microdata, spec: IdentificationSpec, run: Run) -> Measure:
@@ -532,6 +750,9 @@ def identification(confidential: Microdata, released: Microdata, spec: Identific
     number is also reported for an intruder with that file, and ``file_candidates`` and ``file_hit`` describe its
     matches.
     """
+    passes = IdentificationPasses()
+    if passes.suits(spec, confidential.schema):
+        return measure_blocks(passes, OneBlock(confidential), OneBlock(released), spec)
     # One stream for all datasets and the confidential data, so that they have the same targets.
     draws = run.for_all.spawn(2)
     keys = IntruderKnowledge.from_variables(confidential, spec.matched_variables, spec.radius).keys_by_variable(

@@ -22,10 +22,11 @@ from typing import Annotated, Self
 
 import numpy as np
 
-from ..data.arrays import Floats, Integers
+from ..data.arrays import Integers
 from ..data.intervals import NON_NEGATIVE, SHARE
 from ..data.microdata import Microdata
-from ..data.record_hashes import hash_records
+from ..data.record_keys import KeyNumbers, buckets_of_keys
+from ..data.row_buckets import BUCKET_ROWS, BucketRows
 from ..data.rows import Values
 from ..data.schema import Kind, Role, Schema
 from ..data.table_blocks import OneBlock
@@ -36,7 +37,7 @@ from ..methods.drafting import Case, Offer, drafts
 from ..methods.intruder import KeyVariables
 from ..methods.levers import IDENTITY, POPULATION
 from ..methods.outputs import Label, Output, RiskOutput
-from ..methods.passes import Finished, NextPass, Partial, measure_blocks
+from ..methods.passes import Finished, IntoBuckets, NextPass, Partial, measure_blocks
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -180,12 +181,20 @@ class _UniqueCounts:
             tuple(int(other[other <= size].sum()) for size in sizes),
         )
 
-    def add_keys(self, more: _UniqueCounts) -> _UniqueCounts:
-        """Return the counts over further keys too."""
-        small = tuple(map(sum, zip(self.small, more.small, strict=True))) if self.small else more.small
-        return _UniqueCounts(
-            self.sample + more.sample, self.population + more.population, self.replicated + more.replicated, small
+    @classmethod
+    def from_parts(cls, parts: Sequence[Partial]) -> _UniqueCounts:
+        """Add the counts over the keys of several parts, as ``as_arrays`` has them."""
+        sample, population, replicated = (
+            int(sum(one[name][0] for one in parts)) for name in ("sample", "population", "replicated")
         )
+        return cls(sample, population, replicated, tuple(np.sum([one["small"] for one in parts], axis=0).tolist()))
+
+    def as_arrays(self) -> Partial:
+        """Return the counts as a partial answer."""
+        return {
+            "sample": np.array([self.sample]), "population": np.array([self.population]),
+            "replicated": np.array([self.replicated]), "small": np.array(self.small, dtype=np.int64),
+        }  # fmt: skip
 
     def estimates(self, sizes: Sequence[int], records: tuple[int, int], remark: str) -> Iterator[Estimate]:
         """Yield the estimates by record, of so many confidential and released records."""
@@ -201,95 +210,71 @@ class _UniquenessState:
     """What the passes of the measure know.
 
     spec: parameters, with keys
-    levels: common levels of each key that has levels
+    keys: keys as numbers
     n_blocks: number of blocks
-    buckets, bucket: buckets of keys by hash, and the one that a pass counts; 0 buckets in the first pass
-    counts: over the buckets before
+    records: confidential and released records, and the buckets of their keys; 0 buckets in the first pass
     """
 
     spec: UniquenessSpec
-    levels: Mapping[str, tuple[str, ...]]
+    keys: KeyNumbers
     n_blocks: int
+    records: tuple[int, int] = (0, 0)
     buckets: int = 0
-    bucket: int = 0
-    counts: _UniqueCounts = _UniqueCounts()
 
 
 class UniquenessPasses:
-    """One pass where blocks have few keys, or in memory. For others, further passes count the keys of one bucket after
-    another: those whose hash gives the same remainder.
-    """
+    """One pass where blocks have few keys, or in memory. For others, a further pass brings equal keys together in buckets."""
 
     def suits(self, spec: UniquenessSpec, schema: Schema) -> bool:
         """Return whether the keys are exact: bins, and whether a release has lost times of day, need whole columns."""
         return not spec.bins and schema.unit is None and all(schema[name].kind is not Kind.DATE for name in spec.keys)
 
     def start(self, confidential: Microdata, released: Microdata, spec: UniquenessSpec, n_blocks: int) -> NextPass:
-        heads = [data.frame for data in (confidential, released)]
-        levels = {
-            name: tuple(dict.fromkeys(str(level) for head in heads for level in head[name].cat.categories))
-            for name in spec.keys
-            if confidential.schema[name].kind.has_levels
-        }
-        return NextPass(_UniquenessState(spec, levels, n_blocks), spec.keys, "keys of records")
+        keys = KeyNumbers.from_tables(spec.keys, [confidential, released])
+        return NextPass(_UniquenessState(spec, keys, n_blocks), spec.keys, "keys of records")
 
     def block(self, state: _UniquenessState, confidential: Microdata, released: Microdata) -> Partial:
-        names = state.spec.keys
+        names, tables = state.spec.keys, (confidential, released)
         if state.n_blocks == 1:
-            first, second = joint_classes(*([data.column(name) for name in names] for data in (confidential, released)))
-            own, other = _records_by_class(first, second)
-            return {"own": own, "other": other, "records": np.array([len(first), len(second)])}
-        ours, theirs = (_key_numbers(data, state) for data in (confidential, released))
-        records = len(ours[0]), len(theirs[0])
+            first, second = joint_classes(*([data.column(name) for name in names] for data in tables))
+            counts = _UniqueCounts.from_counts(*_records_by_class(first, second), state.spec.sizes)
+            return {"records": np.array([len(first), len(second)]), **counts.as_arrays()}
+        ours, theirs = (state.keys.columns_of(data) for data in tables)
         if state.buckets:
-            ours, theirs = (_values_in_bucket(columns, state) for columns in (ours, theirs))
+            return {
+                name: np.column_stack([buckets_of_keys(columns, state.buckets, len(columns[0])), *columns])
+                for name, columns in (("ours", ours), ("theirs", theirs))
+            }
         first, second = joint_classes(ours, theirs)
         own, other = _records_by_class(first, second)
-        found = {"records": np.array(records), "distinct": np.array([len(own)])}
-        if state.buckets or len(own) <= MOST_KEYS // state.n_blocks:
+        found = {"records": np.array([len(first), len(second)])}
+        if len(own) <= MOST_KEYS // state.n_blocks:
             row = np.empty(len(own), dtype=np.int64)
             row[np.concatenate([first, second])] = np.arange(len(first) + len(second))
             keys = np.column_stack([np.concatenate(both)[row] for both in zip(ours, theirs, strict=True)])
             found |= {"own": own, "other": other, "keys": keys}
         return found
 
+    def count_bucket(self, state: _UniquenessState, rows: Mapping[str, BucketRows]) -> Partial:
+        """Count the records of the keys of a bucket."""
+        ours, theirs = (list(rows[name].read_rows().T[1:]) for name in ("ours", "theirs"))
+        counts = _records_by_class(*joint_classes(ours, theirs))
+        return _UniqueCounts.from_counts(*counts, state.spec.sizes).as_arrays()
+
     def merge(self, state: _UniquenessState, partials: Sequence[Partial]) -> NextPass | Finished[Measure]:
-        sizes, first = state.spec.sizes, partials[0]
-        ours, theirs = np.sum([one["records"] for one in partials], axis=0).tolist()
-        if state.n_blocks == 1:
-            counts = _UniqueCounts.from_counts(first["own"], first["other"], sizes)
+        spec, records = state.spec, state.records
+        if not state.buckets:
+            ours, theirs = np.sum([one["records"] for one in partials], axis=0).tolist()
+            records = ours, theirs
+        if state.buckets or state.n_blocks == 1:
+            counts = _UniqueCounts.from_parts(partials)
         elif all("keys" in one for one in partials):
-            counts = state.counts.add_keys(_UniqueCounts.from_counts(*_merge_keys(partials), sizes))
-            if state.bucket + 1 < state.buckets:
-                return _next_bucket(replace(state, bucket=state.bucket + 1, counts=counts))
+            counts = _UniqueCounts.from_counts(*_merge_keys(partials), spec.sizes)
         else:
-            distinct = sum(int(one["distinct"][0]) for one in partials)
-            return _next_bucket(replace(state, buckets=-(-distinct // MOST_KEYS)))
-        return Finished(Measure(tuple(counts.estimates(sizes, (ours, theirs), ""))))
-
-
-def _next_bucket(state: _UniquenessState) -> NextPass:
-    return NextPass(state, state.spec.keys, f"keys of records, part {state.bucket + 1} of {state.buckets}")
-
-
-def _key_numbers(data: Microdata, state: _UniquenessState) -> list[Floats]:
-    """Return the key columns of a block as numbers, (n,), levels as their place among the common levels."""
-    found = []
-    for name in state.spec.keys:
-        values = data.numbers(name)
-        if name in state.levels:
-            place = {level: i for i, level in enumerate(state.levels[name])}
-            own = [place[str(level)] for level in data.column(name).cat.categories]
-            codes = np.array([*own, np.nan])
-            values = codes[np.where(np.isnan(values), -1, values).astype(np.int64)]
-        found.append(values)
-    return found
-
-
-def _values_in_bucket(columns: list[Floats], state: _UniquenessState) -> list[Floats]:
-    """Return the records (k,) whose keys are in the bucket of the pass."""
-    own = hash_records(columns, slice(0, len(columns[0]))) % np.uint64(state.buckets) == state.bucket
-    return [values[own] for values in columns]
+            state = replace(state, records=records, buckets=-(-sum(records) // BUCKET_ROWS))
+            buckets = IntoBuckets(state.buckets, self.count_bucket)
+            return NextPass(state, spec.keys, "keys of records", buckets)
+        return Finished(Measure(tuple(counts.estimates(spec.sizes, records, ""))))
 
 
 def _records_by_class(first: Integers, second: Integers) -> tuple[Integers, Integers]:

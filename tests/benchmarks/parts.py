@@ -3,7 +3,7 @@
     python tests/benchmarks/parts.py 1e5 1e6 1e7 [--dir DIR]
 
 A table of five variables is written part by part and one dataset is made: fit and draw of a linear regression,
-``utility.ecdf`` and ``utility.summary`` of what was drawn. Each is a process of its own, which reads the table from the
+and measures of what was drawn. Each is a process of its own, which reads the table from the
 store. Beside them stands DuckDB, which scans the same files: means, two quantiles and a count by groups. An exponent of 1
 is time in proportion to the records, of 0 is memory that does not grow; it is that of the two largest tables.
 """
@@ -11,6 +11,7 @@ is time in proportion to the records, of 0 is memory that does not grow; it is t
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import shutil
@@ -29,6 +30,7 @@ from sfumato.engine.execution.in_passes import draw_blocks, fit_in_passes, measu
 from sfumato.engine.methods.results import Fit
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs.run_task import peak_memory_bytes
+from sfumato.workspace.store.artefacts import write_record_blocks
 from sfumato.workspace.store.stored_blocks import StoredBlocks
 from sfumato.workspace.store.table_manifests import PART_ROWS
 from sfumato.workspace.store.tables import TableStore
@@ -52,9 +54,20 @@ RECIPE = Recipe.from_table(
                 "prior": "scaled",
             }
         ],
-        "measure": [{"method": "utility.ecdf"}, {"method": "utility.summary", "variables": ["income", "visits"]}],
+        "measure": [
+            {"method": "utility.ecdf"},
+            {"method": "utility.summary", "variables": ["income", "visits"]},
+            {
+                "method": "risk.identification",
+                "known": ["group", "region", "visits"],
+                "synthesised": ["income"],
+                "radius": {"income": "5%"},
+            },
+        ],
     }
 )
+MEASURES = tuple(step.method.key.split(".")[1] for step in RECIPE.measures)
+TASKS = ("write", "fit", "draw", *MEASURES, "duckdb")
 KEY = b"k" * 32
 SCANS = (
     "SELECT avg(income), stddev(income), avg(visits) FROM {table}",
@@ -93,9 +106,15 @@ def carry_out(task: str, tables: TableStore, known: dict[str, str]) -> dict[str,
     if task == "draw":
         fits = [Fit(tables.read_arrays(known["fit"]))]
         return {"draw": tables.write_microdata_blocks(draw_blocks(RECIPE, 1, blocks, fits, key=KEY))}
-    if task in ("ecdf", "summary"):
+    if task in MEASURES:
         released = StoredBlocks(tables, known["draw"], RECIPE.schema, "synthetic")
-        measure_in_passes(RECIPE, int(task == "summary"), blocks, released, 1)
+        with contextlib.ExitStack() as files:
+            found, _ = measure_in_passes(
+                RECIPE, MEASURES.index(task), blocks, released, 1,
+                open_file=lambda: files.enter_context(tempfile.TemporaryFile(dir=tables.directory)),
+            )  # fmt: skip
+            if found.record_blocks is not None:
+                write_record_blocks(tables, found.record_blocks())
         return {}
     import duckdb
 
@@ -114,7 +133,7 @@ def measure_sizes(sizes: list[int], directory: Path) -> None:
     for records in sizes:
         place = directory / f"{records}"
         known = {"records": str(records)}
-        for task in ("write", "fit", "draw", "ecdf", "summary", "duckdb"):
+        for task in TASKS:
             told = subprocess.run(
                 [sys.executable, __file__, "--task", task, "--dir", str(place), "--known", json.dumps(known)],
                 check=True, stdout=subprocess.PIPE,
@@ -122,7 +141,7 @@ def measure_sizes(sizes: list[int], directory: Path) -> None:
             answer = json.loads(told.stdout)
             known |= answer["left"]
             found[task, records] = answer["seconds"], answer["peak"]
-            print(f"{records:>11,} {task:8} {answer['seconds']:8.2f} s {answer['peak'] / 1e6:8.0f} MB", flush=True)
+            print(f"{records:>11,} {task:14} {answer['seconds']:8.2f} s {answer['peak'] / 1e6:8.0f} MB", flush=True)
         disk = sum(path.stat().st_size for path in (place / "tables").iterdir())
         print(
             f"{records:>11,} disk of two tables {disk / 1e6:,.0f} MB, {disk / records:.1f} bytes a record", flush=True
@@ -130,9 +149,9 @@ def measure_sizes(sizes: list[int], directory: Path) -> None:
         shutil.rmtree(place)
     if len(sizes) > 1:
         small, large = sizes[-2:]
-        for task in ("write", "fit", "draw", "ecdf", "summary", "duckdb"):
+        for task in TASKS:
             slopes = [math.log(found[task, large][i] / found[task, small][i]) / math.log(large / small) for i in (0, 1)]
-            print(f"{task:8} exponent of seconds {slopes[0]:5.2f}, of peak memory {slopes[1]:5.2f}")
+            print(f"{task:14} exponent of seconds {slopes[0]:5.2f}, of peak memory {slopes[1]:5.2f}")
 
 
 def main() -> None:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, wraps
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import ParamSpec
 
 from threadpoolctl import ThreadpoolController
@@ -62,6 +63,7 @@ from ..store.artefacts import (
     record_values_name,
     trace_name,
     write_packages,
+    write_record_blocks,
     write_record_values,
     write_trace,
 )
@@ -479,13 +481,30 @@ def _compute_measure(tables: TableStore, task: TaskInput, report: ReportProgress
     if (blocks := _confidential_blocks(tables, task)) is not None:
         other = blocks if held.draw is None else _released_blocks(tables, task, held.draw)
         if other.part_rows == blocks.part_rows:  # a file that was given to be scored may be of other records
-            return TaskResult(rows=measure_in_passes(recipe, held.item, blocks, other, held.draw, report)[1])
+            return _measure_by_block(tables, task, blocks, other, report)
     confidential = _data_for_measure(tables, task)
     released = confidential if held.draw is None else _released_data(tables, task, held.draw)
     measure, rows = tasks.measure_dataset(recipe, held.item, confidential, released, held.draw, report, key=key)
     if not measure.per_record:
         return TaskResult(rows=rows)
     sha256 = write_record_values(tables, measure.per_record)
+    return TaskResult(rows=rows, artefacts={record_values_name(held.item, held.draw): sha256})
+
+
+def _measure_by_block(
+    tables: TableStore, task: TaskInput, confidential: StoredBlocks, released: StoredBlocks, report: ReportProgress
+) -> TaskResult:
+    """Compute a measure in passes over the parts of two tables."""
+    recipe, held = _parse_recipe(task.recipe), task.lease
+    # Rows that passes bring together are of single people: they stay beside the tables, in files without a name.
+    with contextlib.ExitStack() as files:
+        found, rows = measure_in_passes(
+            recipe, held.item, confidential, released, held.draw, report,
+            lambda: files.enter_context(TemporaryFile(dir=tables.directory)),
+        )  # fmt: skip
+        if found.record_blocks is None:
+            return TaskResult(rows=rows)
+        sha256 = write_record_blocks(tables, found.record_blocks())
     return TaskResult(rows=rows, artefacts={record_values_name(held.item, held.draw): sha256})
 
 

@@ -5,7 +5,7 @@ Traces are as confidential as the data: they are read from the workspace and nev
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -166,6 +166,11 @@ def _artefact_hash(workspace: Workspace, run_id: int, name: str) -> str:
 def write_record_values(tables: TableStore, per_record: Mapping[str, NDArray[Any]]) -> str:
     """Store arrays (n,) by name as columns, and return the hash of the table."""
     return tables.write_table(pa.table({name: _smallest_type(values) for name, values in per_record.items()}))
+
+
+def write_record_blocks(tables: TableStore, blocks: Iterable[Mapping[str, NDArray[Any]]]) -> str:
+    """Store arrays by name as columns, block by block and of the types that they have, and return the hash of the table."""
+    return tables.write_blocks(pa.table(dict(values)) for values in blocks)
 
 
 def read_record_values(tables: TableStore, sha256: str, rows: Sequence[int] | None = None) -> dict[str, NDArray[Any]]:

@@ -12,10 +12,11 @@ from prepared_tables import schema_of
 from sfumato.engine.contract.passes import CutTable, measure_in_blocks
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.table_blocks import OneBlock, hash_of_blocks
+from sfumato.engine.matching import match_blocks
 from sfumato.engine.methods.passes import Finished, NextPass, run_passes
 from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.run import Progress, Run
-from sfumato.engine.risk import uniqueness
+from sfumato.engine.risk import identification, uniqueness
 from sfumato.engine.utility import ecdf
 
 RECORDS = 3000
@@ -69,6 +70,7 @@ def test_unique_keys_in_buckets_are_those_of_the_table(
     monkeypatch: pytest.MonkeyPatch, keys: list[str], most: int, missing: bool
 ) -> None:
     monkeypatch.setattr(uniqueness, "MOST_KEYS", most)
+    monkeypatch.setattr(uniqueness, "BUCKET_ROWS", most)
     method, spec = spec_of("risk.uniqueness", keys=keys, sizes=[1, 3])
     ours, theirs = simulated(1, missing=missing), simulated(2, levels="bca", missing=missing)
     mixed = theirs.frame.assign(x=np.where(np.arange(RECORDS) % 2, ours.frame["x"], theirs.frame["x"]))
@@ -76,6 +78,103 @@ def test_unique_keys_in_buckets_are_those_of_the_table(
     whole = method.measure(ours, theirs, spec, Run(np.random.default_rng(1)))
     found = measure_in_blocks(method, CutTable(ours, 700), CutTable(theirs, 700), spec)
     assert found.estimates == whole.estimates
+
+
+def linked(seed: int, moved: float = 0.0, missing: bool = False) -> tuple[Microdata, Microdata]:
+    """Return people, and a release that keeps g, shares some h with the own record and moves x by ``moved``."""
+    ours = simulated(seed, missing=missing)
+    rng = np.random.default_rng([seed, 1])
+    schema = schema_of("g: categorical", "h: categorical", "v: count", "x: continuous", "y: continuous")
+    h, v = rng.integers(0, 40, RECORDS), rng.poisson(2, RECORDS)
+    frame = ours.frame.assign(h=pd.Categorical.from_codes(h, [f"h{i}" for i in range(40)]), v=v)[list(schema.names)]
+    drawn = np.where(rng.random(RECORDS) < 0.5, h, rng.integers(0, 40, RECORDS))
+    made = frame.assign(
+        h=pd.Categorical.from_codes(39 - drawn, [f"h{i}" for i in range(39, -1, -1)]),
+        v=np.maximum(v + rng.integers(-1, 2, RECORDS), 0),
+        x=frame["x"] * np.exp(moved * rng.normal(size=RECORDS)),
+        y=rng.normal(size=RECORDS),
+    )
+    return Microdata(schema, frame), Microdata(schema, made, "synthetic")
+
+
+KNOWN = [
+    {"known": ["g", "h"]},
+    {"known": ["g"], "synthesised": ["h", "v"]},
+    {"known": ["g"], "synthesised": ["v"], "radius": {"v": 1}},
+    {"known": ["g"], "synthesised": ["h", "x"], "radius": {"x": "5%"}},
+    {"known": ["g"], "synthesised": ["v", "x", "y"], "radius": {"x": "5%", "v": 1, "y": 0.1}},
+    {"known": ["x"], "radius": {"x": "log 10%"}},
+]
+"""What the intruder knows; of the last two the search also leaves out all exact keys."""
+
+
+@pytest.mark.parametrize("settings", KNOWN)
+@pytest.mark.parametrize("rows", [10**7, 700, 90])
+@pytest.mark.parametrize("missing", [False, True])
+def test_matches_in_buckets_and_ranges_are_those_of_the_table(
+    monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], rows: int, missing: bool
+) -> None:
+    monkeypatch.setattr(identification, "BUCKET_ROWS", rows)
+    monkeypatch.setattr(match_blocks, "MOST_TOGETHER", rows)
+    method, spec = spec_of("risk.identification", **settings)
+    ours, theirs = linked(1, 0.02, missing)
+    whole = method.measure(ours, theirs, spec, Run(np.random.default_rng(1)))
+    assert any(one.value for one in whole.estimates)
+    blocks = [measure_in_blocks(method, CutTable(ours, k), CutTable(theirs, k), spec) for k in (700, 1100)]
+    for found in blocks:
+        for one, other in zip(found.estimates, whole.estimates, strict=True):
+            assert (one.measure, one.reason) == (other.measure, other.reason)
+            exact = other.value is None or "expected" not in one.measure
+            assert one.value == other.value if exact else one.value == pytest.approx(other.value, rel=1e-12)
+        assert found.record_blocks is not None
+        parts = list(found.record_blocks())
+        assert set(parts[0]) == set(whole.per_record)
+        for name, values in whole.per_record.items():
+            np.testing.assert_array_equal(np.concatenate([one[name] for one in parts]), values)
+    assert blocks[0].estimates == blocks[1].estimates
+
+
+@pytest.mark.slow
+def test_the_search_among_many_variables_is_that_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(identification, "BUCKET_ROWS", 300)
+    rng = np.random.default_rng(3)
+    names = [f"v{i}" for i in range(14)]
+    codes = rng.integers(0, 4, (400, 14))
+    schema = schema_of(*(f"{name}: categorical" for name in names))
+
+    def table(values: Any, origin: Any) -> Microdata:
+        columns = {name: pd.Categorical.from_codes(values[:, i], list("abcd")) for i, name in enumerate(names)}
+        return Microdata(schema, pd.DataFrame(columns), origin)
+
+    drawn = np.where(rng.random(codes.shape) < 0.8, codes, rng.integers(0, 4, codes.shape))
+    ours, theirs = table(codes, "confidential"), table(drawn, "synthetic")
+    method, spec = spec_of("risk.identification", synthesised=names)
+    whole = method.measure(ours, theirs, spec, Run(np.random.default_rng(1)))
+    found = measure_in_blocks(method, CutTable(ours, 150), CutTable(theirs, 150), spec)
+    assert "not all subsets are tried" in "".join(one.reason for one in found.estimates)
+    for one, other in zip(found.estimates, whole.estimates, strict=True):
+        assert (one.measure, one.reason) == (other.measure, other.reason)
+        assert other.value is not None
+        assert one.value == pytest.approx(other.value, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("settings", "suits"),
+    [
+        ({"known": ["g"]}, True),
+        ({"known": ["g"], "targets": 5}, False),
+        ({"known": ["g"], "among": {"g": ["a"]}}, False),
+        ({"known": ["g"], "coverage": 0.5}, False),
+        ({"known": ["d"]}, False),
+        ({"known": ["d"], "radius": {"d": 5}}, True),
+    ],
+)
+def test_identification_of_some_or_from_a_file_or_by_exact_dates_needs_the_table(
+    settings: dict[str, Any], suits: bool
+) -> None:
+    _, spec = spec_of("risk.identification", **settings)
+    passes = identification.IdentificationPasses()
+    assert passes.suits(spec, schema_of("g: categorical", "d: date")) == suits
 
 
 def test_unique_records_are_counted_as_by_hand() -> None:

@@ -16,14 +16,17 @@ from sfumato.engine.design.regression_rows import stack_triangles
 from sfumato.engine.execution.making import draw_release
 from sfumato.engine.execution.tasks import synthesis_streams
 from sfumato.engine.methods.results import Fit
+from sfumato.engine.methods.run import Run
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs import run_task
 from sfumato.workspace.jobs.memory import MemoryLimit
 from sfumato.workspace.jobs.task_costs import estimate_task_costs, memory_refusal
 from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.store import table_manifests
+from sfumato.workspace.store.artefacts import read_record_values
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.records import read_record_risks, record_measures
 from sfumato.workspace.views.results import read_result_rows
 
 RECORDS = 700
@@ -42,7 +45,8 @@ PLAN = {
         {"target": "spent", "method": "linear_regression", "predictors": ["income", "visits"]},
     ],
     "measure": [{"method": "utility.ecdf"}, {"method": "utility.summary", "variables": ["income", "spent", "region", "visits"]},
-                {"method": "risk.uniqueness", "keys": ["region", "visits", "income"]}],
+                {"method": "risk.uniqueness", "keys": ["region", "visits", "income"]},
+                {"method": "risk.identification", "known": ["region", "visits"], "synthesised": ["income"], "radius": {"income": "5%"}}],
 }  # fmt: skip
 
 
@@ -156,6 +160,23 @@ def test_each_block_has_random_numbers_of_its_own(run_in_parts: Any) -> None:
         own = Microdata(data.schema, data.frame.iloc[rows].reset_index(drop=True))
         expected = draw_release(recipe, 1, own, fits, streams.with_path_suffix(block))
         assert np.array_equal(drawn.frame["spent"].to_numpy()[rows], expected.frame["spent"].to_numpy())
+
+
+@pytest.mark.slow
+def test_matches_of_single_records_are_kept_part_by_part(run_in_parts: Any) -> None:
+    workspace, run_id = run_in_parts("w", 200)
+    step = Recipe.from_table(PLAN).measures[3]
+    data = workspace.read_stored_dataset(workspace.list_datasets(1)[0])
+    drawn = workspace.tables.read_microdata(artefacts(workspace)["draw/2"], data.schema, "synthetic")
+    spec = step.spec.for_release(data.schema, ("income", "spent"))
+    expected = step.method.measure(data, drawn, spec, Run(np.random.default_rng(1)))
+    found = read_record_values(workspace.tables, artefacts(workspace)["records/3/2"])
+    assert workspace.tables.has_parts(artefacts(workspace)["records/3/2"])
+    assert set(found) == set(expected.per_record)
+    for name, own in expected.per_record.items():
+        np.testing.assert_array_equal(found[name], own)
+    (measure,) = record_measures(workspace, run_id)
+    assert read_record_risks(workspace, measure).probability.shape == (RECORDS,)
 
 
 @pytest.mark.slow
