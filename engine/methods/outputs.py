@@ -130,6 +130,8 @@ class Label:
 
     name: at most 45 characters
     scene: what the intruder of an attack knows and does and when he succeeds, in front of ``says``
+    rates: how often the attack succeeds with people in the data and with outsiders: a sentence with ``{own}`` and
+        ``{others}``; empty for the usual one
     says: sentence with placeholders: ``{value}``, with its unit and the total; ``{variable}``, that of the row;
         ``{root}``, the square root in per cent; and parameters of the row such as ``{q}``
     good: sentence on good values
@@ -151,6 +153,7 @@ class Label:
     baseline: str = ""
     shared: bool = False
     scene: str = ""
+    rates: str = ""
     term: str = ""
 
 

@@ -88,11 +88,12 @@ def attack_outputs(
     exact: bool = True,
     *,
     scene: str = "",
+    rates: str = "",
 ) -> tuple[Output, ...]:
     """Return the declarations of all outputs of an ``attack``.
 
     ``guesses`` names its guesses ("predicates"), ``right`` says when one is right; ``exact`` adds a p-value. ``scene``
-    says what the intruder knows and does, and when he succeeds.
+    says what the intruder knows and does, and when he succeeds; ``rates`` as in ``Label``.
     """
     scene = f"{scene} {OUTSIDERS}".strip()
     title = attack.capitalize()
@@ -174,6 +175,7 @@ def attack_outputs(
                 counts="share",
                 baseline="as safe as outsiders",
                 scene=scene,
+                rates=rates,
                 term="excess risk, the residual risk of an attack that is compared with controls",
             ),
         ),
@@ -209,13 +211,14 @@ def attack_outputs(
             risk=RiskOutput(gate_reference="chance", questions=questions),
             label=Label(
                 f"{title}: added by the release",
-                "With the release more guesses are right than with other people's records: for people in the data {value} of all possible more than for outsiders.",
-                "Good is 0 % or below: the release tells no more about people in the data than about outsiders.",
+                "The release helps him more with people in the data than with outsiders, by {value} of the guesses that fail about outsiders.",
+                "Good is 0 % or below: beside other people's records, the release then helps no more with people in the data than with outsiders.",
                 "The release discloses more about people in the data than about outsiders.",
                 levers,
                 counts="share",
                 baseline="the release tells no more about people in the data than about outsiders",
                 scene=scene,
+                rates=rates,
                 term="added risk, the excess risk less that of guessing without the release",
             ),
         ),

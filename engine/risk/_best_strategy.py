@@ -68,14 +68,15 @@ def largest_excess_outputs(
         ),
         residual_output(
             LARGEST_ADDED,
-            "added risk by the variables that the intruder does best to use, chosen on other people",
+            "added risk by the variables that the intruder does best to use, chosen on other people: "
+            "((attack - attack without the release) - (control - control without it)) / (1 - control)",
             short="largest added",
             detectable=DETECTABLE_ADDED,
             risk=RiskOutput(gate_reference="chance", questions=questions),
             label=Label(
                 f"Best {attack}: added by release",
-                "With the release more guesses are right than with other people's records: for people in the data {value} of all possible more than for outsiders.",
-                "Good is 0 % or below: the release tells no more about people in the data than about outsiders.",
+                "The release helps him more with people in the data than with outsiders, by {value} of the guesses that fail about outsiders.",
+                "Good is 0 % or below: beside other people's records, the release then helps no more with people in the data than with outsiders.",
                 "The best choice of variables discloses more about people in the data than about outsiders.",
                 levers,
                 counts="share",

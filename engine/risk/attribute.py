@@ -136,7 +136,7 @@ def _draft_offer(case: Case) -> Offer | None:
             risk=RiskOutput(questions=("inference",), yardstick="risk_excluding_self"),
             label=Label(
                 "Sensitive values disclosed",
-                "An intruder guesses {sensitive} of a person from the released records that match. On average all guesses are right for {value}.",
+                "An intruder guesses {sensitive} of a person from a random one of the matching released records. On average all guesses are right for {value}.",
                 "Fewer are better. Other people's records tell some of it anyway: what is above that is due to the person's own record.",
                 "An intruder learns the sensitive values of more people than the limit allows.",
                 INFERENCE,
@@ -152,8 +152,8 @@ def _draft_offer(case: Case) -> Offer | None:
             risk=RiskOutput(questions=("inference",)),
             label=Label(
                 "Sensitive values disclosed by other records",
-                "An intruder guesses {sensitive} from all unprotected records but the one guessed. On average all guesses are right for {value}.",
-                "Neither good nor bad: it is the yardstick for what the release discloses, and no release changes it.",
+                "An intruder guesses {sensitive} from a random matching record of the data, never the one guessed. On average all guesses are right for {value}.",
+                "Neither good nor bad: up to this, the number 'Sensitive values disclosed' is due to other people's records, on average.",
                 counts="people",
             ),
         ),
@@ -168,7 +168,7 @@ def _draft_offer(case: Case) -> Offer | None:
             risk=RiskOutput(questions=("inference",), never_falls_with_knowledge=True),
             label=Label(
                 "Sensitive values disclosed, best variables",
-                "An intruder guesses sensitive values from the released records that match in the most useful variables. On average he is right for {value}.",
+                "An intruder guesses sensitive values from a random released record that matches in the best variables. On average he is right for {value}.",
                 "Fewer are better. Some guesses are right by chance, and from other people's records.",
                 "The best choice of known variables discloses sensitive values of more people than the limit allows.",
                 INFERENCE,

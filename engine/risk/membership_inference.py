@@ -751,7 +751,8 @@ OUTPUTS = (
         ("membership",),
         MEMBERSHIP,
         exact=False,
-        scene="An intruder has a person's values, and takes the person for one of the data where more released records than usual are near. He succeeds with a person in the data; an outsider so taken is a false alarm.",
+        scene="An intruder has a person's values, and takes the person for one of the data where more released records are near than is usual for outsiders. He succeeds with a person in the data; an outsider so taken is a false alarm.",
+        rates="{own} of the people in the data are taken for people in the data, and {others} of the outsiders, wrongly",
     ),
     *FAMILY_OUTPUTS,
 )

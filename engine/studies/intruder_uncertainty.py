@@ -91,7 +91,7 @@ WINDOW_MEANINGS = {
 WINDOW_LABELS = {
     "largest_expected_match_risk": Label(
         "People found on average, best window",
-        "An unsure intruder who searches the best range around what is believed picks the right record for {value} on average.",
+        "An unsure intruder searches the range around his belief that serves him best, or ignores it. He picks the right record for {value} on average.",
         "Fewer are better; at 0 no window leads to the right person.",
         "The best window finds more people than the limit allows.",
         IDENTITY,
@@ -99,7 +99,7 @@ WINDOW_LABELS = {
     ),
     "largest_true_match_rate": Label(
         "Only match is the right one, best window",
-        "An unsure intruder who searches the best range around what is believed finds exactly one match, the right one, for {value}.",
+        "An unsure intruder searches the range around his belief that serves him best, or ignores it. His only match is right for {value}.",
         "Lower is better; at 0 no single match is the right person.",
         "The best window makes the intruder certain of more people than the limit allows.",
         IDENTITY,
@@ -107,7 +107,7 @@ WINDOW_LABELS = {
     ),
     "largest_attribute_risk": Label(
         "Sensitive values disclosed, best window",
-        "An unsure intruder guesses {sensitive} from the released records in the best range around what is believed. On average he is right for {value}.",
+        "An unsure intruder guesses {sensitive} within the range around his belief that serves him best. On average all guesses are right for {value}.",
         "Fewer are better. Some guesses are right by chance, and from other people's records.",
         "The best window discloses the sensitive values of more people than the limit allows.",
         INFERENCE,
@@ -609,7 +609,7 @@ OUTPUTS = (
     *(
         replace(
             output,
-            meaning=f"{WINDOW_MEANINGS[output.name]}, over the windows that an unsure intruder may choose",
+            meaning=f"{WINDOW_MEANINGS[output.name]}, over the windows that an unsure intruder may choose, and over ignoring the variable",
             risk=replace(output.risk, never_falls_with_knowledge=False),
             label=WINDOW_LABELS[output.name],
         )
@@ -626,7 +626,7 @@ OUTPUTS = (
         risk=RiskOutput(questions=("inference",)),
         label=Label(
             "Sensitive values disclosed, intruder unsure",
-            "An unsure intruder guesses {sensitive} of a person from the released records that match. On average he is right for {value}.",
+            "An unsure intruder guesses {sensitive} from a random one of the matching released records. On average all guesses are right for {value}.",
             "Fewer are better. Some guesses are right by chance, and from other people's records.",
             "An intruder learns the sensitive values of more people than the limit allows.",
             INFERENCE,

@@ -441,8 +441,8 @@ def _draft_offer(case: Case) -> Offer | None:
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Difference as a multiple of chance (S-pMSE)",
-                "The difference that a classifier finds is {value} times what chance alone would make.",
-                "Good is 1 to 2: a fitting model has 1, a fresh sample 2; far below 1, the release repeats the data.",
+                "The difference that a classifier finds between released and confidential records is {value} times what chance alone would make.",
+                "Good is near 1, as for a fitting model; a fresh sample of the people has 2; far below 1, the release repeats the data.",
                 "The release differs from the data, or repeats it, more than a fitted model does.",
                 FIDELITY,
                 baseline="chance alone",

@@ -62,6 +62,8 @@ SETTING_NAMES: Mapping[str, str] = {
 """Names of settings for people; other settings have their own."""
 SMALL_DIFFERENCE = 0.05
 """Upper end of an interval of a difference up to which it says that there is little to find."""
+CHANCE_LEVEL = 0.05
+"""Level of a p-value below which chance alone does not explain a finding."""
 CHANCE_AREA = 0.5
 """Area under the ROC curve of an attacker who guesses."""
 FactLines = list[tuple[str, str]]
@@ -80,7 +82,7 @@ class ExplainedNumber:
     audited_records: targets, where an audit made the row
     folded: facts about the numbers that are folded into its line, as pairs of a name and a text
     parts: rows of the same attack, its own among them, by measure
-    yardstick: row with what other people's records reveal anyway, where the measure has one
+    yardstick: row with what other people's records reveal anyway, where the measure has one; of that row, the measure's
     """
 
     row: Row
@@ -155,10 +157,12 @@ def _uncertainty_text(row: Row) -> str:
     if row.family != "studies" or row.level is None or "variable" not in row.params:
         return ""
     name = row.params["variable"]
+    chooses = "best window" in measure_name(row.key)
     if row.level == 0:
-        return f"0: at this level of the study he is not unsure but knows {name} exactly"
+        ignores = ", and ignores it where that finds more" if chooses else ""
+        return f"0: at this level of the study he is not unsure but knows {name} exactly{ignores}"
     meant, example = level_meaning(row.key, row.params), level_example(row.key, row.params, row.level)
-    wider = "; he searches a range around that" if "best window" in measure_name(row.key) else ""
+    wider = "; he searches a range around that" if chooses else ""
     said = f"{number(row.level)} in what he knows of {name}{meant and f': {meant}'}"
     return f"{said}{example and f'; {example}'}{wider}; 0 is exact"
 
@@ -183,7 +187,7 @@ def _words_text(found: ExplainedNumber, output: Output) -> str:
     """Return a number in words: of an attack what is done and when it succeeds, its parts, and whether chance explains it."""
     said = [output.label.scene, sentence_of(found.row, found.n_records)]
     if _is_attack_difference(found.row, output):
-        said.append(_successes_text(found.parts))
+        said.append(_successes_text(found.parts, output))
     return " ".join(part for part in said if part)
 
 
@@ -195,18 +199,31 @@ def _is_attack_difference(row: Row, output: Output) -> bool:
 def _standing_text(found: ExplainedNumber, output: Output) -> str:
     """Return how a number stands beside what it compares with, and whether it has a limit; empty where nothing is to say."""
     row = found.row
-    if row.value is None or (output.goal == "none" and row.family != "utility"):
+    if row.value is None:
         return ""
+    if output.goal == "none" and row.family != "utility":
+        return _chance_text(row) if output.short == "p" else _released_text(found)
     if output.risk.area and row.lower is not None and row.upper is not None:
         said = [_area_text(row.lower, row.upper)]
     elif _is_attack_difference(row, output):
-        said = [_difference_text(row.lower, row.upper), _weakness_text(found)]
+        said = [_difference_text(row.lower, row.upper), _addition_text(found), _weakness_text(found)]
     else:
         said = [_distance_text(found) or _beside_data_text(found, output) or _beside_baseline_text(found, output)]
         said.append(_yardstick_text(found))
-    limited = bool(found.verdicts) or row.family not in CONFIDENTIAL_REFERENCE or row.draw is not None
+    # what is the same as in the data, or is only to be near, has no limits as a rule
+    limited = bool(found.verdicts) or output.goal == "none" or row.draw is not None
     said.append("" if limited else "No limit is set for it.")
     return " ".join(f"{part[:1].upper()}{part[1:].removesuffix('.')}." for part in said if part)
+
+
+def _addition_text(found: ExplainedNumber) -> str:
+    """Return that what the release adds may be chance, of an attack that finds people more often than chance explains."""
+    row, added = found.row, found.parts.get("added_risk")
+    if added is None or added.measure == row.measure or added.value is None or added.lower is None:
+        return ""
+    if row.lower is None or row.lower <= 0 or added.lower > 0:
+        return ""
+    return f"What of it the release adds to other people's records may be chance: {format_percent(added.value)} ({row_interval_text(added)})"
 
 
 def _beside_data_text(found: ExplainedNumber, output: Output) -> str:
@@ -246,10 +263,26 @@ def _beside_baseline_text(found: ExplainedNumber, output: Output) -> str:
     return f"{number(row.value / row.baseline)} times {of}" if row.baseline > 0 else f"above {of}"
 
 
+def _chance_text(row: Row) -> str:
+    """Return what a p-value says."""
+    assert row.value is not None
+    if row.value < CHANCE_LEVEL:
+        return f"Below {format_percent(CHANCE_LEVEL)}: chance alone rarely gives as much."
+    return f"Not below {format_percent(CHANCE_LEVEL)}: chance alone explains what was found."
+
+
+def _released_text(found: ExplainedNumber) -> str:
+    """Return what the release reveals, of a number that is the yardstick for it; empty for other numbers."""
+    other = found.yardstick
+    if other is None or other.value is None:
+        return ""
+    return f"The release discloses {row_value_text(other, found.n_records)} ({measure_name(other.key)})."
+
+
 def _yardstick_text(found: ExplainedNumber) -> str:
     """Return how a risk stands beside what other people's records reveal anyway; empty where that is not known."""
     row, other = found.row, found.yardstick
-    if row.value is None or other is None or other.value is None:
+    if row.value is None or other is None or other.value is None or not method_and_output(row.key)[1].risk.yardstick:
         return ""
     lower, upper = (row.value if end is None else end for end in (row.lower, row.upper))
     anyway = f"the {row_value_text(other, found.n_records)} that other people's records disclose anyway"
@@ -258,13 +291,14 @@ def _yardstick_text(found: ExplainedNumber) -> str:
     return f"more than {anyway}" if lower > other.value else f"about {anyway}"
 
 
-def _successes_text(parts: Mapping[str, Row]) -> str:
+def _successes_text(parts: Mapping[str, Row], output: Output) -> str:
     """Return how often an attack succeeds with people in the data and with outsiders; empty where one is not known."""
     own, others = (parts[name].value if name in parts else None for name in ("attack_success", "control_success"))
     number_of = row_value_text(parts["guesses"]) if "guesses" in parts else ""
     if own is None or others is None:
         return ""
-    said = f"{format_percent(own)} of its guesses are right about people in the data, {format_percent(others)} about outsiders"
+    rates = output.label.rates or "{own} of its guesses are right about people in the data, {others} about outsiders"
+    said = rates.format(own=format_percent(own), others=format_percent(others))
     return f"{said} ({number_of} in each dataset)." if number_of else f"{said}."
 
 
@@ -288,7 +322,7 @@ def _difference_text(lower: float | None, upper: float | None) -> str:
     if upper - lower > WIDEST_TELLING:
         return f"Too few guesses to tell: the true value may be as high as {format_percent(upper)}."
     if upper > SMALL_DIFFERENCE:
-        return f"This may be chance, but so few guesses cannot rule out {format_percent(upper)} either."
+        return f"This may be chance, but {format_percent(upper)} cannot be ruled out either."
     return f"Chance alone explains it; the true value is at most {format_percent(upper)} (95 % interval)."
 
 
@@ -387,7 +421,9 @@ def _certainty_text(found: ExplainedNumber, output: Output) -> str:
         over = ", over the people sampled" if over and output.goal == "none" and len(set(values)) == 1 else over
         parts.append(f"95 % interval {ends}{over}")
     elif row.value is not None:
-        parts.append("an estimate without an interval" if output.estimated else "exact for this release and these data")
+        exact = "exact for these data" if row.dataset == "confidential" else "exact for this release and these data"
+        together_text = ", from all released datasets together" if together and len(values) > 1 else ""
+        parts.append(f"an estimate without an interval{together_text}" if output.estimated else exact)
     if len(values) > 1 and len(set(values)) == 1:
         parts.append(f"{values[0]} in each of the {len(values)} datasets")
     elif len(values) > 1:
@@ -474,7 +510,7 @@ def definition_facts(
             ("direction", "" if meaning.goal == "none" else DIRECTION_TEXTS.get(meaning.goal, "")),
             ("method", meaning.title),
             ("variable", variable),
-            ("level", "" if level is None else f"S = {number(level)}"),
+            ("level", "" if level is None else number(level)),
             ("source", meaning.source),
             *settings,
             ("key", meaning.key),

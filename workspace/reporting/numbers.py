@@ -408,6 +408,9 @@ def _values_text(line: NumberLine, cells: Mapping[str, str]) -> str:
     if released and cells["interval"]:
         released += f" ({cells['interval']})"
     judged = "" if line.verdict is None else f"{line.verdict.outcome}, {cells['limit']}"
+    if cells["release"] == cells["confidential"]:
+        # what is measured without the release is no number of it
+        return ", ".join(part for part in (released.removeprefix("release "), judged) if part)
     said = [released, cells["confidential"] and f"confidential {cells['confidential']}", judged]
     return ", ".join(part for part in said if part)
 

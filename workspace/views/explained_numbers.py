@@ -35,10 +35,15 @@ def read_explained_number(
 
 
 def _read_yardstick(workspace: Workspace, run_id: int, row: Row) -> Row | None:
-    """Read the row with what other people's records reveal anyway about what a row is about; None without one."""
-    name = method_and_output(row.key)[1].risk.yardstick
-    if not name or row.dataset == "confidential":
-        return None
-    return next(
-        (one for one in read_series_rows(workspace, run_id, replace(row, measure=name)) if one.draw is None), None
-    )
+    """Read the row with what other people's records reveal anyway about what a row is about; of that row, the row of the
+    release that is compared with it. None without one.
+    """
+    method, output = method_and_output(row.key)
+    name = output.risk.yardstick
+    if not name:
+        compared = (one.name for one in (method.outputs if method else ()) if one.risk.yardstick == row.measure)
+        name = next(compared, "")
+    found = read_series_rows(workspace, run_id, replace(row, measure=name)) if name else []
+    # the yardstick is of the confidential data, and what is compared with it of the release
+    is_yardstick = bool(output.risk.yardstick)
+    return next((one for one in found if one.draw is None and (one.dataset == "confidential") is is_yardstick), None)

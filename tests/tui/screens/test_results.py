@@ -252,7 +252,7 @@ def test_every_fact_of_a_row_is_told():
     told = number_facts(ExplainedNumber(line(level=0.1), n_records=1000), describe_measure(line().key))
     found = dict(told)
     assert found["direction"] == "lower is better"
-    assert found["level"] == "S = 0.1"
+    assert found["level"] == "0.1"
     assert found["in words"].startswith(
         "For 18.13 of 1,000 people (1.81 %), exactly one released record matches what the intruder knows"
     )

@@ -200,4 +200,43 @@ def test_a_risk_says_how_much_lower_it_is_than_without_protection() -> None:
 )
 def test_a_gap_stands_beside_that_of_a_fresh_sample(value: float, ends: tuple[float, float], said: str) -> None:
     row = Row("utility", "ecdf", "max_abs_difference", "pay", "synthetic", None, None, value, *ends, baseline=0.02)
+    assert dict(explanation_facts(ExplainedNumber(row, [row])))["here"] == f"{said} No limit is set for it."
+
+
+def test_what_an_attack_finds_beyond_chance_is_not_always_due_to_the_release() -> None:
+    found = part("excess_risk", 0.0254, (0.0084, 0.0533), "")
+    for ends, is_said in (((-0.0107, 0.0451), True), ((0.005, 0.03), False)):
+        added = part("added_risk", 0.0172, ends, "")
+        told = words(found, added)
+        assert "This is more than chance explains." in told
+        assert ("What of it the release adds to other people's records may be chance: 1.72 %" in told) is is_said
+
+
+@pytest.mark.parametrize(("value", "said"), [(0.748, "Not below 5 %: chance alone explains what was found."),
+                                             (0.012, "Below 5 %: chance alone rarely gives as much.")])  # fmt: skip
+def test_a_p_value_says_what_it_means(value: float, said: str) -> None:
+    row = Row("risk", "membership_inference", "p_value", "", "synthetic", None, None, value, None, None)
     assert dict(explanation_facts(ExplainedNumber(row, [row])))["here"] == said
+
+
+def test_a_yardstick_says_what_the_release_discloses() -> None:
+    row = Row(
+        "risk", "attribute", "risk_excluding_self", "", "confidential", None, None, 100.0, None, None, unit="records"
+    )
+    released = replace(row, measure="risk", dataset="synthetic", value=80.0)
+    facts = dict(explanation_facts(ExplainedNumber(row, [row], n_records=1000, yardstick=released)))
+    assert facts["here"] == "The release discloses 80 of 1,000 (8 %) (Sensitive values disclosed)."
+    assert facts["how sure"] == "exact for these data"
+
+
+def test_members_of_an_attack_on_membership_are_taken_for_members() -> None:
+    rows = [
+        Row("risk", "membership_inference", measure, "", "synthetic", None, None, value, low, high, baseline=base)
+        for measure, value, low, high, base in (
+            ("excess_risk", 0.0254, 0.0084, 0.0533, 0.0),
+            ("attack_success", 0.0341, None, None, None),
+            ("control_success", 0.009, None, None, None),
+        )
+    ]
+    said = "3.41 % of the people in the data are taken for people in the data, and 0.9 % of the outsiders, wrongly."
+    assert said in words(*rows)
