@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from ..data.affected_group import AffectedGroup
-from ..data.arrays import Booleans
+from ..data.arrays import Booleans, Integers
 from ..data.microdata import Microdata
+from ..data.schema import Variable
 from .ranks_and_tails import hypergeometric_tail
 
 SMALLEST_GROUP = 10
@@ -38,17 +39,26 @@ def most_affected_group(compared: Iterable[AffectedGroup]) -> AffectedGroup | No
 
 def iterate_groups(data: Microdata, lacking: Booleans) -> Iterator[AffectedGroup]:
     """Yield each level of each variable that has few, with its records; a missing value is no level."""
-    for variable in data.schema:
-        if not variable.kind.has_levels:
-            continue
-        column = data.frame[variable.name].cat
-        levels = list(map(str, column.categories))
-        if len(levels) > MOST_LEVELS:
-            continue
-        codes = column.codes.to_numpy()
-        present = codes >= 0
-        sizes = np.bincount(codes[present], minlength=len(levels))
-        counts = np.bincount(codes[present & lacking], minlength=len(levels))
+    return groups_of_blocks([(data, lacking)])
+
+
+def groups_of_blocks(blocks: Iterable[tuple[Microdata, Booleans]]) -> Iterator[AffectedGroup]:
+    """Yield the groups of a table that is read in blocks, each with its ``lacking`` records, as ``iterate_groups`` does."""
+    counted: dict[str, tuple[Variable, list[str], Integers]] = {}
+    for data, lacking in blocks:
+        for variable in data.schema:
+            if not variable.kind.has_levels:
+                continue
+            column = data.frame[variable.name].cat
+            levels = list(map(str, column.categories))
+            if len(levels) > MOST_LEVELS:
+                continue
+            codes = column.codes.to_numpy()
+            present = codes >= 0
+            own = [np.bincount(codes[some], minlength=len(levels)) for some in (present, present & lacking)]
+            _, _, before = counted.get(variable.name, (variable, levels, np.zeros((2, len(levels)), dtype=np.int64)))
+            counted[variable.name] = variable, levels, before + own
+    for variable, levels, (sizes, counts) in counted.values():
         total, all_lacking = int(sizes.sum()), int(counts.sum())
         for level, size, count in zip(levels, sizes.tolist(), counts.tolist(), strict=True):
             if min(size, total - size) >= SMALLEST_GROUP:

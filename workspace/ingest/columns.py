@@ -24,13 +24,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from .distinct_values import DistinctValues
     from .raw_tables import ColumnDescription, RawTable
     from .unit_detection import HiddenUnits
 
 MAX_CODE_LEVELS = 20
 """Most distinct whole numbers that are taken for codes of levels."""
-UNIQUE_VALUES_FROM = 1 << 16
-"""Number of records above which a numeric column is reduced to its distinct values before it is examined."""
 MAX_LABELLED_CODES = 100
 """Most distinct numbers that are taken for codes of a nominal or ordinal variable because the file declares it so."""
 NO_ANSWER = re.compile(
@@ -115,6 +114,8 @@ def profile_columns(raw: RawTable, names: Collection[str] | None = None) -> list
     A column that numbers units of several records has the role of one. Where the file has units and numbers none, a
     profile follows of the variable that would number them. Some of the columns alone do not show units.
     """
+    from .distinct_values import distinct_of_series, distinct_of_spooled
+    from .identifiers import is_named_as_latitude
     from .raw_tables import ColumnDescription
     from .unit_detection import MOST_RECORDS_EXAMINED
 
@@ -124,12 +125,20 @@ def profile_columns(raw: RawTable, names: Collection[str] | None = None) -> list
     found: list[ColumnProfile] = []
     first_records: dict[str, pd.Series] = {}
     chosen = raw.names if names is None else tuple(name for name in raw.names if name in names)
-    for name, values in raw.iterate_columns(chosen):
+    for name in chosen:
         description = about.get(name, ColumnDescription())
         may_name_rows = has_row_names and name == raw.names[0]
-        found.append(_profile_column(name, values, description, may_name_rows=may_name_rows))
-        # Of a large file the first records are kept, so that it is not read a second time; a view would keep all.
-        first_records[name] = values[:MOST_RECORDS_EXAMINED].copy()
+        spooled = raw.spooled_columns([name]).get(name)
+        if spooled is not None and not description.labels and not description.missing:
+            distinct = distinct_of_spooled(spooled, keep_all=is_named_as_latitude(name))
+            first_records[name] = raw.first_values(name, MOST_RECORDS_EXAMINED)
+        else:
+            ((_, values),) = raw.iterate_columns([name])
+            distinct = distinct_of_series(values)
+            # Of a large file the first records are kept, so that it is not read a second time; a view would keep all.
+            first_records[name] = values[:MOST_RECORDS_EXAMINED].copy()
+            del values
+        found.append(_profile_column(name, distinct, description, may_name_rows=may_name_rows))
     if names is None:
         return _propose_units(_settle_date_orders(found), first_records, raw.records)
     if len(chosen) < len(raw.names) and any(column.other_formats for column in found):
@@ -250,7 +259,7 @@ def records_with_missing(raw: RawTable, columns: Sequence[ColumnProfile]) -> NDA
 
 
 def _profile_column(
-    name: str, values: pd.Series, about: ColumnDescription, *, may_name_rows: bool = False
+    name: str, column: DistinctValues, about: ColumnDescription, *, may_name_rows: bool = False
 ) -> ColumnProfile:
     """Guess the kind, the missing codes and the role of one column, and count its values."""
     import pandas as pd
@@ -261,14 +270,13 @@ def _profile_column(
     from .identifiers import identifier_reasons, is_named_as_code, is_surely_code
 
     as_read = Variable(name, Kind.CATEGORICAL, missing=about.missing)
-    records = len(values)
-    values, times = _distinct_values(values)
+    values, times, records = column.values, column.times, column.records
     present = mask_missing_codes(values, as_read).dropna()
     # the labels can name further missing codes only once the declared ones are gone
     codes = (*about.missing, *_no_answer_codes(present, about))
     if len(codes) > len(about.missing):
         present = mask_missing_codes(values, replace(as_read, missing=codes)).dropna()
-    dates = None if about.labels else vote_on_dates(name, present, times)
+    dates = None if about.labels or column.more_values else vote_on_dates(name, present, times)
     if isinstance(dates, DateVote):
         return _profile_dates(name, present, times, replace(as_read, missing=codes, title=about.title), records, dates)
     signs = () if about.labels else _signs_of_no_value(present, times)
@@ -278,19 +286,19 @@ def _profile_column(
         # beside ``*`` there may be words, which stay as they are
         numbers = read_numbers(present)
         present = numbers if numbers.notna().all() else present
-    distinct = int(present.nunique())
+    distinct = int(present.nunique()) + column.more_values
     shows_time = bool(about.format) and pd.api.types.is_numeric_dtype(present.dtype)
-    kind, few = _kind_of_column(name, present, times, about, shows_time=shows_time)
+    kind, few = _kind_of_column(name, present, times, about, distinct, shows_time=shows_time)
     variable = Variable(name, kind, labels=non_blank_labels(about.labels), missing=codes, title=about.title)
     if about.format not in PLAIN_FORMATS:
         variable = replace(variable, format=about.format)
-    having = len(present) if times is None else int(times[present.index].sum())
+    having = len(present) if times is None else int(times[present.index].sum()) + column.more_records
     missing = records - having
     if not distinct:
         return ColumnProfile(variable, missing, 0, (NO_VALUE,))
     # a column with labelled values is a classification, however many values it has, and times are no numbers of records
     is_described = shows_time or labelled_values(about, codes)
-    why = () if is_described else identifier_reasons(name, present, having)
+    why = () if is_described else identifier_reasons(name, present, having, column.more_values)
     if (
         not why
         and not isinstance(dates, NearlyDates)
@@ -314,7 +322,7 @@ def _profile_column(
     question = (
         OWN_DATE_QUESTION.format(name=name)
         if own_time
-        else few or _remaining_question(name, present, times, kind, having)
+        else few or _remaining_question(name, present, times, kind, having, distinct)
     )
     if isinstance(dates, NearlyDates):
         question = (
@@ -330,16 +338,21 @@ def _profile_column(
 
 
 def _kind_of_column(
-    name: str, present: pd.Series, times: NDArray[np.intp] | None, about: ColumnDescription, *, shows_time: bool
+    name: str,
+    present: pd.Series,
+    times: NDArray[np.intp] | None,
+    about: ColumnDescription,
+    distinct: int,
+    *,
+    shows_time: bool,
 ) -> tuple[Kind, str]:
-    """Return the kind of a column, and a question about few small numbers or nothing.
+    """Return the kind of a column of ``distinct`` values, and a question about few small numbers or nothing.
 
-    ``present`` are the values (n,), or the distinct ones (k,) with the number of records of each in ``times``.
+    ``present`` are the values (n,), or different ones (k,) with the number of records of each in ``times``.
     ``shows_time`` says whether they are numbers that the file shows as times.
     """
     import pandas as pd
 
-    distinct = int(present.nunique())
     kind = _kind_from_labels(present, distinct, about) or _kind_from_values(present, distinct)
     is_described = bool(about.labels or about.measure)
     if shows_time and kind.has_levels and not about.labels and not CYCLIC_FORMAT.fullmatch(about.format):
@@ -474,10 +487,12 @@ def _has_one_length(present: pd.Series) -> bool:
     return bool(present.min() >= 10) and len(f"{present.min():.0f}") == len(f"{present.max():.0f}")
 
 
-def _remaining_question(name: str, present: pd.Series, times: NDArray[np.intp] | None, kind: Kind, records: int) -> str:
-    """Return what the values of a column may be besides its kind, with the option that says so.
+def _remaining_question(
+    name: str, present: pd.Series, times: NDArray[np.intp] | None, kind: Kind, records: int, distinct: int
+) -> str:
+    """Return what the ``distinct`` values of a column may be besides its kind, with the option that says so.
 
-    ``present`` are the values (n,), or the distinct ones (k,) with the number of records of each in ``times``.
+    ``present`` are the values (n,), or different ones (k,) with the number of records of each in ``times``.
     """
     import pandas as pd
 
@@ -494,11 +509,13 @@ def _remaining_question(name: str, present: pd.Series, times: NDArray[np.intp] |
     )
     from .unit_numbers import may_number_units
 
-    if kind is Kind.DATE and MAX_CODE_LEVELS < present.nunique() == records and not _is_text(present):
+    if kind is Kind.DATE and MAX_CODE_LEVELS < distinct == records and not _is_text(present):
         moments = pd.to_datetime(present, utc=True).dt.tz_localize(None).to_numpy()
         return "" if is_regular_series(moments) else OWN_DATE_QUESTION.format(name=name)
     # numbers of many lengths are magnitudes: numbers of persons or firms fill one length
-    own = kind is Kind.COUNT and MAX_CODE_LEVELS < present.nunique() == records
+    own = kind is Kind.COUNT and MAX_CODE_LEVELS < distinct == records
+    from .distinct_values import UNIQUE_VALUES_FROM
+
     # values of a long column come in their own order, not in that of the file
     ascends = len(present) <= UNIQUE_VALUES_FROM and present.is_monotonic_increasing
     if own and (ascends or _has_one_length(present)):
@@ -507,7 +524,7 @@ def _remaining_question(name: str, present: pd.Series, times: NDArray[np.intp] |
         return PLACE_QUESTION.format(name=name)
     # names that repeat are no identifiers by their number, and would be released as levels
     is_text = kind.has_levels and _is_text(present)
-    if is_text and names_people(name, present.nunique(), records):
+    if is_text and names_people(name, distinct, records):
         return f"its name says that it names somebody or something; if it names people, --leave-out {name}"
     if (
         kind is Kind.CATEGORICAL
@@ -515,9 +532,9 @@ def _remaining_question(name: str, present: pd.Series, times: NDArray[np.intp] |
         and may_name_people(map(str, present.unique()[:MAX_VALUES_EXAMINED]))
     ):
         return f"many values have a given name; if they name people, --leave-out {name}"
-    many = kind is Kind.CATEGORICAL and present.nunique() > MAX_CODE_LEVELS
+    many = kind is Kind.CATEGORICAL and distinct > MAX_CODE_LEVELS
     if (
-        present.nunique() > MAX_CODE_LEVELS
+        distinct > MAX_CODE_LEVELS
         and kind in (Kind.CATEGORICAL, Kind.COUNT)
         and (is_named_as_number_of_its_own(name) or (is_named_as_person(name) and not says_quantity(name, "")))
     ):
@@ -576,26 +593,6 @@ def _texts_among_numbers(present: pd.Series) -> list[str]:
     texts = present.astype("str").drop_duplicates()
     is_number = read_numbers(texts).notna()
     return sorted(texts[~is_number], key=len) if 2 * int(is_number.sum()) > len(texts) else []
-
-
-def _distinct_values(values: pd.Series) -> tuple[pd.Series, NDArray[np.intp] | None]:
-    """Return the distinct values (k,) of a long column and the number of records with each, (k,).
-
-    A short column is returned unchanged (n,), with None.
-    """
-    import numpy as np
-    import pandas as pd
-
-    from sfumato.engine.data.distinct_values import count_codes, factorize_column, is_text_categorical
-
-    if is_text_categorical(values):
-        codes, texts = factorize_column(values)
-        return texts, count_codes(codes, len(texts))
-    if len(values) > UNIQUE_VALUES_FROM and values.dtype in (np.int64, np.float64):
-        numbers = values.to_numpy()
-        found, counts = np.unique(numbers[~np.isnan(numbers)], return_counts=True)
-        return pd.Series(found), counts
-    return values, None
 
 
 def non_blank_labels(labels: Mapping[str, str]) -> dict[str, str]:

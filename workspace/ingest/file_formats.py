@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from .raw_tables import RawTable
     from .sources import SourceFile
+    from .spooled_columns import SpoolPlace
 
 SIGNATURE_BYTES = 600
 """Number of bytes from which a format is recognised."""
@@ -43,6 +44,7 @@ class ReadRequest:
     given_keys: keys of ``[data.format]`` that the owner has set, where the others of a sheet are to be detected; None to
         read it as ``form`` says
     needed: columns that are read at once, others when they are asked for; None for all
+    spool: where the columns of a long file lie while it is read; None for memory
     """
 
     place: str = "data.file"
@@ -51,6 +53,7 @@ class ReadRequest:
     sheet: str = ""
     given_keys: Mapping[str, Any] | None = None
     needed: frozenset[str] | None = None
+    spool: SpoolPlace | None = None
 
 
 @dataclass(frozen=True, slots=True)

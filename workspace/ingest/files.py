@@ -39,6 +39,7 @@ from .raw_tables import RawTable
 from .reserved_names import check_reserved_names
 from .sampling import conform_sampled_values, draw_sample
 from .sources import OpenedFile, SourceFile
+from .spooled_columns import SpoolPlace
 from .whole_units import check_unit_levels, number_hidden_units, units_of_raw_records
 
 GZIP_SIGNATURE = b"\x1f\x8b"
@@ -210,18 +211,20 @@ def read_table(
     sheet: str = "",
     given_keys: Mapping[str, Any] | None = None,
     needed: frozenset[str] | None = None,
+    spool: SpoolPlace | None = None,
 ) -> RawTable:
     """Read the table of a file; of a large one the ``needed`` columns at once, others when they are asked for.
 
     A text file is read as the format says, an Excel file's first sheet or the one named. Where the table of a sheet
     lies is detected with ``given_keys``, the keys of ``[data.format]`` that the owner has set. Columns of a text file that
     the schema gives levels are read as text (``007`` stays). Without a format only an empty field is a missing value,
-    and decimal commas (``2,5``) are found; other codes are declared by the variable. Raises BadInput.
+    and decimal commas (``2,5``) are found; other codes are declared by the variable. Columns of a long CSV or Parquet
+    file lie at ``spool``, where it is given. Raises BadInput.
     """
     with bounded_memory(source.size, source.name, place):
         asked = TextFormat.from_table(given_keys) if given_keys else form
         found = _format_for_request(source, asked, sheet, place)
-        request = ReadRequest(place, schema, form, sheet, given_keys, needed)
+        request = ReadRequest(place, schema, form, sheet, given_keys, needed, spool)
         return read_in_subprocess(source, found, request) if found.uses_subprocess else found.read(source, request)
 
 

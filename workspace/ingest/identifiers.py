@@ -239,12 +239,17 @@ def is_named_as_number_of_its_own(name: str) -> bool:
     return not NAME_WORDS[NUMBER_OF_ITS_OWN].isdisjoint(words) or any(map(UNIT_NUMBER.fullmatch, words))
 
 
+def is_named_as_latitude(name: str) -> bool:
+    """Return whether a column's name says that it has the latitudes of places."""
+    return not LATITUDE_WORDS.isdisjoint(words_of_name(name))
+
+
 def places_records(name: str, present: pd.Series, records: int) -> bool:
     """Return whether a column has latitudes that place most of its records within about 100 m, each at its own.
 
     ``present`` are the values (n,), or the distinct ones. The longitudes beside them say nothing without them.
     """
-    if LATITUDE_WORDS.isdisjoint(words_of_name(name)) or not pd.api.types.is_float_dtype(present.dtype):
+    if not is_named_as_latitude(name) or not pd.api.types.is_float_dtype(present.dtype):
         return False
     different = present.drop_duplicates()
     if (
@@ -274,27 +279,34 @@ def suspected_identifiers(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
     return {name: why for name, why in found.items() if why}
 
 
-def identifier_reasons(name: str, present: pd.Series, n_present: int | None = None) -> tuple[str, ...]:
+def identifier_reasons(
+    name: str, present: pd.Series, n_present: int | None = None, more_values: int = 0
+) -> tuple[str, ...]:
     """Return the reasons why a column may identify a record, from its name and the values present (k,).
 
     Empty where nothing suggests it. ``n_present`` is the number of records with a value, where ``present`` has each
-    value only once.
+    value only once, and ``more_values`` that of further numbers between the least and the greatest.
     """
     records = len(present) if n_present is None else n_present
     different = present.unique()
-    if len(different) <= MAX_LEVELS_NOT_IDENTIFYING or pd.api.types.is_datetime64_any_dtype(present.dtype):
+    n_different = len(different) + more_values
+    if n_different <= MAX_LEVELS_NOT_IDENTIFYING or pd.api.types.is_datetime64_any_dtype(present.dtype):
         return ()
     number = pd.api.types.is_numeric_dtype(present.dtype)
     found = (
         []
         if number
-        else _reasons_by_form([str(value) for value in different[:MAX_VALUES_EXAMINED]], len(different), records)
+        else _reasons_by_form([str(value) for value in different[:MAX_VALUES_EXAMINED]], n_different, records)
     )
     # measurements with decimals may all differ without identifying anybody beyond the file
     whole = not number or bool((present % 1 == 0).all())
-    if len(different) == records and whole and (not number or _number_records(different) or names_a_code(name)):
+    if (
+        n_different == records
+        and whole
+        and (not number or _number_records(different, n_different) or names_a_code(name))
+    ):
         found.append("every record has a value of its own")
-    elif whole and len(different) >= MIN_DISTINCT_SHARE * records:
+    elif whole and n_different >= MIN_DISTINCT_SHARE * records:
         found += [
             why
             for why, words in NAME_WORDS.items()
@@ -306,14 +318,15 @@ def identifier_reasons(name: str, present: pd.Series, n_present: int | None = No
     return tuple(found)
 
 
-def _number_records(different: Any) -> bool:
-    """Return whether whole numbers that all differ (n,) number the records, rather than measure something.
+def _number_records(different: Any, n_different: int) -> bool:
+    """Return whether whole numbers that all differ, the least and the greatest of which are among ``different``, number
+    the records, rather than measure something.
 
     Numbers of records follow each other with few gaps, or have one length that is filled up from the start, as numbers
     of persons do. Magnitudes such as turnover differ in every record of a small file too, but are spread over lengths.
     """
     low, high = float(min(different)), float(max(different))
-    if high - low < SERIAL_SPAN * len(different):
+    if high - low < SERIAL_SPAN * n_different:
         return True
     return low >= 10 ** (MIN_SERIAL_DIGITS - 1) and len(f"{low:.0f}") == len(f"{high:.0f}")
 

@@ -16,6 +16,7 @@ from .limits import column_buffer_bytes
 
 if TYPE_CHECKING:
     from .dialects import DetectedFormat
+    from .spooled_columns import SpooledColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +39,27 @@ class ColumnDescription:
 
 @dataclass(frozen=True, eq=False)
 class ColumnBuffer:
-    """Column of a file in memory, (n,): either ``values`` or ``numbers``.
+    """Column of a file, (n,): either ``values`` or ``numbers`` in memory, or ``spooled`` on disk.
 
     values: values; texts may be a categorical
     numbers: numbers in the smallest type that holds them
     kind: data type to which ``numbers`` are converted when they are used
+    spooled: column of a long file
     """
 
     values: pd.Series | None = None
     numbers: NDArray[Any] | None = None
     kind: np.dtype[Any] | None = None
+    spooled: SpooledColumn | None = None
 
     def __len__(self) -> int:
-        return len(self.series)
+        return len(self.series) if self.spooled is None else len(self.spooled)
 
     @property
     def n_bytes(self) -> int:
-        """Return the size of the column in bytes."""
+        """Return the memory of the column in bytes."""
+        if self.spooled is not None:
+            return self.spooled.n_bytes
         if self.values is not None:
             return int(self.values.memory_usage(index=False, deep=True))
         assert self.numbers is not None
@@ -63,6 +68,8 @@ class ColumnBuffer:
     @property
     def series(self) -> pd.Series:
         """Return the values, (n,)."""
+        if self.spooled is not None:
+            return self.spooled.read_series(0, len(self.spooled))
         if self.values is not None:
             return self.values
         assert self.numbers is not None
@@ -196,6 +203,26 @@ class RawTable:
                 self.buffered.update(self.reader.read_columns(names[i:], column_buffer_bytes()))
             values = self.buffered[name].series
             yield name, values if self.kept_records is None else values.iloc[self.kept_records]
+
+    def spooled_columns(self, names: Sequence[str]) -> dict[str, SpooledColumn]:
+        """Return the columns of these names that lie on disk, of a table all of whose records are kept; else none.
+
+        Raises BadInput.
+        """
+        if self.kept_records is not None or not any(held.spooled for held in self.buffered.values()):
+            return {}
+        # columns that memory did not hold with the others are read now
+        while unread := [name for name in names if name not in self.buffered]:
+            self.buffered.update(self.reader.read_columns(unread, column_buffer_bytes()))
+        return {name: held.spooled for name in names if (held := self.buffered[name]).spooled is not None}
+
+    def first_values(self, name: str, records: int) -> pd.Series:
+        """Return the values of the first records of a column, (records,) or fewer. Raises BadInput."""
+        held = self.spooled_columns([name]).get(name)
+        if held is not None:
+            return held.read_series(0, min(records, len(held)))
+        ((_, values),) = self.iterate_columns([name])
+        return values[:records]
 
     def written_columns(self, names: Sequence[str]) -> dict[str, pd.Series]:
         """Return columns (n,) such that cells are equal where the file shows the same: spellings, codes and signs differ.

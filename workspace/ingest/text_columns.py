@@ -2,12 +2,12 @@
 
 pandas parses each block of rows and decides what a column is in it: whole numbers, numbers, flags or text. Where the
 blocks agree, their parts are joined. Otherwise the column is read again as text, and each distinct text is parsed once,
-all together. Nothing is written to a disk.
+all together. Nothing is written to a disk but the columns of a long file that is imported (``spooled_columns``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from .limits import column_buffer_bytes
 from .number_signs import write_padded_digits
 from .raw_tables import ColumnBuffer, RawTable
 from .sources import SOURCE_HEAD_BYTES, SourceFile
+from .spooled_columns import GrowingTexts, SpooledColumn, SpooledParts, SpoolFile, column_of_numbers
 from .text_files import (
     check_rows,
     columns_with_levels,
@@ -40,6 +41,8 @@ CELLS_PER_BLOCK = 1 << 21
 """Number of cells of all columns in a block of rows."""
 EXACT_FLOAT_LIMIT = 2.0**53
 """Size below which an integer keeps its value as a float."""
+Codes = NDArray[np.signedinteger[Any]] | SpooledParts
+"""Codes (n,) of the records of a column, in memory or on disk."""
 INTEGER_TYPES = [np.dtype(kind) for kind in ("int8", "int16", "int32", "int64")]
 
 
@@ -47,6 +50,8 @@ INTEGER_TYPES = [np.dtype(kind) for kind in ("int8", "int16", "int32", "int64")]
 class _ColumnParts:
     """Parts of a column, one for each block of rows, with the type that pandas found in each.
 
+    spooled: parts of a long file, which lie on disk; None where ``parts`` has them
+    texts: distinct texts of those on disk
     parts: values of each part
     kinds: "whole", "real", "flag", "text", "empty" where no record has a value, or "other"
     is_sure: no part could have been read otherwise within the whole column, judged by its own values
@@ -55,6 +60,8 @@ class _ColumnParts:
     n_bytes: bytes of the parts
     """
 
+    spooled: SpooledParts | None = None
+    texts: GrowingTexts = field(default_factory=GrowingTexts)
     parts: list[Any] = field(default_factory=list)
     kinds: set[str] = field(default_factory=set)
     is_sure: bool = True
@@ -66,8 +73,25 @@ class _ColumnParts:
     def add_part(self, values: pd.Series) -> None:
         """Add the values of the next block of rows."""
         part = self._compact_part(values)
+        if self.spooled is not None:
+            self._spool_part(self.spooled, part)
+            return
         self.parts.append(part)
         self.n_bytes += sum(one.nbytes for one in part) if isinstance(part, tuple) else part.nbytes
+
+    def _spool_part(self, spooled: SpooledParts, part: Any) -> None:
+        """Write the values of the next block of rows to the disk."""
+        if isinstance(part, tuple):
+            codes, texts = part
+            # the code -1 of a missing value selects the appended last entry
+            places = np.append(self.texts.place_texts(texts), NO_VALUE_CODE)
+            spooled.append_piece(_smallest_integers(places[codes]))
+            self.n_bytes = self.texts.texts.nbytes
+        elif part.dtype == object or (part.dtype.kind == "f" and np.isnan(part).all()):
+            # a column of objects is read again as text
+            spooled.append_missing(len(part), np.dtype(np.float64))
+        else:
+            spooled.append_piece(part)
 
     def _compact_part(self, values: pd.Series) -> Any:
         """Return the values of a block in the fewest bytes and note their type."""
@@ -104,9 +128,9 @@ class _ColumnParts:
         """
         kinds = self.kinds - {"empty"}
         if kinds == {"text"}:
-            return _join_coded_texts(
-                [_all_missing_codes(len(part)) if isinstance(part, np.ndarray) else part for part in self.parts]
-            )
+            return self.join_texts()
+        if self.spooled is not None:
+            return self._join_spooled_numbers(self.spooled, minus_zero=minus_zero, codes=codes)
         # a single block is the whole column, so that pandas has seen all its values
         if len(self.parts) == 1:
             return ColumnBuffer(
@@ -118,12 +142,36 @@ class _ColumnParts:
             parts = [part.astype(max(one.dtype for one in self.parts), copy=False) for part in self.parts]
             kind = {"flag": "bool", "whole": "int64", "empty": "float64"}[next(iter(self.kinds))]
             return ColumnBuffer(numbers=np.concatenate(parts), kind=np.dtype(kind))
-        # -0 is 0 among whole numbers and -0.0 among floats; a code 9 may be spelled 9.0 in another block
-        certain = self.is_sure and not codes and not (minus_zero and self.has_zero)
-        if kinds <= {"whole", "real"} and certain:
+        if kinds <= {"whole", "real"} and self._are_floats(minus_zero=minus_zero, codes=codes):
             parts = [part.astype(np.float64, copy=False) for part in self.parts]
             return ColumnBuffer(numbers=np.concatenate(parts), kind=np.dtype("float64"))
         return None
+
+    def _are_floats(self, *, minus_zero: bool, codes: bool) -> bool:
+        """Return whether numbers of several blocks are what they were as floats, had all been read together."""
+        # -0 is 0 among whole numbers and -0.0 among floats; a code 9 may be spelled 9.0 in another block
+        return self.is_sure and not codes and not (minus_zero and self.has_zero)
+
+    def _join_spooled_numbers(self, spooled: SpooledParts, *, minus_zero: bool, codes: bool) -> ColumnBuffer | None:
+        """Return the column of the parts on disk, as ``join_parts`` does of those in memory."""
+        kinds, kind = self.kinds - {"empty"}, None
+        if "other" in kinds:
+            return None
+        if len(spooled.pieces) == 1:
+            kind = "int64" if "whole" in kinds else str(spooled.dtype)
+        elif self.kinds in ({"flag"}, {"whole"}, {"empty"}):
+            kind = {"flag": "bool", "whole": "int64", "empty": "float64"}[next(iter(self.kinds))]
+        elif kinds <= {"whole", "real"} and self._are_floats(minus_zero=minus_zero, codes=codes):
+            kind = "float64"
+        return None if kind is None else ColumnBuffer(spooled=column_of_numbers(spooled, np.dtype(kind)))
+
+    def join_texts(self) -> _CodedTexts:
+        """Return the column of texts of parts that are texts, or have no value."""
+        if self.spooled is not None:
+            return _CodedTexts(self.spooled, self.texts.texts)
+        return _join_coded_texts(
+            [_all_missing_codes(len(part)) if isinstance(part, np.ndarray) else part for part in self.parts]
+        )
 
 
 def _smallest_integers(numbers: NDArray[np.int64]) -> NDArray[np.signedinteger[Any]]:
@@ -155,7 +203,7 @@ class _CodedTexts:
     texts: distinct texts in order of appearance, (k,)
     """
 
-    codes: NDArray[np.signedinteger[Any]]
+    codes: Codes
     texts: pa.Array
 
     @property
@@ -194,6 +242,7 @@ class TextColumns:
     levels: columns that stay text
     place: recipe key at which an error is reported
     keeps_zeros: columns of digits of which some have a leading zero stay text too, as codes
+    spool: where the columns of a long file lie; None for memory
     """
 
     source: SourceFile
@@ -204,6 +253,7 @@ class TextColumns:
     levels: frozenset[str]
     place: str
     keeps_zeros: bool = False
+    spool: SpoolFile | None = None
 
     def read_columns(self, names: Sequence[str], max_bytes: int) -> dict[str, ColumnBuffer]:
         """Read the first columns of these names, as many as ``max_bytes`` hold, at least one. Raises BadInput."""
@@ -218,13 +268,13 @@ class TextColumns:
 
         Raises BadInput.
         """
-        untrimmed = replace(self, text=replace(self.text, form=replace(self.text.form, trim=False)))
+        untrimmed = replace(self, text=replace(self.text, form=replace(self.text.form, trim=False)), spool=None)
         found: dict[str, pd.Series] = {}
         # another pass over the file only for the columns that the memory did not hold
         while unread := [name for name in names if name not in found]:
             parts = untrimmed._read_parts(unread, column_buffer_bytes(), as_text=frozenset(unread), raw=True)
             for name in list(parts):
-                held = _join_coded_texts(parts.pop(name).parts)
+                held = parts.pop(name).join_texts()
                 found[name] = _categorical_column(held.codes, held.series).series
         self.source.check_unchanged()
         return found
@@ -263,7 +313,7 @@ class TextColumns:
         found = {}
         parts = self._read_parts(names, most_bytes, as_text=frozenset(names), raw=True)
         for name in list(parts):
-            held = _join_coded_texts(parts.pop(name).parts)
+            held = parts.pop(name).join_texts()
             cells = pa.BufferOutputStream()
             # quoted, so that line breaks and separators within a cell stay
             quoted = csv_writer.WriteOptions(include_header=False, quoting_style="all_valid")
@@ -290,7 +340,7 @@ class TextColumns:
         self, names: Sequence[str], most_bytes: int, as_text: frozenset[str], *, raw: bool = False
     ) -> dict[str, _ColumnParts]:
         """Read the parts of the columns; in ``raw`` columns an empty cell is an empty text."""
-        found = {name: _ColumnParts() for name in names}
+        found = {name: _ColumnParts(None if self.spool is None else SpooledParts(self.spool)) for name in names}
         for frame in self._read_frames(names, as_text, raw=raw):
             for name, gathered in found.items():
                 gathered.add_part(frame[name])
@@ -324,23 +374,52 @@ def _is_float_text(code: str) -> bool:
     return True
 
 
-def _column_from_codes(codes: NDArray[np.signedinteger[Any]], values: pd.Series) -> ColumnBuffer:
+def _column_from_codes(codes: Codes, values: pd.Series) -> ColumnBuffer:
     """Return the column of which ``codes`` (n,) select the values (k,), some of which may be missing."""
-    if values.dtype == np.int64 and (codes >= 0).all():
-        return ColumnBuffer(numbers=_smallest_integers(values.to_numpy())[codes], kind=np.dtype("int64"))
+    if values.dtype == np.int64 and _are_all_present(codes):
+        kept = _smallest_integers(values.to_numpy())
+        if isinstance(codes, SpooledParts):
+            return _select_spooled(codes, lambda some: pd.Series(kept[some].astype(np.int64)), values)
+        return ColumnBuffer(numbers=kept[codes], kind=np.dtype("int64"))
     if values.dtype in (np.int64, np.float64):
         # the code -1 selects the NaN at the end
-        numbers = np.append(values.to_numpy(dtype=np.float64), np.nan)[codes]
-        return ColumnBuffer(numbers=numbers, kind=np.dtype("float64"))
+        padded = np.append(values.to_numpy(dtype=np.float64), np.nan)
+        if isinstance(codes, SpooledParts):
+            return _select_spooled(codes, lambda some: pd.Series(padded[some]), values)
+        return ColumnBuffer(numbers=padded[codes], kind=np.dtype("float64"))
     if isinstance(values.dtype, pd.StringDtype):
         own, texts = factorize_column(values)
-        return _categorical_column(_smallest_integers(np.append(own, NO_VALUE_CODE)[codes]), texts)
+        placed = _smallest_integers(np.append(own, NO_VALUE_CODE))
+        if isinstance(codes, SpooledParts):
+            return _select_spooled(codes, lambda some: _categorical_texts(placed[some], texts), values)
+        return _categorical_column(placed[codes], texts)
+    if isinstance(codes, SpooledParts):
+        return _select_spooled(codes, lambda some: values.take(some).reset_index(drop=True), values)
     return ColumnBuffer(values.take(codes).reset_index(drop=True))
 
 
-def _categorical_column(codes: NDArray[np.signedinteger[Any]], texts: pd.Series) -> ColumnBuffer:
+def _are_all_present(codes: Codes) -> bool:
+    """Return whether no record lacks a value."""
+    return codes.lowest >= 0 if isinstance(codes, SpooledParts) else bool((codes >= 0).all())
+
+
+def _select_spooled(
+    codes: SpooledParts, select: Callable[[NDArray[Any]], pd.Series], values: pd.Series
+) -> ColumnBuffer:
+    """Return a column on disk of which ``codes`` select the values (k,)."""
+    return ColumnBuffer(spooled=SpooledColumn(codes, select, values))
+
+
+def _categorical_column(codes: Codes, texts: pd.Series) -> ColumnBuffer:
     """Return texts (n,) as a categorical whose categories are the distinct texts (k,), in order of appearance."""
-    return ColumnBuffer(pd.Series(pd.Categorical.from_codes(codes, pd.Index(texts), validate=False)))
+    if isinstance(codes, SpooledParts):
+        return _select_spooled(codes, lambda some: _categorical_texts(some, texts), texts)
+    return ColumnBuffer(_categorical_texts(codes, texts))
+
+
+def _categorical_texts(codes: NDArray[Any], texts: pd.Series) -> pd.Series:
+    """Return the categorical (n,) of which codes select the texts (k,)."""
+    return pd.Series(pd.Categorical.from_codes(codes, pd.Index(texts), validate=False))
 
 
 def read_text_table(source: SourceFile, request: ReadRequest) -> RawTable:
@@ -354,9 +433,10 @@ def read_text_table(source: SourceFile, request: ReadRequest) -> RawTable:
     text = prepare_text(source.iterate_pieces, source.name, form or TextFormat(), place, source.survey)
     known = text.form if form else None
     header, separator, notes = read_header(text.first_lines(SOURCE_HEAD_BYTES), source.name, known, place)
-    check_rows(pa.PythonFile(text.open(), mode="r"), source.name, len(header), separator, text.form.quote, place)
+    rows = check_rows(pa.PythonFile(text.open(), mode="r"), source.name, len(header), separator, text.form.quote, place)
     levels = frozenset(columns_with_levels(request.schema))
     # a schema says what is a number; without one a column that would lose zeros is one of codes
     codes = request.schema is None
-    columns = TextColumns(source, text, tuple(header), separator, known, levels, place, codes)
+    spool = None if request.spool is None or rows <= request.spool.rows else SpoolFile(request.spool.folder, place)
+    columns = TextColumns(source, text, tuple(header), separator, known, levels, place, codes, spool)
     return replace(RawTable.from_reader(columns, header, needed=request.needed), notes=notes)

@@ -5,7 +5,7 @@ The owner of the file corrects single guesses. Numerical libraries are loaded on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,14 +22,19 @@ from ..plan.drafts import draft_of_import, find_draft, inline_toml, store_draft,
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
+    from sfumato.engine.data.affected_group import AffectedGroup
     from sfumato.engine.data.microdata import Microdata
     from sfumato.engine.recipe.data_source import DataSource
     from sfumato.engine.recipe.text_format import TextFormat
 
+    from ..ingest.conformed_blocks import ConformedBlocks
     from ..ingest.raw_tables import RawTable
     from ..ingest.sources import SourceFile
+    from ..ingest.spooled_columns import SpoolPlace
 
 FIRST_ROWS = 10
 """Records of a preview."""
@@ -220,10 +225,12 @@ def read_source(
     selection: ImportSelection,
     place: str = "FILE",
     needed: frozenset[str] | None = None,
+    spool: SpoolPlace | None = None,
 ) -> tuple[RawTable, DetectedFormat | None]:
     """Return the table of a file and how its text or sheet was read: as detected, except for the ``format_settings``.
 
-    ``needed`` are the columns that will be read, all if it is None. Raises BadInput at ``place``.
+    ``needed`` are the columns that will be read, all if it is None. The columns of a long file lie at ``spool``, where it
+    is given. Raises BadInput at ``place``.
     """
     from ..ingest.files import is_text_source, read_table
 
@@ -231,7 +238,9 @@ def read_source(
     if format_settings.get("names") and "header" not in format_settings:
         format_settings = {**format_settings, "header": False}
     if not is_text_source(source):
-        raw = read_table(source, place=place, sheet=selection.sheet, given_keys=format_settings, needed=needed)
+        raw = read_table(
+            source, place=place, sheet=selection.sheet, given_keys=format_settings, needed=needed, spool=spool
+        )
         return raw, raw.detection
     head = source.head
     detection = detect_text_format(head, format_settings, source.text_class, source.tail)
@@ -245,7 +254,7 @@ def read_source(
     # Text has no NUL, except in encodings of 16 and 32 bits: such a file is of another kind than its name says.
     binary = b"\0" in head[:65536] and not detection.format.encoding.startswith(("utf-16", "utf-32"))
     form = None if detection.is_default or binary else detection.format
-    return read_table(source, place=place, form=form, sheet=selection.sheet, needed=needed), detection
+    return read_table(source, place=place, form=form, sheet=selection.sheet, needed=needed, spool=spool), detection
 
 
 def import_file(
@@ -262,7 +271,7 @@ def import_file(
     ``format_settings``: keys of ``[data.format]``. A project that has no plan yet gets a draft of one. ``with_rows`` is
     whether the first records are wanted. Raises BadInput and NotAWorkspace; then nothing was stored.
     """
-    found = _read_file(file, format_settings or {}, selection)
+    found = _read_file(file, format_settings or {}, selection, spool_place(directory))
     stored = _store_file(directory, file, project, selection, found)
     return replace(stored, first_rows=_preview_with_rows(found).first_rows) if with_rows else stored
 
@@ -279,7 +288,7 @@ def import_or_ask(
     directory: Path, file: str, project: str, format_settings: Mapping[str, Any] | None = None
 ) -> ImportOrQuestions:
     """Import a file as ``import_file`` does, unless a column has a question: then store nothing and return a preview."""
-    found = _read_file(file, format_settings or {}, EVERYTHING)
+    found = _read_file(file, format_settings or {}, EVERYTHING, spool_place(directory))
     preview = _preview_with_rows(found)
     if not preview.asked_columns:
         return ImportOrQuestions(_store_file(directory, file, project, EVERYTHING, found))
@@ -301,16 +310,13 @@ def _preview_with_rows(found: _FileRead) -> FilePreview:
     preview = FilePreview(found.source.name, found.detection, found.columns, found.raw.notes)
     asked = [column.variable.name for column in preview.asked_columns]
     names = dict.fromkeys([*asked, *(column.variable.name for column in preview.columns)])
-    texts = {name: _first_texts(values) for name, values in found.raw.iterate_columns(list(names))}
+    texts = {name: _first_texts(found.raw.first_values(name, FIRST_ROWS)) for name in names}
     return replace(preview, first_rows={name: texts[name] for name in names})
 
 
 def _first_texts(values: pd.Series) -> tuple[str, ...]:
     """Return the first values of a column as text; empty where there is none."""
-    return tuple(
-        "" if missing else str(value)
-        for value, missing in zip(values[:FIRST_ROWS], values[:FIRST_ROWS].isna(), strict=True)
-    )
+    return tuple("" if missing else str(value) for value, missing in zip(values, values.isna(), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,12 +335,17 @@ class _FileRead:
     columns: tuple[ColumnProfile, ...]
 
 
-def _read_file(file: str, format_settings: Mapping[str, Any], selection: ImportSelection) -> _FileRead:
-    """Read the records of a file that are wanted, and guess its columns. Raises BadInput."""
+def _read_file(
+    file: str, format_settings: Mapping[str, Any], selection: ImportSelection, spool: SpoolPlace | None = None
+) -> _FileRead:
+    """Read the records of a file that are wanted, and guess its columns; those of a long one lie at ``spool``.
+
+    Raises BadInput.
+    """
     from ..ingest.files import filter_records, find_source
 
     source = find_source(file, place="FILE")
-    raw, detection = read_source(source, format_settings, selection)
+    raw, detection = read_source(source, format_settings, selection, spool=spool)
     if not raw.records:
         raise BadInput("FILE", f'"{source.name}" has no records')
     raw = filter_records(raw, source, selection.where, place="--where")
@@ -351,6 +362,7 @@ def add_unit_column(raw: RawTable, columns: Sequence[ColumnProfile]) -> RawTable
 
 def _store_file(directory: Path, file: str, project: str, selection: ImportSelection, found: _FileRead) -> ImportResult:
     """Store the records of a file that was read in a project. Raises BadInput and NotAWorkspace."""
+    from ..ingest.conformed_blocks import conform_blocks
     from ..ingest.files import microdata_from_table
     from ..reporting.constraints import compliance_text
     from ..store.workspace import future_workspace_key
@@ -360,15 +372,20 @@ def _store_file(directory: Path, file: str, project: str, selection: ImportSelec
     schema = Schema(tuple(column.variable for column in columns if column.is_included))
     if not len(schema):
         raise BadInput("FILE", f'"{source.name}" has no column that can be read but identifiers')
-    incomplete = int(records_with_missing(raw, columns).sum())
     # Nobody is left out for a missing value unless a recipe says so: those who answer all differ from the others.
     name = project or Path(source.name).stem
     form = None if detection is None or detection.is_default else detection.format
     asked = selection.data_source(str(Path(file).expanduser().resolve()), form, columns)
+    data: Microdata | ConformedBlocks | None = conform_blocks(raw, asked, schema, "confidential")
+    if data is None:
+        incomplete = int(records_with_missing(raw, columns).sum())
+        key = future_workspace_key(directory) if asked.is_random else b""
+        data = microdata_from_table(raw, source, asked, schema, 1, key=key)
+        lacking, group = _find_incomplete(data)
+    else:
+        incomplete, group = _find_incomplete(data)
+        lacking = incomplete
     recipe = draft_recipe(asked, name, columns, (incomplete, raw.records))
-    data = microdata_from_table(
-        raw, source, asked, schema, 1, key=future_workspace_key(directory) if asked.is_random else b""
-    )
     # Everything is read and checked before: a file that cannot be read leaves no new workspace behind.
     with Workspace.create(directory) as workspace:
         stored = workspace.tables.write_microdata(data)
@@ -383,24 +400,49 @@ def _store_file(directory: Path, file: str, project: str, selection: ImportSelec
     rules = evaluate_project_rules(directory, project_id)
     notes = (
         *raw.notes,
-        *_missing_value_notes(data),
+        *_missing_value_notes(lacking, len(data), group),
         *([] if rules is None else [f"constraints of the plan: {compliance_text(rules)}"]),
     )
     return ImportResult(project_id, name, source.name, len(data), data.dropped, columns, recipe, detection, notes)
 
 
-def _missing_value_notes(data: Microdata) -> list[str]:
-    """Return how many records lack a value, and of which group most; none where no record does."""
-    from sfumato.engine.statistics.missing_by_group import find_affected_group
+def _find_incomplete(data: Microdata | ConformedBlocks) -> tuple[int, AffectedGroup | None]:
+    """Return how many records lack a value, and the group of which most do beyond chance."""
+    from sfumato.engine.data.microdata import Microdata
+    from sfumato.engine.statistics.missing_by_group import groups_of_blocks, most_affected_group
 
+    blocks = [data] if isinstance(data, Microdata) else data.iterate_blocks() if data.may_have_missing else []
+    lacking = 0
+
+    def mark_blocks() -> Iterator[tuple[Microdata, NDArray[np.bool_]]]:
+        nonlocal lacking
+        for block in blocks:
+            marked = block.any_missing_mask(block.schema.names)
+            lacking += int(marked.sum())
+            yield block, marked
+
+    groups = list(groups_of_blocks(mark_blocks()))
+    return lacking, most_affected_group(groups) if lacking else None
+
+
+def _missing_value_notes(lacking: int, records: int, group: AffectedGroup | None) -> list[str]:
+    """Return how many records lack a value, and of which ``group`` most; none where no record does."""
     from ..reporting.words import affected_group_text
 
-    lacking = data.any_missing_mask(data.schema.names)
-    if not lacking.any():
+    if not lacking:
         return []
-    note = f"{int(lacking.sum()):,} of {len(data):,} records lack a value and are kept"
-    affected = find_affected_group(data, lacking)
-    return [note if affected is None else f"{note}. {affected_group_text(affected, 'lack one')}"]
+    note = f"{lacking:,} of {records:,} records lack a value and are kept"
+    return [note if group is None else f"{note}. {affected_group_text(group, 'lack one')}"]
+
+
+def spool_place(directory: Path) -> SpoolPlace:
+    """Return where the columns of a long file lie while it is imported: on the disk of the workspace."""
+    from ..ingest.spooled_columns import SpoolPlace
+    from ..store import table_manifests
+
+    directory = directory.absolute()
+    folder = next((one for one in (directory, *directory.parents) if one.is_dir()), directory)
+    return SpoolPlace(folder, table_manifests.PART_ROWS)
 
 
 def draft_recipe(data: DataSource, title: str, columns: Sequence[ColumnProfile], incomplete: tuple[int, int]) -> str:

@@ -42,12 +42,10 @@ class TableManifest:
 
     parts: its parts, in the order of the rows
     levels: hash of the file with the levels of its categorical columns, over all parts; empty for one part
-    whole_units: variable whose units each lie in one part; empty where none is known to
     """
 
     parts: tuple[PartFile, ...]
     levels: str = ""
-    whole_units: str = ""
 
     @property
     def rows(self) -> int:
@@ -81,7 +79,6 @@ class TableManifest:
         table = {
             "parts": [[part.sha256, part.rows] for part in self.parts],
             "levels": self.levels,
-            "whole_units": self.whole_units,
         }
         return json.dumps(table, separators=(",", ":"), sort_keys=True).encode()
 
@@ -91,7 +88,7 @@ class TableManifest:
         try:
             table: Any = json.loads(content)
             parts = tuple(PartFile(sha256, rows) for sha256, rows in table["parts"])
-            found = cls(parts, table["levels"], table["whole_units"])
+            found = cls(parts, table["levels"])
         except (ValueError, TypeError, KeyError, RecursionError):
             raise DamagedTable(f"the table {name} is no list of parts") from None
         if not (
@@ -99,7 +96,6 @@ class TableManifest:
             and all(map(is_hash, found.file_hashes))
             and all(type(part.rows) is int and part.rows >= 0 for part in found.parts)
             and isinstance(found.levels, str)
-            and isinstance(found.whole_units, str)
         ):
             raise DamagedTable(f"the table {name} is no list of parts")
         return found

@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -36,6 +36,9 @@ from ..ingest.reserved_names import KIND_COLUMN_PREFIX, check_reserved_names
 from ..plain_files import ensure_directory, is_hash, open_plain, read_plain, sync_to_disk
 from . import table_manifests
 from .table_manifests import MANIFEST_SUFFIX, MOST_MANIFEST_BYTES, PartFile, TableManifest
+
+if TYPE_CHECKING:
+    from ..ingest.conformed_blocks import ConformedBlocks
 
 READ_PIECE_BYTES = 1 << 22
 FOOTER_READ_BYTES = 1 << 16
@@ -194,6 +197,20 @@ def _merge_spans(spans: list[ByteSpan]) -> list[ByteSpan]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class _FileAside:
+    """File that was written and has no name yet.
+
+    path: where it lies
+    sha256: hash of its bytes, which is to name it
+    suffix: end of that name
+    """
+
+    path: Path
+    sha256: str
+    suffix: str
+
+
 class TableStore:
     """Tables in the ``tables`` directory of a workspace; equal tables are one file.
 
@@ -223,29 +240,39 @@ class TableStore:
 
     def read_manifest(self, sha256: str) -> TableManifest:
         """Return the parts of the table with this hash, itself where it is one. Raises DamagedTable."""
+        found = self._find_manifest(sha256)
+        return TableManifest((PartFile(sha256, self._count_file_records(sha256)),)) if found is None else found
+
+    def _find_manifest(self, sha256: str) -> TableManifest | None:
+        """Return the parts of the table with this hash; None where it is one. Raises DamagedTable."""
+        content = self._read_manifest_bytes(sha256)
+        return None if content is None else TableManifest.from_bytes(content, self.manifest_path_of(sha256).name)
+
+    def _read_manifest_bytes(self, sha256: str) -> bytes | None:
+        """Return the bytes of the manifest with this hash; None where there is none. Raises DamagedTable."""
         path = self.manifest_path_of(sha256)
         try:
             content = read_plain(path, MOST_MANIFEST_BYTES)
         except FileNotFoundError:
-            return TableManifest((PartFile(sha256, self._count_file_records(sha256)),))
+            return None
         except StrangeFile as error:
             raise DamagedTable(f"the table {path.name} is {error.kind}, not a file of the workspace") from None
         if hashlib.sha256(content).hexdigest() != sha256:
             raise _changed_table_error(path)
-        return TableManifest.from_bytes(content, path.name)
+        return content
 
     def _part_hashes(self, sha256: str) -> list[str]:
         """Return the hashes of the parts of the table with this hash, itself where it is one. Raises DamagedTable."""
-        return [part.sha256 for part in self.read_manifest(sha256).parts] if self.has_parts(sha256) else [sha256]
+        found = self._find_manifest(sha256)
+        return [sha256] if found is None else [part.sha256 for part in found.parts]
 
     def files_of(self, sha256: str) -> list[Path]:
         """Return the paths of the files of the table with this hash: its manifest first, or its only file.
 
         Raises DamagedTable where nothing says which they are: the table is gone, or its manifest has changed.
         """
-        if self.has_parts(sha256):
-            parts = self.read_manifest(sha256).file_hashes
-            return [self.manifest_path_of(sha256), *map(self.path_of, parts)]
+        if (found := self._find_manifest(sha256)) is not None:
+            return [self.manifest_path_of(sha256), *map(self.path_of, found.file_hashes)]
         path = self.path_of(sha256)
         if not path.exists():
             raise DamagedTable(f"the table {path.name} is gone from the workspace")
@@ -256,76 +283,72 @@ class TableStore:
         most = table_manifests.PART_ROWS
         return self.write_blocks(table.slice(first, most) for first in range(0, max(1, len(table)), most))
 
-    def write_blocks(self, blocks: Iterable[pa.Table], whole_units: str = "") -> str:
+    def write_blocks(self, blocks: Iterable[pa.Table]) -> str:
         """Store a table that comes in blocks of at most ``PART_ROWS`` rows, each as one part, and return the hash that
         names it. There is at least one block.
 
-        ``whole_units`` is the variable whose units each lie in one block.
+        Nothing is left of a table whose blocks end with an error.
         """
         parts: list[PartFile] = []
         dictionaries: dict[str, list[pa.Array]] = {}
-        for block in blocks:
-            parts.append(PartFile(self._write_file(block), len(block)))
-            for one in block.schema:
-                if pa.types.is_dictionary(one.type):
-                    known = dictionaries.setdefault(one.name, [])
-                    for chunk in block.column(one.name).chunks:
-                        if not known or not known[-1].equals(chunk.dictionary):
-                            known.append(chunk.dictionary)
-        if len(parts) == 1:
-            return parts[0].sha256
-        levels = {
-            name: list(dict.fromkeys(level for one in known for level in one.to_pylist()))
-            for name, known in dictionaries.items()
-        }
-        listed = pa.table({"name": list(levels), "levels": list(levels.values())}, schema=_LEVELS_SCHEMA)
-        return self._write_manifest(TableManifest(tuple(parts), self._write_file(listed), whole_units))
+        with contextlib.ExitStack() as unnamed:
+            written: list[_FileAside] = []
 
-    def _write_manifest(self, manifest: TableManifest) -> str:
-        """Store the manifest of parts that were written, and return its hash. Raises DamagedTable where one is gone."""
-        # The parts of a table that took long to write are old files that nothing names yet.
-        for one in set(manifest.file_hashes):
-            if not self._touch_existing(self.path_of(one)):
-                raise DamagedTable(f"the table {self.path_of(one).name} is gone from the workspace")
+            def write(table: pa.Table) -> str:
+                written.append(self._write_table_aside(table, unnamed))
+                return written[-1].sha256
 
-        def write(file: IO[bytes]) -> str:
-            sink = HashingFile(file)
-            sink.write(manifest.to_bytes())
-            return sink.sha256
+            for block in blocks:
+                parts.append(PartFile(write(block), len(block)))
+                for one in block.schema:
+                    if pa.types.is_dictionary(one.type):
+                        known = dictionaries.setdefault(one.name, [])
+                        for chunk in block.column(one.name).chunks:
+                            if not known or not known[-1].equals(chunk.dictionary):
+                                known.append(chunk.dictionary)
+            if len(parts) > 1:
+                levels = {
+                    name: list(dict.fromkeys(level for one in known for level in one.to_pylist()))
+                    for name, known in dictionaries.items()
+                }
+                listed = pa.table({"name": list(levels), "levels": list(levels.values())}, schema=_LEVELS_SCHEMA)
+                content = TableManifest(tuple(parts), write(listed)).to_bytes()
+                written.append(self._write_aside(lambda sink: sink.write(content), unnamed, MANIFEST_SUFFIX))
+            # names come last, that of the manifest after those of its parts
+            for one in written:
+                self._name_file(one)
+        return written[-1].sha256
 
-        return self._write_aside(write, self.manifest_path_of)
+    def _write_table_aside(self, table: pa.Table, unnamed: contextlib.ExitStack) -> _FileAside:
+        """Write a table to a file without its name yet."""
+        return self._write_aside(
+            lambda sink: pq.write_table(table, sink, compression="zstd", write_statistics=True), unnamed
+        )
 
-    def _write_file(self, table: pa.Table) -> str:
-        """Store a table as one file, and return the SHA-256 of its bytes."""
-
-        def write(file: IO[bytes]) -> str:
-            sink = HashingFile(file)
-            pq.write_table(table, sink, compression="zstd", write_statistics=True)
-            return sink.sha256
-
-        return self._write_aside(write, self.path_of)
-
-    def _write_aside(self, write: Callable[[IO[bytes]], Any], path_of: Callable[[str], Path]) -> str:
-        """Store what ``write`` writes to a file, and return the SHA-256 of its bytes, which it returns."""
+    def _write_aside(
+        self, write: Callable[[HashingFile], Any], unnamed: contextlib.ExitStack, suffix: str = ".parquet"
+    ) -> _FileAside:
+        """Write a file that has no name yet: ``unnamed`` removes it unless it gets one."""
         if self.owner:
             raise NotYours(self.directory.parent, self.owner)
         ensure_directory(self.directory.parent, self.directory.name)
         handle, aside = tempfile.mkstemp(dir=self.directory, prefix=ASIDE_PREFIX)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                sha256 = str(write(file))
-                if self._touch_existing(path := path_of(sha256)):
-                    Path(aside).unlink()
-                    return sha256
-                file.flush()
+        unnamed.callback(Path(aside).unlink, missing_ok=True)
+        with os.fdopen(handle, "wb") as file:
+            sink = HashingFile(file)
+            write(sink)
+            file.flush()
+            if not self.path_of(sink.sha256).with_suffix(suffix).exists():
                 # On the disk before it has its name: no name may lead to half a table after a crash.
                 os.fsync(file.fileno())
-            Path(aside).replace(path)
-        except BaseException:
-            Path(aside).unlink(missing_ok=True)
-            raise
-        sync_to_disk(self.directory)
-        return sha256
+        return _FileAside(Path(aside), sink.sha256, suffix)
+
+    def _name_file(self, written: _FileAside) -> None:
+        """Give a file that was written the name of its hash, unless a file has it."""
+        path = self.path_of(written.sha256).with_suffix(written.suffix)
+        if not self._touch_existing(path):
+            written.path.replace(path)
+            sync_to_disk(self.directory)
 
     @staticmethod
     def _touch_existing(path: Path) -> bool:
@@ -373,7 +396,7 @@ class TableStore:
         names = None if columns is None else list(columns)
         tables, held = [], []
         for file, part, first in self._open_parts_with_rows(
-            sha256, None if names is None else frozenset(names), numbers
+            sha256, self._find_manifest(sha256), None if names is None else frozenset(names), numbers
         ):
             tables.append(file.read_row_groups(part.row_groups(file.metadata), names, use_threads=False))
             held.append(part.rows_in_groups(file.metadata) + first)
@@ -386,16 +409,20 @@ class TableStore:
             return list(pq.read_schema(file).names)
 
     def _open_parts_with_rows(
-        self, sha256: str, columns: Collection[str] | None, rows: Sequence[int] | None
+        self,
+        sha256: str,
+        manifest: TableManifest | None,
+        columns: Collection[str] | None,
+        rows: Sequence[int] | None,
     ) -> Iterator[tuple[pq.ParquetFile, TablePart, int]]:
         """Yield each part of a table with some of these rows, all parts for None, as a file, what to read of it, and the
-        number of its first row. One part is yielded even where no row is wanted. Raises DamagedTable.
+        number of its first row. One part is yielded even where no row is wanted. ``manifest`` is that of the table,
+        None where it is one part. Raises DamagedTable.
         """
-        if not self.has_parts(sha256):
+        if manifest is None:
             part = TablePart(columns, None if rows is None else frozenset(rows))
             yield self._open_verified(sha256, part), part, 0
             return
-        manifest = self.read_manifest(sha256)
         if rows is None:
             for one, first in zip(manifest.parts, manifest.starts.tolist(), strict=False):
                 part = TablePart(columns)
@@ -418,14 +445,16 @@ class TableStore:
         """Read every byte of the table with this hash, and return their number. Raises DamagedTable when it is missing or
         has changed.
         """
-        if not self.has_parts(sha256):
+        content = self._read_manifest_bytes(sha256)
+        if content is None:
             return self._verify_file(sha256)
-        manifest = self.read_manifest(sha256)
-        return len(manifest.to_bytes()) + sum(map(self._verify_file, manifest.file_hashes))
+        manifest = TableManifest.from_bytes(content, self.manifest_path_of(sha256).name)
+        return len(content) + sum(map(self._verify_file, manifest.file_hashes))
 
     def parse_table(self, sha256: str) -> None:
         """Read the table with this hash part by part, and keep nothing of it. Raises DamagedTable where it cannot be read."""
-        for one in self.read_manifest(sha256).file_hashes if self.has_parts(sha256) else [sha256]:
+        manifest = self._find_manifest(sha256)
+        for one in [sha256] if manifest is None else manifest.file_hashes:
             self._open_verified(one).read(use_threads=False)
 
     def _verify_file(self, sha256: str) -> int:
@@ -471,21 +500,23 @@ class TableStore:
         except (DamagedTable, pa.ArrowException, OSError):
             return {}
 
-    def write_microdata(self, data: Microdata) -> str:
+    def write_microdata(self, data: Microdata | ConformedBlocks) -> str:
         """Store the values of microdata, and return the hash of the table; the schema is kept by the database.
 
         Records of a unit lie in one part where they follow each other. Raises BadInput for a variable with a name that
         stored tables use themselves.
         """
-        blocks, whole_units = _blocks_of_units(data, table_manifests.PART_ROWS)
-        return self.write_microdata_blocks((_slice_of_records(data, rows) for rows in blocks), whole_units)
+        if not isinstance(data, Microdata):
+            return self.write_microdata_blocks(data.iterate_blocks(data.slices_of_units(table_manifests.PART_ROWS)))
+        slices = _slices_of_units(data, table_manifests.PART_ROWS)
+        return self.write_microdata_blocks(_slice_of_records(data, rows) for rows in slices)
 
-    def write_microdata_blocks(self, blocks: Iterable[Microdata], whole_units: str = "") -> str:
+    def write_microdata_blocks(self, blocks: Iterable[Microdata]) -> str:
         """Store microdata that come in blocks of at most ``PART_ROWS`` records, as ``write_microdata`` does.
 
         All blocks have the same variables, of the same levels.
         """
-        return self.write_blocks(map(_table_of_microdata, blocks), whole_units)
+        return self.write_blocks(map(_table_of_microdata, blocks))
 
     def read_microdata(
         self, sha256: str, schema: Schema, origin: Origin, rows: Sequence[int] | None = None
@@ -498,14 +529,15 @@ class TableStore:
         names = [*schema.names, *(f"{KIND_COLUMN_PREFIX}{name}" for name in schema.names)]
         columns: dict[str, list[Any]] = {}
         held: list[NDArray[np.int64]] = []
-        for file, part, first in self._open_parts_with_rows(sha256, frozenset(names), rows):
+        manifest = self._find_manifest(sha256)
+        for file, part, first in self._open_parts_with_rows(sha256, manifest, frozenset(names), rows):
             groups, there = part.row_groups(file.metadata), set(file.schema_arrow.names)
             for name in names:
                 if name in there or name in schema:
                     columns.setdefault(name, []).extend(_values_by_row_group(file, name, groups))
             if rows is not None:
                 held.append(part.rows_in_groups(file.metadata) + first)
-        found = _microdata_of_columns(schema, origin, columns, self._read_levels(sha256))
+        found = _microdata_of_columns(schema, origin, columns, self._read_levels(manifest))
         return found if rows is None else found.select_rows(self._positions_among(sha256, rows, np.concatenate(held)))
 
     def iterate_microdata(self, sha256: str, schema: Schema, origin: Origin) -> Iterator[Microdata]:
@@ -513,9 +545,10 @@ class TableStore:
 
         Raises DamagedTable.
         """
-        levels = self._read_levels(sha256)
+        manifest = self._find_manifest(sha256)
+        levels = self._read_levels(manifest)
         names = [*schema.names, *(f"{KIND_COLUMN_PREFIX}{name}" for name in schema.names)]
-        for one in self._part_hashes(sha256):
+        for one in [sha256] if manifest is None else [part.sha256 for part in manifest.parts]:
             file = self._open_verified(one, TablePart(frozenset(names)))
             groups, there = list(range(file.num_row_groups)), set(file.schema_arrow.names)
             columns = {
@@ -523,11 +556,11 @@ class TableStore:
             }
             yield _microdata_of_columns(schema, origin, columns, levels)
 
-    def _read_levels(self, sha256: str) -> dict[str, tuple[str, ...]]:
+    def _read_levels(self, manifest: TableManifest | None) -> dict[str, tuple[str, ...]]:
         """Return the levels of the categorical columns of a table of several parts; none for one. Raises DamagedTable."""
-        if not self.has_parts(sha256):
+        if manifest is None:
             return {}
-        found = self._open_verified(self.read_manifest(sha256).levels).read(use_threads=False).to_pylist()
+        found = self._open_verified(manifest.levels).read(use_threads=False).to_pylist()
         return {row["name"]: tuple(row["levels"]) for row in found}
 
     @staticmethod
@@ -588,24 +621,26 @@ def _slice_of_records(data: Microdata, rows: slice) -> Microdata:
     return Microdata(data.schema, data.frame.iloc[rows], data.origin, kinds=kinds)
 
 
-def _blocks_of_units(data: Microdata, most: int) -> tuple[list[slice], str]:
-    """Return consecutive slices of at most ``most`` records, and the variable whose units each lie in one; "" for none."""
+def _slices_of_units(data: Microdata, most: int) -> list[slice]:
+    """Return consecutive slices of at most ``most`` records, in which units are whole if their records follow each
+    other.
+    """
     n, unit = len(data), data.schema.unit
     plain = [slice(first, min(n, first + most)) for first in range(0, max(1, n), most)]
     if len(plain) == 1 or unit is None or unit not in data.frame:
-        return plain, ""
+        return plain
     codes = code_unit_numbers(data.frame[unit])
     begins = np.flatnonzero(np.append(True, (codes[1:] != codes[:-1]) | (codes[1:] < 0)))
     if len(begins) > codes.max(initial=-1) + 1 + int((codes < 0).sum()):
-        return plain, ""  # some unit's records do not follow each other
+        return plain  # some unit's records do not follow each other
     begins, found, first = np.append(begins, n), list[slice](), 0
     while first < n:
         end = int(begins[np.searchsorted(begins, first + most, side="right") - 1])
         if end <= first:
-            return plain, ""  # a unit has more records than a part
+            return plain  # a unit has more records than a part
         found.append(slice(first, end))
         first = end
-    return found, unit
+    return found
 
 
 def _microdata_of_columns(

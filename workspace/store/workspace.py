@@ -81,6 +81,7 @@ from .seals import RecordSealer
 if TYPE_CHECKING:
     from sfumato.engine.data.microdata import Microdata
 
+    from ..ingest.conformed_blocks import ConformedBlocks
     from .tables import TableStore
 
 _DATASET_QUERY = """SELECT dataset.*, (SELECT coalesce(max(missing.of), 0) FROM missing WHERE dataset_id = dataset.id) AS file_records
@@ -403,7 +404,12 @@ class Workspace:
         return project_id
 
     def add_dataset(
-        self, project_id: int, name: str, source_sha256: str, data: Microdata, table_sha256: str | None = None
+        self,
+        project_id: int,
+        name: str,
+        source_sha256: str,
+        data: Microdata | ConformedBlocks,
+        table_sha256: str | None = None,
     ) -> int:
         """Store a table in a project and return its number; the same table from the same file is stored once. Call it
         inside a transaction. It stores with it how many records were dropped for which variables.

@@ -176,11 +176,11 @@ def test_what_is_read_is_verified_and_nothing_else(tables: TableStore) -> None:
     [
         b"",
         b"[]",
-        b'{"parts":[],"levels":"","whole_units":""}',
-        b'{"parts":[["../../etc/passwd",1]],"levels":"","whole_units":""}',
-        json.dumps({"parts": [["0" * 64, -1]], "levels": "", "whole_units": ""}).encode(),
-        json.dumps({"parts": [["0" * 64, 1]], "levels": "/etc/passwd", "whole_units": ""}).encode(),
-        json.dumps({"parts": [["0" * 64, 1]], "levels": "", "whole_units": 3}).encode(),
+        b'{"parts":[],"levels":""}',
+        b'{"parts":[["../../etc/passwd",1]],"levels":""}',
+        json.dumps({"parts": [["0" * 64, -1]], "levels": ""}).encode(),
+        json.dumps({"parts": [["0" * 64, 1]], "levels": "/etc/passwd"}).encode(),
+        json.dumps({"parts": [["0" * 64, 1]], "levels": 3}).encode(),
     ],
 )
 def test_a_manifest_names_hashes_alone(tables: TableStore, content: bytes) -> None:
@@ -207,12 +207,57 @@ def test_a_manifest_that_was_changed_is_noticed(tables: TableStore) -> None:
 
 def test_units_lie_in_one_part_where_their_records_follow_each_other(tables: TableStore) -> None:
     data = in_households([5] * 11)
-    sha256 = tables.write_microdata(data)
-    assert [part.rows for part in tables.read_manifest(sha256).parts] == [15, 15, 15, 10]
-    assert tables.read_manifest(sha256).whole_units == "id"
+    assert part_rows(tables, data) == [15, 15, 15, 10]
     mixed = Microdata(data.schema, data.frame.iloc[np.argsort(data.frame["x"] % 5, kind="stable")])
-    assert tables.read_manifest(tables.write_microdata(mixed)).whole_units == ""
-    assert tables.read_manifest(tables.write_microdata(in_households([3, PART + 1, 2]))).whole_units == ""
+    assert part_rows(tables, mixed) == [16, 16, 16, 7]
+    assert part_rows(tables, in_households([3, PART + 1, 2])) == [16, 6]
+
+
+def part_rows(tables: TableStore, data: Microdata) -> list[int]:
+    return [part.rows for part in tables.read_manifest(tables.write_microdata(data)).parts]
+
+
+def test_a_manifest_of_an_older_version_is_read(tables: TableStore) -> None:
+    data = people(2 * PART)
+    manifest = tables.read_manifest(tables.write_microdata(data))
+    older = {**json.loads(manifest.to_bytes()), "whole_units": "id"}
+    content = json.dumps(older).encode()
+    sha256 = hashlib.sha256(content).hexdigest()
+    tables.manifest_path_of(sha256).write_bytes(content)
+    assert tables.read_manifest(sha256) == manifest
+    assert tables.verify_table(sha256) > len(content)
+
+
+def test_a_table_whose_blocks_end_with_an_error_leaves_nothing(tables: TableStore) -> None:
+    kept = tables.write_microdata(people(2 * PART))
+    before = sorted(tables.directory.iterdir())
+
+    def blocks() -> Iterator[Microdata]:
+        yield people(PART)
+        yield people(PART, 1)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tables.write_microdata_blocks(blocks())
+    assert sorted(tables.directory.iterdir()) == before
+    assert tables.count_table_records(kept) == 2 * PART
+
+
+def test_a_read_opens_the_manifest_once(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = people(2 * PART)
+    sha256 = tables.write_microdata(data)
+    read: list[str] = []
+    real = TableStore._read_manifest_bytes
+
+    def read_bytes(self: TableStore, sha256: str) -> bytes | None:
+        read.append(sha256)
+        return real(self, sha256)
+
+    monkeypatch.setattr(TableStore, "_read_manifest_bytes", read_bytes)
+    tables.read_microdata(sha256, data.schema, "confidential")
+    list(tables.iterate_microdata(sha256, data.schema, "confidential"))
+    tables.read_rows(sha256, [0])
+    assert len(read) == 3
 
 
 def test_a_file_of_an_older_version_with_several_row_groups_is_one_part(tables: TableStore) -> None:

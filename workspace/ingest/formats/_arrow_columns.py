@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from sfumato.engine.data.distinct_values import NO_VALUE_CODE
 from sfumato.engine.errors import BadInput
 
 from ..file_formats import OutputTable
 from ..raw_tables import ColumnDescription
+from ..spooled_columns import GrowingTexts, SpooledColumn, SpooledParts, SpoolFile, column_of_numbers
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+BATCH_ROWS = 1 << 18
+"""Rows of a column of a long file that are read at a time."""
 
 _TEXTS = ["string", "large_string", "string_view", "date", "timestamp", "null"]
 _KINDS = ["boolean", "integer", "floating", "decimal", *_TEXTS]
@@ -53,6 +64,41 @@ def convert_decimals(table: pa.Table) -> pa.Table:
     """Return a table whose decimal numbers, which pandas would take for texts, are floats."""
     fields = [field.with_type(pa.float64()) if pa.types.is_decimal(field.type) else field for field in table.schema]
     return table.cast(pa.schema(fields, table.schema.metadata))
+
+
+def spool_column(file: pq.ParquetFile, name: str, spool: SpoolFile) -> SpooledColumn | None:
+    """Write a column of a long file to the disk, some rows at a time; None where its values are read at once."""
+    kind = file.schema_arrow.field(name).type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    as_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_date32(kind)
+    as_number = any(test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal))
+    as_moment = pa.types.is_timestamp(kind) and kind.tz is None
+    if not (as_text or as_number or as_moment):
+        return None
+    parts, texts = SpooledParts(spool), GrowingTexts()
+    for batch in file.iter_batches(BATCH_ROWS, columns=[name], use_threads=False):
+        column = pa.chunked_array([batch.column(0)])
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if as_text:
+            # a date is written as its text, which is read as the same date
+            found = column.cast(pa.large_string()).combine_chunks().dictionary_encode()
+            codes = found.indices.fill_null(NO_VALUE_CODE).to_numpy(zero_copy_only=False)
+            places = np.append(texts.place_texts(found.dictionary), NO_VALUE_CODE)
+            parts.append_piece(places[codes].astype(np.int32))
+        else:
+            table = convert_decimals(pa.table({name: column}))
+            parts.append_piece(table.to_pandas(ignore_metadata=True)[name].to_numpy())
+    if not as_text:
+        return column_of_numbers(parts)
+    values = pd.Series(pd.array(texts.texts, dtype="str"))
+    return SpooledColumn(parts, lambda codes: _select_texts(values, codes), values)
+
+
+def _select_texts(values: pd.Series, codes: NDArray[Any]) -> pd.Series:
+    """Return the texts (n,) that codes select, missing ones at -1."""
+    return pd.Series(pd.api.extensions.take(values.array, codes, allow_fill=True))
 
 
 def write_values(column: pa.ChunkedArray) -> pd.Series:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
     from ..raw_tables import ColumnBuffer, RawTable
     from ..sources import SourceFile
+    from ..spooled_columns import SpoolFile
+
+COLUMN_READ_BYTES = 1 << 20
+"""Bytes of a column of a long file that are read at a time."""
 
 
 def read_parquet(source: SourceFile, request: ReadRequest) -> RawTable:
@@ -27,30 +31,38 @@ def read_parquet(source: SourceFile, request: ReadRequest) -> RawTable:
 
     columns = _ParquetColumns(source, request.place)
     with columns.open_parquet() as file:
-        schema = file.schema_arrow
+        schema, rows = file.schema_arrow, file.metadata.num_rows
         check_header(schema.names, source.name, request.place)
         needed = () if request.schema is None else request.schema.names
         names, remarks = readable_columns(schema, f'"{source.name}"', request.place, needed)
+    if request.spool is not None and rows > request.spool.rows:
+        from ..spooled_columns import SpoolFile
+
+        columns = replace(columns, spool=SpoolFile(request.spool.folder, request.place))
     table = RawTable.from_reader(columns, names, column_titles(schema), needed=request.needed)
     return replace(table, notes=remarks)
 
 
 @dataclass(frozen=True)
 class _ParquetColumns:
-    """Reader of the columns of a Parquet file."""
+    """Reader of the columns of a Parquet file, of a long one to ``spool``."""
 
     source: SourceFile
     place: str
+    spool: SpoolFile | None = None
 
     def read_columns(self, names: Sequence[str], max_bytes: int) -> dict[str, ColumnBuffer]:
         """Read the first columns of these names, as many as ``max_bytes`` hold, at least one. Raises BadInput."""
         from ..raw_tables import ColumnBuffer
-        from ._arrow_columns import convert_decimals
+        from ._arrow_columns import convert_decimals, spool_column
 
         found: dict[str, ColumnBuffer] = {}
         size = 0
         with self.open_parquet() as file:
             for name in names:
+                if self.spool is not None and (spooled := spool_column(file, name, self.spool)) is not None:
+                    found[name] = ColumnBuffer(spooled=spooled)
+                    continue
                 # metadata of pandas could make a column the index, and so hide it
                 values = convert_decimals(file.read([name]).select([name])).to_pandas(ignore_metadata=True)[name]
                 found[name] = ColumnBuffer(values)
@@ -75,7 +87,9 @@ class _ParquetColumns:
 
         try:
             with self.source.open_with_arrow() as opened:
-                yield pq.ParquetFile(opened, pre_buffer=False)
+                # a buffer of its own for each column of a long file, else Arrow reads whole row groups
+                size = 0 if self.spool is None else COLUMN_READ_BYTES
+                yield pq.ParquetFile(opened, pre_buffer=False, buffer_size=size)
         except (BadInput, MemoryError):
             raise
         except (pa.ArrowException, OSError, ValueError, OverflowError):
