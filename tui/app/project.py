@@ -430,6 +430,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
             )
             if isinstance(plan := self._panes["plan"], PlanTab):
                 plan.set_run_of_plan(None if standing.plan_run is None else standing.plan_run.run.id)
+                self._show_answer_in_plan(plan, standing.plan_run)
             at_places = self.query_one(TabLine).has_focus and not self._is_run_missing
             text = (AT_PLACES if at_places else self.pane.focused_step()) or next_step_text(
                 standing, self.current_run_line, self._tab, self.pane.row_step()
@@ -441,6 +442,17 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
             if offered != self._offered:
                 self._offered = offered
                 self.refresh_bindings()
+
+    def _show_answer_in_plan(self, plan: PlanTab, plan_run: RunSummary | None) -> None:
+        """Show in Plan what the gate said of the run of the plan, else of the current run; nothing where it was not asked."""
+        answers = self.sfumato.gate_memory.release_answers(self._standing.stamp)
+        answered = [line for line in (plan_run, self.current_run_line) if line is not None and line.run.id in answers]
+        if not answered:
+            plan.set_run_answer(None)
+            return
+        run = answered[0].run
+        is_of_plan = plan_run is not None and run.recipe_sha256 == plan_run.run.recipe_sha256
+        plan.set_run_answer((run.id, answers[run.id], is_of_plan))
 
     @on(events.DescendantFocus)
     @on(VerdictBoard.BoardCursorMoved)

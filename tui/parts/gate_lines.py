@@ -29,6 +29,8 @@ DECIDING = ("Why", FOUND)
 """Labels of the lines that decide, which have the largest weight."""
 LEFT_OUT = ("May leave", "Learnt", "Change first", "How")
 """Labels of the lines that are left out where there is no room, the first first."""
+LEAST_LABEL = 14
+"""Cells of the column of labels below other facts."""
 LEAST_TEXT = 40
 """Cells of a text beside which its label has a column."""
 ALSO_SEEN = " · also seen by "
@@ -87,6 +89,15 @@ def answer_lines(
             parts: list[tuple[str, str]] = [(head, "$text-muted"), (decides, "bold"), (f"{colon}{rest}", ink)]
             lines.append(Content.assemble(*[part for part in parts if part[0]]))
     return lines
+
+
+def run_answer_lines(run_id: int, answer: ReleaseAnswer, width: int, most: int, *, is_of_plan: bool) -> list[Content]:
+    """Return what a run found, below a heading, in at most ``most`` lines; ``is_of_plan`` where its plan is the shown one."""
+    of = "of this plan" if is_of_plan else "of another plan"
+    sign, ink = sign_for(STATE_SIGNS[answer.may_leave]), STATE_INKS[answer.may_leave]
+    head = Content.assemble((f"What run {run_id} {of} found  ", "bold"), (f"{sign} {answer.title}", ink))
+    lines = answer_lines(answer, width, most - 1, titled=False, least_label=LEAST_LABEL)
+    return [head.truncate(width), *lines][: max(0, most)]
 
 
 def cut_lines(lines: Sequence[str], most: int, width: int) -> list[str]:

@@ -39,6 +39,7 @@ from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.dialogs import ConfirmDialog
+from ..parts.gate_lines import run_answer_lines
 from ..session import jobs
 from ..session.messages import ErrorMessage
 from ..terminal.external_editor import NotEdited, edit_text, editor_command
@@ -54,6 +55,7 @@ from .plan_history import NOTHING_TO_REDO, NOTHING_TO_UNDO, EditsPlan, PlanHisto
 from .step_words import DATA_AND_RELEASE, GROUPS, step_cells, step_reason, step_sentence
 
 if TYPE_CHECKING:
+    from sfumato.workspace.gate.answer import ReleaseAnswer
     from sfumato.workspace.plan.edits import PlanView, StepPlace
     from sfumato.workspace.plan.hierarchies import EditedHierarchy
     from sfumato.workspace.reporting.plan_steps import Facts, StepDescription
@@ -311,6 +313,9 @@ def rows_with_whole_steps(rows: Sequence[Keyed], width: int) -> list[Keyed]:
     return found
 
 
+UNPROTECTED = "Who knows what stays as it is"
+MOST_ANSWER, LEAST_ANSWER, BETWEEN = 14, 5, 2
+"""Most and least lines of what the run of the plan found, and blank lines around a part below the list."""
 TOLD = 2
 """Facts of a step before those about its variable: what it does and why."""
 LEAST_STEP, MOST_LIST = 4, 0.7
@@ -420,6 +425,7 @@ class PlanTab(EditQueue):
         view: PlanView
         steps: Sequence[StepRow]
         released: Facts
+        unprotected: Facts
 
     def __init__(self, project_id: int) -> None:
         """Create the tab of a project."""
@@ -436,6 +442,8 @@ class PlanTab(EditQueue):
         self._typing: Timer | None = None
         self._want: str | None = None
         self._released: Facts = []
+        self._unprotected: Facts = []
+        self._answered: tuple[int, ReleaseAnswer, bool] | None = None
         self._row_count = self._detail_lines = self._list_lines = 0
         self._cost: tuple[str, str] = "", ""
         self._head_text = ""
@@ -506,14 +514,18 @@ class PlanTab(EditQueue):
     def _examine(self, toml: str) -> None:
         """Parse the text and describe its steps."""
         from sfumato.workspace.plan.edits import parse_plan
-        from sfumato.workspace.reporting.variable_plans import describe_variable_plans, treatment_lines
+        from sfumato.workspace.reporting.variable_plans import (
+            describe_variable_plans,
+            treatment_lines,
+            unprotected_lines,
+        )
 
         worker = get_current_worker()
         view = parse_plan(toml)
         plans = {} if view.problem else describe_variable_plans(view.table)
         steps, released = step_rows(view, plans), treatment_lines(plans)
         if not worker.is_cancelled:
-            self.post_message(self.PlanExamined(view, steps, released))
+            self.post_message(self.PlanExamined(view, steps, released, unprotected_lines(plans)))
 
     @on(PlanExamined)
     def _show_examined_plan(self, event: PlanExamined) -> None:
@@ -525,7 +537,7 @@ class PlanTab(EditQueue):
         # While the typed text cannot be read, the last steps that could stay listed.
         if view.lines is not None:
             self._view, self._steps = view, {one.key: one for one in event.steps}
-            self._released = event.released
+            self._released, self._unprotected = event.released, event.unprotected
             self._show_steps()
             if self._due:
                 self._apply_typed_text()
@@ -559,6 +571,13 @@ class PlanTab(EditQueue):
         if run_id != self._run_of_plan:
             self._run_of_plan = run_id
             self._show_head()
+
+    def set_run_answer(self, answered: tuple[int, ReleaseAnswer, bool] | None) -> None:
+        """Show what the gate said of a run, and whether its plan is this one; None where there is no answer."""
+        if answered != self._answered:
+            self._answered = answered
+            if self.is_mounted:
+                self._show_step_details()
 
     def _show_head(self) -> None:
         """Show whether the plan can be run, whether it was, and warnings about it."""
@@ -645,6 +664,8 @@ class PlanTab(EditQueue):
         below, steps = self.query_one("#plan-released", Static), self.query_one("#plan-steps").size
         released = titled_facts("What the plan releases", self._released, max(LEAST_WIDTH, steps.width - 2))
         is_below = bool(self._released) and _line_count(released) + 1 <= self._list_lines
+        if is_below:
+            released = self._with_answer(released, max(LEAST_WIDTH, steps.width - 2))
         above = self.query_one("#plan-state", Static)
         rows = steps.height - self._list_lines - (above.size.height if above.display else 0)
         self.query_one(StepGrid).styles.height = rows if is_below else "1fr"
@@ -664,6 +685,23 @@ class PlanTab(EditQueue):
         # An unchanged text is not sent to the terminal again.
         if not is_same_text(told.content, text):
             told.update(text, layout=False)
+
+    def _with_answer(self, released: Content, width: int) -> Content:
+        """Add what the run found, then who knows the variables that stay as they are, as far as there is room for them."""
+
+        def room() -> int:
+            """Return the lines that are left for another part."""
+            return self._list_lines - _line_count(released) - BETWEEN
+
+        if self._answered is not None and room() >= LEAST_ANSWER:
+            run_id, answer, is_of_plan = self._answered
+            part = run_answer_lines(run_id, answer, width, min(MOST_ANSWER, room()), is_of_plan=is_of_plan)
+            released = Content("\n").join([released, Content(""), *part])
+        if self._unprotected:
+            known = titled_facts(UNPROTECTED, self._unprotected, width)
+            if _line_count(known) <= room():
+                released = Content("\n\n").join([released, known])
+        return released
 
     @on(Grid.SourceOpened)
     def _finish_listing(self) -> None:

@@ -10,6 +10,7 @@ from sfumato.engine.data.schema import Role
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.registry import method_of_step
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.wording import count_noun
 
 from .plan_steps import Facts, describe_step, exact_value_text
 from .words import sign_for
@@ -137,3 +138,18 @@ def treatment_lines(plans: Mapping[str, VariablePlan]) -> Facts:
     # Those are marked, since they are what people are found by.
     said = {"unchanged": f"{sign_for('warn')} {{}}: {UNCHANGED}"}
     return [(one, said.get(one, "{}").format(", ".join(names))) for one, names in found if names]
+
+
+def unprotected_lines(plans: Mapping[str, VariablePlan]) -> Facts:
+    """Return who could know each variable that is released unchanged, and in how many attacks an intruder knows it.
+
+    Those that he knows in most attacks come first.
+    """
+    kept = sorted((plan for plan in plans.values() if plan.treatment == "unchanged"), key=lambda one: -len(one.attacks))
+    return [
+        (
+            plan.name,
+            f"{plan.reason}; in {count_noun(len(plan.attacks), 'attack')}" if plan.attacks else plan.reason,
+        )
+        for plan in kept
+    ]

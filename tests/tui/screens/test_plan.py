@@ -521,6 +521,23 @@ async def test_the_plan_says_what_it_releases_why_a_step_is_there_and_how_long_a
 
 
 @pytest.mark.slow
+async def test_below_the_steps_stand_who_knows_what_stays_and_what_the_gate_said_of_the_run(sit, built_data):
+    async with sit(built_data, size=(160, 50), tab="plan") as seat:
+        released = seat.app.screen.query_one("#plan-released")
+        await seat.until(lambda: "Who knows what stays as it is" in released.content.plain)
+        assert "region         an intruder may know it" in released.content.plain
+        assert "What run" not in released.content.plain, "the gate was not asked"
+        await seat.press("3")
+        await seat.until(lambda: "can be found" in seat.text)
+        await seat.press("2")
+        await seat.until(lambda: "What run 1 of this plan found" in released.content.plain)
+        said = released.content.plain
+        assert said.index("What run 1") < said.index("Found  ") < said.index("Who knows what stays")
+        await seat.press("G", "X")
+        await seat.until(lambda: "What run 1 of another plan found" in released.content.plain)
+
+
+@pytest.mark.slow
 async def test_long_steps_are_whole_where_rows_are_free_and_the_heading_ends_before_the_step(sit, built_data):
     async with sit(built_data, tab="plan", size=(120, 50)) as seat:
         listed_text = [line.strip("│").partition("│")[0] for line in seat.text.splitlines()[3:-3]]
