@@ -313,7 +313,7 @@ def rows_with_whole_steps(rows: Sequence[Keyed], width: int) -> list[Keyed]:
     return found
 
 
-UNPROTECTED = "Who knows what stays as it is"
+UNPROTECTED = "Who knows what stays unchanged"
 MOST_ANSWER, LEAST_ANSWER, BETWEEN = 14, 5, 2
 """Most and least lines of what the run of the plan found, and blank lines around a part below the list."""
 TOLD = 2

@@ -524,7 +524,7 @@ async def test_the_plan_says_what_it_releases_why_a_step_is_there_and_how_long_a
 async def test_below_the_steps_stand_who_knows_what_stays_and_what_the_gate_said_of_the_run(sit, built_data):
     async with sit(built_data, size=(160, 50), tab="plan") as seat:
         released = seat.app.screen.query_one("#plan-released")
-        await seat.until(lambda: "Who knows what stays as it is" in released.content.plain)
+        await seat.until(lambda: "Who knows what stays unchanged" in released.content.plain)
         assert "region         an intruder may know it" in released.content.plain
         assert "What run" not in released.content.plain, "the gate was not asked"
         await seat.press("3")
