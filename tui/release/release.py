@@ -54,6 +54,9 @@ from ..session.release_texts import (
     STAYS,
     confirmation_facts,
     contents_and_place_facts,
+    first_page_facts,
+    release_files_facts,
+    signature_facts,
     steps_before_release,
 )
 from ..terminal.text import fit_text
@@ -64,6 +67,7 @@ from ..widgets.lines import KeyLine, Line, Scroll, TabLine
 from ..widgets.tables import GridTable, table_columns
 
 if TYPE_CHECKING:
+    from sfumato.workspace.gate.answer import ReleaseAnswer
     from sfumato.workspace.gate.contents import ReleasePlan
     from sfumato.workspace.gate.gate import Finding
     from sfumato.workspace.reporting.ledger import PopulationLedger
@@ -100,6 +104,8 @@ FRAME_LINES = 9
 """Lines of the screen that are neither above the list nor findings: title, places, edges, head of the list, keys, a blank
 line.
 """
+BETWEEN_PARTS = 2
+"""Lines of a part below the findings besides its facts: a blank one and its title."""
 SUMMARY_LINES = 2
 """Lines of the answer below the steps; its title stands in the frame."""
 LOW = 20
@@ -736,10 +742,24 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             *fact_lines(contents_and_place_facts(plan, self._form, answer), self._list_width),
         ]
         room = self.size.height - FRAME_LINES - above - rows
+        for title, facts in self._parts_below(plan, answer):
+            part = fact_lines(facts, self._list_width)
+            if facts and room >= len(lines) + len(part) + BETWEEN_PARTS:
+                lines += [Content(""), Content.styled(title, "bold"), *part]
         below.display = self.size.width >= EXPLANATION_MIN_WIDTH and room > len(lines)
         # What leaves follows the last finding, and not the lower edge.
         grid.styles.height = rows + 2 if below.display else "1fr"
         below.update(Content("\n").join(lines))
+
+    def _parts_below(
+        self, plan: ReleasePlan, answer: ReleaseAnswer | None
+    ) -> list[tuple[str, Sequence[tuple[str, str]]]]:
+        """Return what stands below the findings after what leaves, as titles with facts, what is read first first."""
+        return [
+            ("First page of the assessment", [] if answer is None else first_page_facts(answer)),
+            ("Who has signed", [] if self._looked is None else signature_facts(self._looked, self._past)),
+            ("The files", release_files_facts(plan, self._form)),
+        ]
 
     def _todo_lines(self, width: int, key_of: Callable[[str], str] | None = None) -> list[Content]:
         """Return what has to be done before the release may leave: each step with its sign, its key and what to do."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from sfumato.workspace.gate.answer import ReleaseAnswer
     from sfumato.workspace.gate.contents import ReleasePlan
     from sfumato.workspace.release.forms import DatasetForm
-    from sfumato.workspace.service.release import WrittenRelease
+    from sfumato.workspace.service.release import PastRelease, WrittenRelease
 
     from .gate_answers import ExaminedRun
 
@@ -136,6 +137,53 @@ def contents_and_place_facts(
 
     goes = [] if answer is None else [("goes", f"{AUDIENCE_WORDS[answer.audience]}, in the folder public/")]
     return [*release_contents_facts(plan, form), *goes]
+
+
+def first_page_facts(answer: ReleaseAnswer) -> list[tuple[str, str]]:
+    """Return what the first page of the risk assessment says, by name: who is found and how, and what is left open."""
+    texts = {
+        "answer": f"{answer.title}. {answer.sentence}",
+        "learnt": answer.learned,
+        "change first": answer.change,
+        "not examined": answer.not_covered,
+    }
+    return [(name, replace_unprintable(text)) for name, text in texts.items() if text]
+
+
+def signature_facts(looked: ExaminedRun, past: Sequence[PastRelease]) -> list[tuple[str, str]]:
+    """Return who has released this run, who has approved it, and who is still to sign, by name."""
+    last = past[0] if past else None
+    released = "not yet"
+    if last is not None:
+        times = f", {count_noun(len(past), 'time')} in all" if len(past) > 1 else ""
+        released = f"by {last.user} on {last.time[:10]}{times}"
+    approval = looked.examination.approval
+    second = "the policy asks for none"
+    if looked.policy.second_person:
+        second = f"{approval.approved_by} approved it" if approval is not None else looked.why_unapproved or "is needed"
+    return [
+        ("released", replace_unprintable(released)),
+        ("second person", replace_unprintable(second)),
+        ("to sign", "internal/risk-assessment.html, by whoever answers for the release"),
+    ]
+
+
+def release_files_facts(plan: ReleasePlan, form: DatasetForm) -> list[tuple[str, str]]:
+    """Return the files that a release writes and what each holds, those that leave first; none of tables alone."""
+    from sfumato.workspace.release.public_files import dataset_file_names
+
+    if plan.has_tables_alone:
+        return []
+    names = dataset_file_names(plan, form)
+    datasets = names[0] if len(names) == 1 else f"{names[0]} to {names[-1].rpartition('-')[2]}"
+    columns = f"{count_noun(len(plan.released_columns), 'column')}: {', '.join(plan.released_columns)}"
+    return [
+        ("public/", f"{datasets}: {count_records(plan.records)} each, {replace_unprintable(columns)}"),
+        ("", "codebook.csv, codebook-ddi.xml, croissant.json: titles, kinds and levels of the columns"),
+        ("", "using-these-data.html: for users; manifest.json: the hash of each file"),
+        ("internal/", "risk-assessment.html: to sign; report.html, results.json: every number of the run"),
+        ("", "recipe.toml, examination.json: what was done, and what the gate found"),
+    ]
 
 
 def release_contents_facts(plan: ReleasePlan, form: DatasetForm) -> list[tuple[str, str]]:

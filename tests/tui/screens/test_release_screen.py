@@ -426,3 +426,18 @@ async def test_a_release_of_tables_alone_says_so_in_every_step(sit, tabled):
         shown = await seat.press("right_square_bracket")
         assert "3 tables, protected together" in " ".join(shown.split())
         assert "dataset" not in shown
+
+
+@pytest.mark.slow
+async def test_below_what_leaves_stand_the_first_page_who_has_signed_and_the_files(sit, tables):
+    async with sit(tables, "w", tab="verdicts", size=(160, 70)) as seat:
+        below = seat.app.screen.query_one("#release-below")
+        await seat.until(lambda: "The files" in below.content.plain)
+        said = " ".join(below.content.plain.split())
+        order = ("What leaves", "First page of the assessment", "answer May this leave to the public? NO.", "learnt",
+                 "Who has signed", "released not yet", "second person the policy asks for none",
+                 "The files", "public/ dataset-SYNTHETIC-01.csv to 03.csv: 90 records each, 3 columns: region, visits, income",
+                 "internal/ risk-assessment.html: to sign")  # fmt: skip
+        places = [said.find(one) for one in order]
+        assert -1 not in places, order[places.index(-1)]
+        assert places == sorted(places)
