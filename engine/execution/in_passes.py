@@ -44,6 +44,23 @@ def works_in_passes(recipe: Recipe, kind: TaskKind, item: int) -> bool:
     return False
 
 
+def is_checked_in_blocks(recipe: Recipe) -> bool:
+    """Return whether a long table of the recipe is checked block by block (``recipe.checks.check_steps_of_blocks``)."""
+    made = all(
+        works_in_passes(recipe, TaskKind.FIT, item) or step.method.synthesis.draws_by_block
+        for item, step in enumerate(recipe.synthesis)
+    )
+    return (
+        bool(recipe.synthesis)
+        and _has_plain_records(recipe)
+        and made
+        and all(works_in_passes(recipe, TaskKind.MEASURE, item) for item in range(len(recipe.measures)))
+        and not (recipe.tables or recipe.studies or recipe.anonymisation)
+        # how much room chains take depends on the number of records
+        and not any(getattr(step.spec, "keep_chains", False) for step in recipe.synthesis)
+    )
+
+
 def _has_plain_records(recipe: Recipe) -> bool:
     """Return whether records are all that there is: no units, weights, rules or constraints, which need other records."""
     return (

@@ -73,7 +73,11 @@ class NextPass:
 
 
 class FitPasses(Protocol[S_contra]):
-    """Passes of a synthesis method of one target."""
+    """Passes of a synthesis method of one target.
+
+    Passes with an attribute ``checks_data`` that is true raise BadInput wherever the method's own check of the data does,
+    so that a long table is checked by them.
+    """
 
     def suits(self, spec: S_contra, schema: Schema, /) -> bool:
         """Return whether a step with these parameters can be fitted in passes."""

@@ -16,11 +16,13 @@ from ..constraints.unit_terms import SIZE
 from ..data.arrays import Floats
 from ..data.microdata import Microdata, units_of
 from ..data.recoding import check_rule_levels
+from ..data.table_blocks import TableBlocks
 from ..data.terms import check_domain, parse_term
 from ..design.design_matrix import Design
 from ..design.design_triangle import design_triangle
 from ..design.survey import INFORMATION, check_survey_weights
 from ..errors import BadInput
+from ..methods.passes import run_passes
 from ..methods.privacy import PrivacyAccount
 from ..methods.registry import OWN
 from ..statistics.columns import independent_columns
@@ -116,6 +118,47 @@ def check_steps(recipe: Recipe, data: Microdata, trusted_packages: TrustedPackag
     check_budget(recipe, data.without_controls, trusted_packages)
 
 
+def check_steps_of_blocks(recipe: Recipe, blocks: TableBlocks) -> bool:
+    """Return whether a table that is read in blocks passes ``check_steps``; False where only the whole table can tell.
+
+    The recipe's steps work in passes on plain records (``sfumato.engine.execution.in_passes``), with no private step. A
+    method's check then asks for what every record has, such as a value, or for what some have, such as another one: a
+    table has both where each of its blocks has. Methods whose passes check the data are carried out.
+    """
+    varying: dict[str, Floats | None] = {}
+    passing = [step for step in recipe.synthesis if getattr(step.method.synthesis.fit_passes, "checks_data", False)]
+    try:
+        for block in blocks.iterate_blocks():
+            for step in recipe.synthesis:
+                _note_varying(varying, step, block)
+                _check_terms(step, block)
+                if step not in passing:
+                    step.method.check_data(block, step.targets, step.spec, step.place)
+            for measure in recipe.measures:
+                measure.method.check_data(block, measure.targets, measure.spec, measure.place)
+        for step in passing:
+            passes = step.method.synthesis.fit_passes
+            assert passes is not None
+            first = passes.start(blocks.head, step.targets[0], step.spec, blocks.n_blocks)
+            run_passes(first, [blocks], passes.block, passes.merge)
+    except BadInput:
+        return False
+    return all(first is None for first in varying.values())
+
+
+def _note_varying(varying: dict[str, Floats | None], step: RecipeStep, block: Microdata) -> None:
+    """Note of each variable that must vary the first value of the table, None once another one was found."""
+    names = [
+        *step.targets,
+        *(name for _, name, any_order in step.spec.referenced_columns(block.schema, step.place) if not any_order),
+    ]
+    for name in dict.fromkeys(names):
+        numbers = block.numbers(name)
+        first = varying.setdefault(name, numbers[:1])
+        if first is not None and not (numbers == first).all():
+            varying[name] = None
+
+
 def check_tables(recipe: Recipe, data: Microdata) -> None:
     """Raise BadInput where a table of the recipe cannot be made of these data, or where a recipe of tables alone measures
     datasets.
@@ -182,6 +225,11 @@ def _check_predictors(step: RecipeStep, data: Microdata) -> None:
     for place, column, any_order in step.spec.referenced_columns(data.schema, step.place):
         if not any_order and not is_private:
             require_varying(data, column, place)
+    _check_terms(step, data)
+
+
+def _check_terms(step: RecipeStep, data: Microdata) -> None:
+    """Raise BadInput where a predictor is outside the domain of its function."""
     for place, text in step.spec.predictor_terms(step.place):
         for factor in parse_term(text, data.schema, place).factors:
             check_domain(factor, data.numbers(factor.column), place)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -391,6 +392,7 @@ class RegressionPasses:
     place: place in the recipe for error messages; the target where it is empty
     """
 
+    checks_data: ClassVar[bool] = True
     place: str = ""
 
     def suits(self, spec: LinearRegressionSpec, schema: Schema) -> bool:

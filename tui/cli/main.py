@@ -130,7 +130,7 @@ def _enter_and_run(
 
     for said in () if quiet else prepared.recipe.warnings:
         echo(f"warning: {said}", err=True)
-    if (kept := kept_chains_remark(prepared.recipe, prepared.data)) and not quiet:
+    if (kept := kept_chains_remark(prepared.recipe, prepared.whole_data)) and not quiet:
         echo(kept, err=True)
     try:
         workspace = open_or_create(directory, key)
@@ -286,7 +286,7 @@ def run(
     # The recipe and the data are checked before a workspace is opened: bad input must not create one.
     found, key = find_recipe(recipe), workspace_key(directory, key_file)
     settings = (*settings, *weighting_settings(directory, weights_from, measure, strength))
-    prepared = prepare_run(found, data, seed, settings, key=key)
+    prepared = prepare_run(found, data, seed, settings, key=key, directory=directory)
     companions = () if alone else prepare_companion_runs(prepared, found, settings)
     sys.exit(
         _enter_and_run(

@@ -52,7 +52,7 @@ def run_recipe(directory: Path, recipe: str, data_file: str | None) -> JobDone:
     from sfumato.workspace.service.prepare import prepare_run
 
     with Workspace.open(directory) as workspace:
-        prepared = prepare_run(find_recipe(recipe), data_file, key=workspace.read_workspace_key())
+        prepared = prepare_run(find_recipe(recipe), data_file, key=workspace.read_workspace_key(), directory=directory)
         run_id = prepared.enter(workspace)
         # Without ``--alone`` the command would run the recipe's companions too.
         words = ("run", whole_path(recipe), *_data_option(data_file), "--alone")
@@ -81,7 +81,7 @@ def run_with_companions(directory: Path, recipe: str, data_file: str | None) -> 
 
     with Workspace.open(directory) as workspace:
         found = find_recipe(recipe)
-        prepared = prepare_run(found, data_file, key=workspace.read_workspace_key())
+        prepared = prepare_run(found, data_file, key=workspace.read_workspace_key(), directory=directory)
         main, *beside = enter_with_companions(workspace, prepared, prepare_companion_runs(prepared, found))
         others = ", ".join(map(str, beside))
         return _start_worker_for(

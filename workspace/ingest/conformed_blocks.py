@@ -7,7 +7,8 @@ Everything is checked before the first block is given out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,17 @@ from numpy.typing import NDArray
 
 from sfumato.engine.data.affected_group import AffectedGroup
 from sfumato.engine.data.distinct_values import NO_VALUE_CODE
-from sfumato.engine.data.microdata import Microdata, conform_to_schema
+from sfumato.engine.data.microdata import Microdata, check_columns, conform_to_schema
 from sfumato.engine.data.missing_codes import mask_missing_codes, missing_value_codes
 from sfumato.engine.data.schema import Kind, MissingPolicy, Origin, Schema, Variable
+from sfumato.engine.data.table_blocks import hash_of_blocks
 from sfumato.engine.data.units import code_unit_numbers
 from sfumato.engine.errors import BadInput
 from sfumato.engine.recipe.data_source import DataSource
 
 from .distinct_values import distinct_of_spooled
 from .raw_tables import RawTable
+from .reserved_names import check_reserved_names
 from .spooled_columns import SpooledColumn, count_distinct_numbers
 
 ROWS_AT_ONCE = 1 << 20
@@ -38,6 +41,7 @@ class ConformedBlocks:
     schema: the variables
     columns: their columns
     origin: whether they are confidential or released
+    most_rows: number of records of a block, at most
     dropped, file_records, missing_counts, affected_group: as in ``Microdata``; no record was dropped
     """
 
@@ -45,6 +49,7 @@ class ConformedBlocks:
     columns: Sequence[_ConformedColumn]
     origin: Origin
     file_records: int
+    most_rows: int
     dropped: int = 0
     missing_counts: Mapping[str, int] = field(default_factory=dict)
     affected_group: AffectedGroup | None = None
@@ -57,28 +62,10 @@ class ConformedBlocks:
         """Return whether some record lacks a value."""
         return any(column.n_missing for column in self.columns)
 
-    def read_block(self, rows: slice) -> Microdata:
-        """Return some consecutive records, with the levels of all. Raises BadInput where the disk cannot be read."""
-        frame, kinds = {}, {}
-        for column in self.columns:
-            name = column.variable.name
-            frame[name], own = column.read_rows(rows.start, rows.stop)
-            if own is not None:
-                kinds[name] = own
-        given = pd.DataFrame(kinds) if kinds else None
-        return Microdata(self.schema, pd.DataFrame(frame, copy=False), self.origin, kinds=given)
-
-    def iterate_blocks(self, slices: Sequence[slice] = ()) -> Iterator[Microdata]:
-        """Yield the records of these slices, of all in blocks of ``ROWS_AT_ONCE`` where none are given."""
-        n = len(self)
-        for rows in slices or [slice(first, min(n, first + ROWS_AT_ONCE)) for first in range(0, n, ROWS_AT_ONCE)]:
-            yield self.read_block(rows)
-
-    def slices_of_units(self, most: int) -> list[slice]:
-        """Return consecutive slices of at most ``most`` records, in which units are whole if their records follow each
-        other.
-        """
-        n, unit = len(self), self.schema.unit
+    @cached_property
+    def slices(self) -> list[slice]:
+        """Return the rows of each block, in which units are whole if their records follow each other."""
+        n, most, unit = len(self), self.most_rows, self.schema.unit
         plain = [slice(first, min(n, first + most)) for first in range(0, n, most)]
         if unit is None:
             return plain
@@ -98,6 +85,44 @@ class ConformedBlocks:
             edges.append(last)
         whole = fits and n_begins <= column.n_units + column.n_missing
         return [slice(*pair) for pair in zip(edges, [*edges[1:], n], strict=True)] if whole else plain
+
+    @property
+    def n_blocks(self) -> int:
+        """Return the number of blocks."""
+        return len(self.slices)
+
+    @property
+    def head(self) -> Microdata:
+        """Return the table without its records: variables, levels, dtypes."""
+        return self.read_block(slice(0, 0))
+
+    @cached_property
+    def data_sha256(self) -> str:
+        """Return the hash that ``Microdata.sha256`` has of the records."""
+        return hash_of_blocks(self)
+
+    def read_block(self, rows: slice, names: Sequence[str] | None = None) -> Microdata:
+        """Return some consecutive records, with the levels of all. Raises BadInput where the disk cannot be read."""
+        frame, kinds = {}, {}
+        schema = self.schema if names is None else self.schema.select_variables(names)
+        for column in self.columns:
+            name = column.variable.name
+            if name not in schema:
+                continue
+            frame[name], own = column.read_rows(rows.start, rows.stop)
+            if own is not None:
+                kinds[name] = own
+        given = pd.DataFrame(kinds) if kinds else None
+        return Microdata(schema, pd.DataFrame(frame, copy=False), self.origin, kinds=given)
+
+    def iterate_blocks(self, names: Sequence[str] | None = None) -> Iterator[Microdata]:
+        """Yield the records of these variables, of all for None, block by block."""
+        for rows in self.slices:
+            yield self.read_block(rows, names)
+
+    def read_whole(self) -> Microdata:
+        """Return all records at once."""
+        return replace(self.read_block(slice(0, len(self))), file_records=self.file_records)
 
     def _iterate_begins(self, column: _ConformedColumn) -> Iterator[NDArray[np.int64]]:
         """Yield the rows at which a value of a column begins that the row before does not have, block by block."""
@@ -178,8 +203,8 @@ class _ColumnOfNumbers(_ConformedColumn):
     def read_rows(self, first: int, last: int) -> tuple[pd.Series, pd.Series | None]:
         values = self.column.read_series(first, last)
         found = _conform_numbers(values, self.variable)
-        if self.variable.kind is not Kind.COUNT or self.n_missing:
-            found = found.astype(np.float64)
+        floats = self.variable.kind is not Kind.COUNT or self.n_missing
+        found = found.astype(np.float64 if floats else np.int64)
         if self.codes is None:
             return found, None
         own = missing_value_codes(values.to_frame(self.variable.name), Schema((self.variable,)), None)
@@ -187,18 +212,23 @@ class _ColumnOfNumbers(_ConformedColumn):
         return found, kinds
 
 
-def conform_blocks(raw: RawTable, data: DataSource, schema: Schema, origin: Origin) -> ConformedBlocks | None:
-    """Conform the records of a long file to a schema; None where they have to be read at once.
+def conform_blocks(
+    raw: RawTable, data: DataSource, schema: Schema, origin: Origin, most_rows: int
+) -> ConformedBlocks | None:
+    """Conform the records of a long file to a schema, in blocks of ``most_rows``; None where they have to be read at once.
 
     That is where they are few, are filtered, sampled, held out or dropped, where units are not numbered or have
     variables of their own, and where a column is of a type that is not read in blocks. Raises BadInput.
     """
+    check_reserved_names(schema.names)
+    check_columns(raw.names, schema)
     names = schema.names
     columns = raw.spooled_columns(names)
     unit = schema.unit
     whole = (
         len(columns) < len(names)
         or raw.tags is not None
+        or bool(data.where)
         or data.is_random
         or data.sample is not None
         or data.holdout is not None
@@ -222,7 +252,7 @@ def conform_blocks(raw: RawTable, data: DataSource, schema: Schema, origin: Orig
         except BadInput:
             _raise_for_column(columns[name], schema[name], data.missing, origin)
             raise
-    return ConformedBlocks(schema, found, origin, raw.records)
+    return ConformedBlocks(schema, found, origin, raw.records, most_rows)
 
 
 def _raise_for_column(column: SpooledColumn, variable: Variable, policy: MissingPolicy, origin: Origin) -> None:

@@ -29,6 +29,7 @@ from sfumato.engine.recipe.text_format import TextFormat
 from ..errors import StrangeFile
 from ..plain_files import open_plain
 from ..visible_text import replace_unprintable
+from .conformed_blocks import ConformedBlocks, conform_blocks
 from .dialects import SAMPLE_BYTES
 from .file_formats import FileFormat, ReadRequest, recognise_format, sheet_formats_text
 from .filters import find_records_where
@@ -273,6 +274,18 @@ def read_file_microdata(
     if not raw.records:
         raise BadInput("data.file", f'"{source.name}" has no records')
     return microdata_from_table(filter_records(raw, source, data.where), source, data, schema, seed, origin, key=key)
+
+
+def read_file_in_blocks(
+    source: SourceFile, data: DataSource, schema: Schema, seed: int, *, key: bytes, spool: SpoolPlace
+) -> Microdata | ConformedBlocks:
+    """Read the microdata of a file as ``read_file_microdata`` does, of a long one in blocks where that can be."""
+    raw = read_table(source, add_holdout_column(schema, data), form=data.format, sheet=data.sheet, spool=spool)
+    if not raw.records:
+        raise BadInput("data.file", f'"{source.name}" has no records')
+    kept = filter_records(raw, source, data.where)
+    blocks = conform_blocks(kept, data, schema, "confidential", spool.rows) if spool.rows < raw.records else None
+    return blocks or microdata_from_table(kept, source, data, schema, seed, key=key)
 
 
 def filter_records(raw: RawTable, source: SourceFile, where: str, place: str = "data.where") -> RawTable:

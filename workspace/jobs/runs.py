@@ -30,6 +30,7 @@ from sfumato.engine.recipe.weights import risk_by_known_variables, weights_by_ri
 
 from ..audit import AuditAct, append_act
 from ..errors import NotFound, NotReady
+from ..ingest.conformed_blocks import ConformedBlocks
 from ..ingest.sources import SourceFile
 from ..policy.disclosure import INTERNAL
 from ..policy.installed_packages import find_trusted_packages
@@ -60,6 +61,7 @@ from ..store.runs import (
     release_names,
 )
 from ..store.seals import artefact_part_seals, result_part_seals, seal_run, store_part_seals
+from ..store.stored_blocks import StoredBlocks
 from ..store.workspace import StoredDataset, Workspace
 from ..upkeep.integrity import verify_run
 from ..views.coverage import read_file_coverage
@@ -78,6 +80,8 @@ VERSIONED_PACKAGES = (
     "emcee",
     "arviz-stats",
 )
+RunData = Microdata | ConformedBlocks | StoredBlocks
+"""Data of a run: in memory, or in blocks."""
 _ROW_COLUMNS = (
     "family, method, measure, target, dataset, draw, level, value, lower, upper, baseline, unit, status, reason, params"
 )
@@ -158,16 +162,21 @@ class RunEntry:
 
     recipe: its recipe
     source: file of the data
-    data: the data
+    data: the data; long ones that a recipe without weights and hold-out uses may be in blocks
     external_datasets: released datasets with their files, where another tool made them
     earlier_tables: tables that earlier releases printed of the same people, as arrays; None where there are none
     """
 
     recipe: Recipe
     source: SourceFile
-    data: Microdata
+    data: RunData
     external_datasets: tuple[tuple[SourceFile, Microdata], ...] = ()
     earlier_tables: Mapping[str, NDArray[Any]] | None = None
+
+    @property
+    def whole_data(self) -> Microdata | None:
+        """Return the data, None where they are in blocks."""
+        return self.data if isinstance(self.data, Microdata) else None
 
     @property
     def title(self) -> str:
@@ -193,7 +202,10 @@ def enter_runs(
     """
     key = compute_fingerprint(workspace.read_workspace_key())
     check_runs_fit(workspace, [(entry.recipe, len(entry.data)) for entry in entries])
-    weights = [record_weights(workspace, entry.recipe, entry.data) for entry in entries]
+    weights = [
+        None if entry.whole_data is None else record_weights(workspace, entry.recipe, entry.whole_data)
+        for entry in entries
+    ]
     check_disk_space(workspace.directory, sum(estimate_run_bytes(entry.recipe, entry.data) for entry in entries))
     # Before the transaction: neither writing large tables nor reading the versions of packages may hold the lock.
     for entry in entries:
@@ -243,8 +255,8 @@ def _store_entry_tables(
     """
     tables = workspace.tables
     own = {} if weights is None else {WEIGHTS: write_weights(tables, weights)}
-    if entry.data.controls is not None:
-        own[CONTROLS] = tables.write_microdata(entry.data.controls)
+    if entry.whole_data is not None and entry.whole_data.controls is not None:
+        own[CONTROLS] = tables.write_microdata(entry.whole_data.controls)
     if entry.earlier_tables is not None:
         own[EARLIER_TABLES] = tables.write_arrays(entry.earlier_tables)
     given = []

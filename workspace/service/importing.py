@@ -20,6 +20,7 @@ from ..ingest.dialects import DetectedFormat, detect_text_format
 from ..ingest.file_formats import format_of_suffix
 from ..plan.drafts import draft_of_import, find_draft, inline_toml, store_draft, store_missing_counts
 from ..store.workspace import Workspace
+from .spool_place import spool_place
 
 if TYPE_CHECKING:
     import numpy as np
@@ -376,7 +377,9 @@ def _store_file(directory: Path, file: str, project: str, selection: ImportSelec
     name = project or Path(source.name).stem
     form = None if detection is None or detection.is_default else detection.format
     asked = selection.data_source(str(Path(file).expanduser().resolve()), form, columns)
-    data: Microdata | ConformedBlocks | None = conform_blocks(raw, asked, schema, "confidential")
+    data: Microdata | ConformedBlocks | None = conform_blocks(
+        raw, asked, schema, "confidential", spool_place(directory).rows
+    )
     if data is None:
         incomplete = int(records_with_missing(raw, columns).sum())
         key = future_workspace_key(directory) if asked.is_random else b""
@@ -433,16 +436,6 @@ def _missing_value_notes(lacking: int, records: int, group: AffectedGroup | None
         return []
     note = f"{lacking:,} of {records:,} records lack a value and are kept"
     return [note if group is None else f"{note}. {affected_group_text(group, 'lack one')}"]
-
-
-def spool_place(directory: Path) -> SpoolPlace:
-    """Return where the columns of a long file lie while it is imported: on the disk of the workspace."""
-    from ..ingest.spooled_columns import SpoolPlace
-    from ..store import table_manifests
-
-    directory = directory.absolute()
-    folder = next((one for one in (directory, *directory.parents) if one.is_dir()), directory)
-    return SpoolPlace(folder, table_manifests.PART_ROWS)
 
 
 def draft_recipe(data: DataSource, title: str, columns: Sequence[ColumnProfile], incomplete: tuple[int, int]) -> str:

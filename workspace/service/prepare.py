@@ -5,23 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from sfumato.engine.data.declaration import to_plain_value
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
-from sfumato.engine.data.schema import MissingPolicy, Role, Schema, Variable
+from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Schema, Variable
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
+from sfumato.engine.execution.in_passes import is_checked_in_blocks
 from sfumato.engine.recipe.budget import privacy_cost_text
-from sfumato.engine.recipe.checks import check_steps
+from sfumato.engine.recipe.checks import check_steps, check_steps_of_blocks
 from sfumato.engine.recipe.overrides import apply_settings
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.steps import MAKERS
 
 from ..gate.released_tables import find_earlier_tables
-from ..ingest.files import find_source, read_file_microdata
+from ..ingest.conformed_blocks import ConformedBlocks
+from ..ingest.files import find_source, read_file_in_blocks, read_file_microdata
 from ..ingest.sources import SourceFile
-from ..jobs.runs import RunEntry, enter_runs
+from ..jobs.runs import RunData, RunEntry, enter_runs
 from ..plan.drafts import PlanDraft
 from ..plan.recipe_files import read_recipe_files
 from ..policy.installed_packages import find_trusted_packages
@@ -33,7 +38,9 @@ from ..store.artefacts import controls_hash
 from ..store.chains import kept_chains_remark
 from ..store.keys import PUBLIC_NAME
 from ..store.runs import find_run
+from ..store.stored_blocks import StoredBlocks
 from ..store.workspace import StoredDataset, Workspace
+from .spool_place import spool_place
 
 SHARED_SETTINGS = ("data.", "variables.", "release.")
 
@@ -58,10 +65,12 @@ def prepare_run(
     settings: Sequence[str] = (),
     *,
     key: bytes,
+    directory: Path | None = None,
 ) -> PreparedRun:
     """Prepare a run of a recipe: read its data and check that its models can be fitted to them. Raises BadInput.
 
-    Stores nothing. ``key`` is that of the workspace in which the run will be entered; with the seed it decides which
+    Stores nothing. A long file is read and checked in blocks, on the disk of the workspace in ``directory``, where the
+    recipe's steps work so. ``key`` is that of the workspace in which the run will be entered; with the seed it decides which
     records a sample has.
     """
     table = read_recipe_files(
@@ -78,7 +87,22 @@ def prepare_run(
         if data_file
         else find_source(recipe.data.file, recipe_file.data_directory)
     )
+    if directory is not None and is_checked_in_blocks(recipe):
+        spool = spool_place(directory)
+        found = read_file_in_blocks(source, recipe.data, recipe.schema, recipe.seed, key=key, spool=spool)
+        return PreparedRun(recipe, source, _checked_data(recipe, found))
     return prepare_on_source(recipe, source, key=key)
+
+
+def _checked_data(recipe: Recipe, data: RunData) -> RunData:
+    """Return data that pass the checks of a recipe, in blocks where these could be checked so. Raises BadInput."""
+    if isinstance(data, ConformedBlocks):
+        if is_checked_in_blocks(recipe) and check_steps_of_blocks(recipe, data):
+            return data
+        data = data.read_whole()
+    assert isinstance(data, Microdata)
+    check_steps(recipe, data, find_trusted_packages(recipe))
+    return data
 
 
 def prepare_on_source(recipe: Recipe, source: SourceFile, *, key: bytes) -> PreparedRun:
@@ -184,11 +208,58 @@ def prepare_plan(workspace: Workspace, draft: PlanDraft) -> PreparedRun:
     dataset = workspace.find_dataset(draft.dataset_id)
     # The result must be what a run of the recipe on the file would be: stored records serve only where the file would
     # give the same.
+    source = StoredSource(dataset.name, b"", dataset.source_sha256)
+    blocks = _stored_blocks(workspace, draft, recipe, dataset)
+    if blocks is not None and check_steps_of_blocks(recipe, blocks):
+        return PreparedRun(recipe, source, blocks)
     data = _stored_records(workspace, draft, recipe, dataset)
     if data is None:
-        return prepare_run(RecipeFile("plan", draft.toml, None), key=workspace.read_workspace_key())
+        key = workspace.read_workspace_key()
+        return prepare_run(RecipeFile("plan", draft.toml, None), key=key, directory=workspace.directory)
     check_steps(recipe, data, find_trusted_packages(recipe))
-    return PreparedRun(recipe, StoredSource(dataset.name, b"", dataset.source_sha256), data)
+    return PreparedRun(recipe, source, data)
+
+
+def _stored_blocks(
+    workspace: Workspace, draft: PlanDraft, recipe: Recipe, dataset: StoredDataset
+) -> StoredBlocks | None:
+    """Return the parts of a long stored table as the plan reads them; None where it does not read just these."""
+    wanted = recipe.data
+    columns = {variable.name: variable for variable in dataset.schema}
+    if (
+        not workspace.tables.has_parts(dataset.table_sha256)
+        or not is_checked_in_blocks(recipe)
+        or dataset.dropped
+        or wanted.is_random
+        or wanted.holdout is not None
+        or (wanted.missing is MissingPolicy.KEEP and wanted.complete_cases)
+        or not draft.uses_same_data(read_toml(draft.toml))
+        or not all(v.name in columns and _is_stored_alike(v, columns[v.name]) for v in recipe.schema)
+    ):
+        return None
+    found = StoredBlocks(workspace.tables, dataset.table_sha256, recipe.schema, dataset.origin)
+    for block in found.iterate_blocks():
+        refused = wanted.missing is not MissingPolicy.KEEP and block.any_missing_mask(recipe.schema.names).any()
+        if refused or any(_leaves_bounds(block, variable) for variable in recipe.schema):
+            return None
+    return found
+
+
+def _is_stored_alike(planned: Variable, stored: Variable) -> bool:
+    """Return whether the stored values are those of the planned variable, as they lie on the disk."""
+    about = ("kind", "levels", "missing", "format", "may_be_missing", "runs_of", "level")
+    return all(getattr(planned, name) == getattr(stored, name) for name in about)
+
+
+def _leaves_bounds(block: Microdata, variable: Variable) -> bool:
+    """Return whether some values of a variable are outside its bounds."""
+    if variable.bounds is None:
+        return False
+    low = -np.inf if variable.lower is None else variable.lower
+    high = np.inf if variable.upper is None else variable.upper
+    numbers = block.present_numbers(variable.name)
+    # the whole of the last day is inside
+    return bool((numbers < low).any() or ((np.floor(numbers) if variable.kind is Kind.DATE else numbers) > high).any())
 
 
 def _stored_records(workspace: Workspace, draft: PlanDraft, recipe: Recipe, dataset: StoredDataset) -> Microdata | None:
@@ -327,10 +398,10 @@ def _prepare_companion(
             raise BadInput("variables", "must be those of the recipe that it stands beside, in the same order")
         if not recipe.makes_release:
             raise BadInput("synthesis", "the recipe makes no release; add [[synthesis]] or [[anonymisation]]")
-        check_steps(recipe, main.data, find_trusted_packages(recipe))
+        data = _checked_data(recipe, main.data)
     except BadInput as error:
         raise BadInput(f'{place} "{name}": {error.place}', error.message) from None
-    return PreparedRun(recipe, main.source, main.data)
+    return PreparedRun(recipe, main.source, data)
 
 
 def _find_companion(name: str, recipe_file: RecipeFile) -> RecipeFile:
@@ -360,6 +431,8 @@ def _with_earlier_tables(workspace: Workspace, prepared: PreparedRun) -> Prepare
     """Return a run with the tables that earlier releases printed of the same people: what is printed stays printed."""
     if not prepared.recipe.tables:
         return prepared
-    sha256 = workspace.tables.write_microdata(prepared.data)
-    found = find_earlier_tables(workspace, prepared.recipe, prepared.data, sha256)
+    data = prepared.whole_data
+    assert data is not None, "tables need all records at once"
+    sha256 = workspace.tables.write_microdata(data)
+    found = find_earlier_tables(workspace, prepared.recipe, data, sha256)
     return replace(prepared, earlier_tables=found)

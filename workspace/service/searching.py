@@ -18,6 +18,7 @@ from functools import cache, cached_property, lru_cache, partial
 from statistics import fmean
 from typing import Any
 
+from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.comparison import as_cost
@@ -135,6 +136,7 @@ def begin_search(
     search_objective(recipe)
     source = find_source(recipe.data.file)
     data = prepare_on_source(recipe, source, key=workspace.read_workspace_key()).data
+    assert isinstance(data, Microdata)
     policy = read_policy_of_workspace(workspace.directory)
     offered = (*offered_steps(recipe, data, policy.smallest_cell), *offered_protection(recipe, data, policy))
     if not build_levers(recipe, offered):

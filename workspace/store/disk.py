@@ -13,6 +13,7 @@ from ..errors import WorkspaceError
 
 if TYPE_CHECKING:
     from sfumato.engine.data.microdata import Microdata
+    from sfumato.engine.data.table_blocks import TableBlocks
     from sfumato.engine.recipe.recipe import Recipe
 
 BASE_BYTES = 32 << 20
@@ -37,11 +38,15 @@ class NotEnoughDisk(WorkspaceError):
     """Error of a disk that has less free space than a run may need."""
 
 
-def estimate_run_bytes(recipe: Recipe, data: Microdata) -> int:
+def estimate_run_bytes(recipe: Recipe, data: Microdata | TableBlocks) -> int:
     """Return an upper estimate of the bytes that a run leaves on the disk."""
+    from sfumato.engine.data.microdata import Microdata
+
     # At their size in memory, which the compressed files stay below.
-    frames = (data.frame, *(() if data.controls is None else (data.controls.frame,)))
+    own = data if isinstance(data, Microdata) else next(data.iterate_blocks())
+    frames = (own.frame, *(() if own.controls is None else (own.controls.frame,)))
     table = sum(int(frame.memory_usage(index=False, deep=True).sum()) for frame in frames)
+    table = table * len(data) // max(1, len(own))
     by_record = (
         sum(step.method.family == "risk" for step in recipe.measures) * (recipe.m + 1) * len(data) * BYTES_PER_RECORD
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
+from sfumato.engine.data.affected_group import AffectedGroup
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Origin, Schema
 from sfumato.engine.data.table_blocks import hash_of_blocks
@@ -22,6 +23,7 @@ class StoredBlocks:
     schema: its variables
     origin: whether it is confidential or released
     finish: makes of each block, and of the table without records, what is computed with
+    dropped, file_records, missing_counts, affected_group: as in ``Microdata``, of a table that nobody was dropped from
     """
 
     tables: TableStore
@@ -29,6 +31,10 @@ class StoredBlocks:
     schema: Schema
     origin: Origin
     finish: Callable[[Microdata], Microdata] = lambda block: block
+    dropped: int = 0
+    file_records: int = 0
+    missing_counts: Mapping[str, int] = field(default_factory=dict)
+    affected_group: AffectedGroup | None = None
 
     @cached_property
     def part_rows(self) -> tuple[int, ...]:

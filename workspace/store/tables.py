@@ -38,7 +38,7 @@ from . import table_manifests
 from .table_manifests import MANIFEST_SUFFIX, MOST_MANIFEST_BYTES, PartFile, TableManifest
 
 if TYPE_CHECKING:
-    from ..ingest.conformed_blocks import ConformedBlocks
+    from sfumato.engine.data.table_blocks import TableBlocks
 
 READ_PIECE_BYTES = 1 << 22
 FOOTER_READ_BYTES = 1 << 16
@@ -500,14 +500,14 @@ class TableStore:
         except (DamagedTable, pa.ArrowException, OSError):
             return {}
 
-    def write_microdata(self, data: Microdata | ConformedBlocks) -> str:
+    def write_microdata(self, data: Microdata | TableBlocks) -> str:
         """Store the values of microdata, and return the hash of the table; the schema is kept by the database.
 
         Records of a unit lie in one part where they follow each other. Raises BadInput for a variable with a name that
         stored tables use themselves.
         """
         if not isinstance(data, Microdata):
-            return self.write_microdata_blocks(data.iterate_blocks(data.slices_of_units(table_manifests.PART_ROWS)))
+            return self.write_microdata_blocks(data.iterate_blocks())
         slices = _slices_of_units(data, table_manifests.PART_ROWS)
         return self.write_microdata_blocks(_slice_of_records(data, rows) for rows in slices)
 

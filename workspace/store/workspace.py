@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from sfumato.engine.data.microdata import Microdata
 
     from ..ingest.conformed_blocks import ConformedBlocks
+    from .stored_blocks import StoredBlocks
     from .tables import TableStore
 
 _DATASET_QUERY = """SELECT dataset.*, (SELECT coalesce(max(missing.of), 0) FROM missing WHERE dataset_id = dataset.id) AS file_records
@@ -408,7 +409,7 @@ class Workspace:
         project_id: int,
         name: str,
         source_sha256: str,
-        data: Microdata | ConformedBlocks,
+        data: Microdata | ConformedBlocks | StoredBlocks,
         table_sha256: str | None = None,
     ) -> int:
         """Store a table in a project and return its number; the same table from the same file is stored once. Call it

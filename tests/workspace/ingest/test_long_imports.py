@@ -201,10 +201,10 @@ def test_an_import_that_is_interrupted_leaves_nothing(tmp_path: Path, monkeypatc
     before = sorted((tmp_path / "w").rglob("*"))
     real = conformed_blocks.ConformedBlocks.read_block
 
-    def interrupt(self: conformed_blocks.ConformedBlocks, rows: slice) -> object:
+    def interrupt(self: conformed_blocks.ConformedBlocks, rows: slice, names: Any = None) -> object:
         if rows.start > 3 * PART:
             raise KeyboardInterrupt
-        return real(self, rows)
+        return real(self, rows, names)
 
     monkeypatch.setattr(conformed_blocks.ConformedBlocks, "read_block", interrupt)
     with pytest.raises(KeyboardInterrupt):
