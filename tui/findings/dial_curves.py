@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
@@ -19,6 +20,10 @@ BESIDE_FROM = 100
 LEAST_LINES = 8
 """Lines below which there is no plot."""
 COUNTING = "counting …"
+FOUND, LIMIT, NONE_ALLOWED = "found", "limit", "limit: none allowed"
+"""Names of the curves in the legend."""
+MARGIN = 0.04
+"""Share of the highest value that the axis goes beyond it."""
 
 
 class QuietPlot(Plot, can_focus=False):
@@ -44,29 +49,50 @@ class DialCurves(Horizontal):
         if main is None:
             return
         label = f"{dial.numbers.noun} {main.title}"
+        by_number, by_certainty = dial.found_by_number_known(main.name), []
+        if variable.is_numeric:
+            by_certainty = dial.found_by_certainty(main.name, variable)
+        # Both plots have one axis from 0, so that a small change looks small, and the two compare.
+        highest = max([1.0, *(y for _, y in (*by_number, *by_certainty)), main.limit or 0.0])
         _draw_points(
             known,
-            dial.found_by_number_known(main.name),
+            by_number,
             f"{label}, by how many variables he knows",
             "variables that he knows, those that find most",
+            highest,
+            main.limit,
         )
         if variable.is_numeric:
             unit = " in days" if variable.is_date else ""
-            points = dial.found_by_certainty(main.name, variable)
             _draw_points(
                 unsure,
-                points,
+                by_certainty,
                 f"{label}, by how surely he knows {variable.name}",
                 f"half width of {variable.name}{unit}",
+                highest,
+                main.limit,
             )
 
 
 def _draw_points(
-    plot: Plot, points: list[tuple[float, float]] | list[tuple[int, float]], title: str, x_label: str
+    plot: Plot,
+    points: Sequence[tuple[float, float]],
+    title: str,
+    x_label: str,
+    highest: float,
+    limit: float | None,
 ) -> None:
-    """Draw points with a line through them; without two of them say that they are being counted."""
+    """Draw points with a line through them and the limit, from 0 to the highest value; without two points say that they
+    are being counted.
+    """
     if len(points) < 2:
         plot.set_series([], title=title, empty=COUNTING)
         return
     x, y = zip(*points, strict=True)
-    plot.set_series([Series("", x, y), Series("", x, y, marker="points", thin=True)], title=title, x_label=x_label)
+    # The legend names the curve only where there is a limit beside it.
+    name = "" if limit is None else FOUND
+    series = [Series(name, x, y)]
+    if limit is not None:
+        series.append(Series(NONE_ALLOWED if limit == 0 else LIMIT, (x[0], x[-1]), (limit, limit), marker="line"))
+    series.append(Series(name, x, y, marker="points", thin=True))
+    plot.set_series(series, title=title, x_label=x_label, y_range=(0.0, highest * (1 + MARGIN)))

@@ -51,11 +51,11 @@ from .study_answers import (
     tables_text,
 )
 from .study_lattice import LatticeView
-from .study_views import CurveView, StudyView, far_above, group_by_study
+from .study_views import CurveView, StudyView, group_by_study, range_from_zero
 
 NONE = "No study in the plan of this run. What is found by what an intruder knows:"
 HINT = "left and right move the cursor, + - zoom, 0 shows all"
-PLOT, NUMBERS, PLANES, ABOVE = "study-plot", "study-numbers", "study-planes", "study-above"
+PLOT, NUMBERS, PLANES = "study-plot", "study-numbers", "study-planes"
 NARROW = 100
 ROOM_FOR_BOTH = 19
 """Lines from which on a plot and its numbers are shown together."""
@@ -63,8 +63,6 @@ MOST_FINDING_LINES = 3
 """Most lines of a finding."""
 AROUND_QUESTION = 4
 """Cells of a terminal's width that a question cannot use: the frame, and a blank on either side."""
-LEAST_SPLIT = 11
-"""Lines from which on curves that lie far apart have a plot each."""
 LEAST_PLOT = 12
 """Lines that a plot keeps where its numbers stand below it."""
 
@@ -168,27 +166,15 @@ class StudyPlot(Plot):
     has_dotted_bounds = True
 
 
-class AbovePlot(StudyPlot, can_focus=False):
-    """Plot of what lies far above the curves of the other plot, whose cursor it follows."""
-
-
 class StudyBody(ContentSwitcher):
     """Plot and numbers of a study, together where there is room, else the current one; or its planes."""
 
     _rows = 0
-    has_above = False
-    """Whether a part of the curves is drawn in a plot of its own."""
     DEFAULT_CSS = """
     StudyBody { height: 1fr; }
     StudyBody Plot { height: 2fr; }
-    StudyBody AbovePlot { height: 1fr; }
     StudyBody LiveGrid { height: 1fr; }
     """
-
-    @property
-    def has_room_above(self) -> bool:
-        """Return whether two plots fit above each other."""
-        return self.size.height >= LEAST_SPLIT
 
     def watch_current(self, old: str | None, new: str | None) -> None:
         """Show the new part, and what goes with it."""
@@ -207,7 +193,6 @@ class StudyBody(ContentSwitcher):
         for part in (plot, grid):
             part.display = part.id == self.current or is_pair
         # The head of the grid, its rows, and the bar that scrolls them sideways.
-        self.query_one(AbovePlot).display = plot.display and self.has_above
         wanted = min(self._rows + 2, self.size.height - LEAST_PLOT)
         grid.styles.height = wanted if is_pair else "1fr"
 
@@ -287,7 +272,6 @@ class StudiesPane(ExplainsPoint, RunPane):
         yield Place(DialPane(leads_to_studies=False), id="study-dial")
         yield DialCurves()
         with StudyBody(initial=PLOT):
-            yield AbovePlot(id=ABOVE)
             yield StudyPlot(id=PLOT)
             yield LiveGrid(empty="…", id=NUMBERS)
         yield Line(name="study-slider")
@@ -413,24 +397,17 @@ class StudiesPane(ExplainsPoint, RunPane):
         # A range makes sense only on the axis on which it was chosen.
         keep_view = keep_view and self._axis == (drawn.x_label, unit)
         self._axis = drawn.x_label, unit
-        body = self.query_one(StudyBody)
-        above = far_above(series) if isinstance(view, CurveView) and log and body.has_room_above else []
-        body.has_above = bool(above)
-        if above:
-            self.query_one(AbovePlot).set_series(
-                above, x_label=drawn.x_label, log_y=log, x_unit=unit, keep_view=keep_view
-            )
-            series = [one for one in series if one not in above]
+        # One axis for all curves, from 0 unless it is logarithmic, so that a small change looks small.
+        whole = range_from_zero(series) if isinstance(view, CurveView) and not log else None
         # The line above the plot names what is drawn.
-        plot.set_series(series, x_label=drawn.x_label, log_y=log, x_unit=unit, keep_view=keep_view)
+        plot.set_series(series, x_label=drawn.x_label, y_range=whole, log_y=log, x_unit=unit, keep_view=keep_view)
         positions = point_positions(series) if isinstance(view, CurveView) else np.empty(0)
         opens = plot.cursor_x is None and not keep_view and positions.size > 0
         if opens:
             # The legend has the values of the first level without a key, and the hint says how to move on.
             plot.set_cursor(float(positions[0]))
-            self.query_one(AbovePlot).set_cursor(float(positions[0]))
         self._fill_numbers()
-        body.arrange_parts()
+        self.query_one(StudyBody).arrange_parts()
         self._show_reading(None if opens else plot.cursor_x)
 
     def _switch_to_list(self, switcher: ContentSwitcher) -> None:
@@ -522,7 +499,7 @@ class StudiesPane(ExplainsPoint, RunPane):
         if plane is not None:
             parts.append(spread_text(plane.study, view.pictures[self._picture]))
         if view.is_logarithmic:
-            parts.append("log scale" if self._is_logarithmic else "linear scale")
+            parts.append("log scale, which has no 0" if self._is_logarithmic else "linear scale from 0")
         if isinstance(view, CurveView) and self._over:
             laid = len(view.shown_curves(self._picture)) - len(view.measures[self._picture])
             parts.append(f"{laid} of {len(self._over)} marked runs laid over it")
@@ -538,9 +515,7 @@ class StudiesPane(ExplainsPoint, RunPane):
 
     @on(Plot.CursorMoved, f"#{PLOT}")
     def _show_reading_at(self, event: Plot.CursorMoved) -> None:
-        """Show the values at the cursor, in the plot above too."""
-        if event.x is not None and self.query_one(StudyBody).has_above:
-            self.query_one(AbovePlot).set_cursor(event.x)
+        """Show the values at the cursor."""
         self._show_reading(event.x)
 
     def _show_reading(self, x: float | None) -> None:
@@ -557,9 +532,6 @@ class StudiesPane(ExplainsPoint, RunPane):
         """Give the axis of the planes its new width."""
         if self.plane_view is not None:
             self._draw_planes(self.plane_view)
-        elif self.current_view is not None:
-            # Whether curves that lie far apart have a plot each depends on the height.
-            self.call_after_refresh(self._draw_study, keep_view=True)
 
     def make_exportable(self) -> ScreenExport | None:
         """Return the shown picture as a figure and its numbers with all digits."""

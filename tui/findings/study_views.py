@@ -17,6 +17,7 @@ from sfumato.engine.methods.labels import is_of_units, measure_name, quantity_of
 from sfumato.engine.methods.outputs import Axis
 from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.recipe.thresholds import Verdict
+from sfumato.workspace.plots.axes import Limits
 from sfumato.workspace.plots.figure import Figure, Panel
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.tables import DisplayColumn
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 CONFIDENTIAL = "confidential"
 """Dataset of the curves of the confidential data."""
 CONFIDENTIAL_TITLE = "confidential data"
-APART = 10
-"""Ratio of the lowest confidential value to the highest of the others from which on they have a plot of their own."""
+MARGIN = 0.04
+"""Share of the highest value that an axis from 0 goes beyond it."""
 FAR_APART = 20
 """Ratio of the highest value of a picture to the lowest from which on a logarithmic axis is suggested."""
 
@@ -358,13 +359,14 @@ def is_limit_of(verdict: Verdict, curve: StudyCurve) -> bool:
     )
 
 
-def far_above(series: Sequence[Series]) -> list[Series]:
-    """Return the series of the confidential data where they lie so far above the others that one plot would be half empty."""
-    above = [one for one in series if one.name == CONFIDENTIAL_TITLE]
-    lowest = min((float(np.nanmin(one.y)) for one in above), default=0.0)
-    ends = [bound for one in series if one not in above for bound in (one.y, one.upper) if bound is not None]
-    highest = max((float(np.nanmax(bound)) for bound in ends if not np.isnan(bound).all()), default=np.inf)
-    return above if 0 < highest * APART < lowest else []
+def range_from_zero(series: Sequence[Series]) -> Limits | None:
+    """Return the range of y from 0 to a little above the highest point, bands included; None for values below 0 or none."""
+    ends = [bound for one in series for bound in (one.y, one.lower, one.upper) if bound is not None]
+    values = np.concatenate([np.asarray(bound, dtype=np.float64) for bound in ends]) if ends else np.empty(0)
+    values = values[np.isfinite(values)]
+    if not values.size or values.min() < 0 or values.max() <= 0:
+        return None
+    return 0.0, float(values.max()) * (1 + MARGIN)
 
 
 def measured_points(one: Series) -> Series:

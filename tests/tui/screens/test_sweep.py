@@ -1,5 +1,4 @@
 import math
-from dataclasses import replace
 
 import pytest
 from textual.content import Content
@@ -11,12 +10,13 @@ from sfumato.tui.findings.study_views import (
     curve_reading,
     curve_rows,
     curve_series,
-    far_above,
     group_by_study,
     level_rows,
     overlaid_curves,
+    range_from_zero,
 )
 from sfumato.tui.widgets.plot import Plot
+from sfumato.workspace.plots.series import Series
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.studies import StudyCurve, read_study_curves
 
@@ -59,12 +59,13 @@ def test_studies_of_units_come_before_the_same_of_records():
     assert [study[0][0].params.get("by", "") for study in group_by_study([records, units, other])] == ["unit", "", ""]
 
 
-def test_confidential_curves_far_above_have_a_plot_of_their_own():
-    own, released = curve("confidential", values=(4000.0, 2000.0, None), lower=(None,) * 3, upper=(None,) * 3), curve()
-    drawn = [curve_series(own), curve_series(released)]
-    assert far_above(drawn) == drawn[:1]
-    near = [curve_series(replace(own, values=(40.0, 20.0, None))), drawn[1]]
-    assert far_above(near) == []
+def test_an_axis_begins_at_0_and_has_the_whole_band():
+    own = curve("confidential", values=(4000.0, 3900.0, None), lower=(None,) * 3, upper=(None,) * 3)
+    low, high = range_from_zero([curve_series(own), curve_series(curve())])
+    assert low == 0
+    assert 4000 < high < 4400
+    assert range_from_zero([Series("", (0, 1), (-1.0, 2.0))]) is None, "values below 0 need their own range"
+    assert range_from_zero([]) is None
 
 
 def test_a_finding_ends_with_a_whole_sentence():
