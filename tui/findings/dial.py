@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 HEAD, LOW_HEAD, TRIAL_HEAD = "What the intruder knows", "If he knows", "Your trial"
 GAP = "  "
 COUNTING = "Counting whom the intruder can find …"
+KEY_TAKEN = "Your key is done then."
 LOW, LEAST = 30, 18
 """Lines of a terminal below which the dial has three lines, and below which it has none."""
 MOST_CHIP_LINES = 3
@@ -95,6 +96,7 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         self._run_id: int | None = None
         self._dial: IntruderDial | None = None
         self._at = 0
+        self._kept_act: Callable[[], None] | None = None
         self._why_none = ""
         self._may_leave = self._change_text = ""
         self._is_effect_known = False
@@ -117,6 +119,7 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
             return
         self._run_id, self._dial, self._at, self._why_none = run_id, None, 0, ""
         self._may_leave, self._change_text, self._is_effect_known = "", "", False
+        self._kept_act = None
         self._paint()
         if run_id is not None:
             self.compute_in_processes(
@@ -153,7 +156,13 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         if numbers.counts is None:
             self._why_none = numbers.reason
         else:
-            self._dial = replace(IntruderDial.from_numbers(numbers), unsure=self._known_unsure())
+            self._dial = dial = replace(IntruderDial.from_numbers(numbers), unsure=self._known_unsure())
+            # Every key of the dial works on the first variable that is under the cursor.
+            ranged = [one.is_numeric and one.name in dial.known for one in numbers.variables]
+            self._at = ranged.index(True) if any(ranged) else 0
+            if (act := self._kept_act) is not None:
+                self._kept_act = None
+                act()
         self._paint()
         self.refresh_bindings()
         if self.has_focus:
@@ -210,6 +219,12 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
     def variable(self) -> DialVariable | None:
         """Return the variable at the cursor; None as long as nothing is counted."""
         return None if self._dial is None else self._dial.numbers.variables[self._at]
+
+    def keep_act(self, action: str) -> None:
+        """Show that a key was taken while the numbers are counted, and do what it does once they are."""
+        steps = {"reach(1)": 1, "reach(-1)": -1}
+        self._kept_act = partial(self.action_reach, steps[action]) if action in steps else self.action_turn
+        self._paint()
 
     def action_turn(self) -> None:
         """Turn the variable at the cursor on or off."""
@@ -268,12 +283,16 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         dial = self._dial
         if dial is None:
             why = f"{HEAD}: not counted, since {self._why_none}" if self._why_none else f"{HEAD}{GAP}{COUNTING}"
+            # The key is answered at once, though what it does has to wait.
+            why += f" {KEY_TAKEN}" if self._kept_act is not None and not self._why_none else ""
             reason = wrap_text(replace_unprintable(why), width, "", GAP)[:MOST_REASON_LINES]
-            return [Content.styled(line, "$text-muted") for line in reason]
+            return [Content.styled(line, "bold" if self._kept_act is not None else "$text-muted") for line in reason]
         lines, main = dial.lines(), dial.main_line
         if main is None:
             text = f"Not counted: {dial.uncounted_reason}" if dial.uncounted_reason else COUNTING
-            line = Content.styled(cut_text(replace_unprintable(text), width), "$text-muted")
+            line = Content.styled(
+                cut_text(replace_unprintable(text), width), "$text-muted" if dial.uncounted_reason else "bold"
+            )
             numbers = [line, *([Content("")] * (0 if is_low else 2))]
         else:
             # That which decides stands first, as the answer above says it.

@@ -266,10 +266,12 @@ class VerdictsPane(RunPane, SplitView):
     async def action_dial(self, action: str) -> None:
         """Go to the dial and do there what a key does."""
         dial = self.query_one(DialPane)
+        if dial.dial is None and not dial.is_counting:
+            self.sfumato.say("The dial has no numbers for this run")
+            return
         if dial.dial is None:
-            self.sfumato.say(
-                "The dial has no numbers for this run" if not dial.is_counting else "The dial is being counted"
-            )
+            dial.focus()
+            dial.keep_act(action)
             return
         dial.focus()
         await dial.run_action(action)
