@@ -127,9 +127,7 @@ def test_only_the_gate_s_yes_leads_to_a_release_however_many_thresholds_are_met(
 
 def test_where_findings_opens_at_another_tab_its_key_is_named_twice(line):
     stage = ProjectStage(WHOLE, answers={1: "no"}, findings_tab="sweep")
-    assert "{findings} twice opens Verdicts: what blocks" in next_step_text(
-        stage, judged(line, met=2), "runs"
-    )
+    assert "{findings} twice opens Verdicts: what blocks" in next_step_text(stage, judged(line, met=2), "runs")
     assert "next: {findings} opens Verdicts:" in next_step_text(stage, judged(line, met=2), "sweep")
 
 
