@@ -272,7 +272,7 @@ async def test_the_list_of_runs_has_no_tick_for_thresholds(sit, unique, unanswer
         assert len(rows) == 2
         assert not any("✓" in line for line in rows)
         assert "✓ 2" not in seat.text
-        assert "says whether run" in seat.text.splitlines()[-2]
+        assert "opens Findings: whether run 1 may leave" in seat.text.splitlines()[-2]
 
 
 async def test_the_list_of_runs_begins_with_the_answer_for_the_run_under_the_cursor(sit, unique, examined, size):
