@@ -90,7 +90,7 @@ async def test_a_project_without_runs_says_how_to_start_one(sit, directory):
         for digit in "4444":
             await seat.press(digit)
             assert "2   the plan of this project; R there runs it" in seat.text
-            assert " ".join(seat.footer.split()) == "? Keys q Close"
+            assert " ".join(seat.footer.split()) == "enter To the page → Place to the right ? Keys q Close"
         await seat.press("2")
         assert "2   the plan" not in seat.text
 
