@@ -22,6 +22,7 @@ from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema
 from ..errors import BadInput, NotComputable
+from ..statistics.score_interval import Z_95
 from ..wording import agreeing_word, count_noun, format_number
 from .matching import ExactKey, WindowKey
 from .radius import Radius
@@ -33,8 +34,6 @@ _LARGEST_EXPONENT = 700.0
 LARGEST_FLOAT = np.finfo(np.float64).max
 BELIEF_WINDOWS = (0.5, 1.0, 2.0, 3.0)
 """Half widths of windows around a belief, in standard deviations; the belief alone is the papers' exact match."""
-NORMAL_QUANTILE = 1.959964
-"""Half width of an interval with 95 % of a normal distribution, in standard deviations."""
 
 
 def log_normal_noise(values: Floats, level: float, rng: np.random.Generator, whole: bool) -> Floats:
@@ -111,7 +110,7 @@ def example_of_noise(model: str, level: float) -> str:
 
     Empty for a level of 0 and for models whose level is a probability.
     """
-    width = NORMAL_QUANTILE * level
+    width = Z_95 * level
     ends: dict[float, tuple[float, float]] = {}
     # counts are rounded besides, which an example need not show
     if model == "log_normal":

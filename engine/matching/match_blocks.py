@@ -25,7 +25,7 @@ from .strategies import Subset, count_candidates
 MOST_TOGETHER = 1 << 21
 """Records of both tables that are counted together within windows."""
 SAMPLED = 64
-"""Of so many values of a window one is looked at to find ranges of about equally many."""
+"""One in this many values of a window is looked at, to find ranges with about equally many values."""
 BLOCK, ROW, OWN = 0, 1, 2
 """Columns of a confidential record in a bucket: its block, its place there, and the variables on which its own released
 record agrees, as bits. Its keys and the ends of its windows follow; of a released record they follow the block.
@@ -259,7 +259,7 @@ class NotCountedYetError(Exception):
 
 @dataclass(frozen=True)
 class CountedSubsets:
-    """Counter for ``best_strategies`` of what passes have counted so far.
+    """What passes have counted so far, as the counter that ``best_strategies`` asks.
 
     names: variables that a strategy may leave out; their places are the bits of the counts
     number: number of targets

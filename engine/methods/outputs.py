@@ -105,8 +105,8 @@ class RiskOutput:
     area: whether it is an AUC, the probability that a person in the data scores above another
     raised_by_noise: whether it is computed from the released records alone, so that a table of other people, or one
         less like the data, can have a higher value than the data. A higher value is then no disclosure by itself
-    yardstick: name of the method's output that says how much other people's records reveal anyway, of which no release
-        is made; empty where it has none
+    yardstick: name of the method's output that says how much the other records of the data reveal anyway; empty where it
+        has none
     never_falls_with_knowledge: whether one more known variable never lowers the risk: where low values are good the
         value does not fall, where high values are good it does not rise; for an ``estimated`` output up to its
         interval. The contract tests this with the variables in the method's ``known``, ``keys`` or

@@ -137,7 +137,7 @@ def _draft_offer(case: Case) -> Offer | None:
             label=Label(
                 "Sensitive values disclosed",
                 "An intruder guesses {sensitive} of a person from a random one of the matching released records. On average all guesses are right for {value}.",
-                "Fewer are better. Other people's records tell some of it anyway: what is above that is due to the person's own record.",
+                "Fewer are better. Other records tell some of it anyway: what is above that is due to the record itself.",
                 "An intruder learns the sensitive values of more people than the limit allows.",
                 INFERENCE,
                 counts="people",
@@ -153,7 +153,7 @@ def _draft_offer(case: Case) -> Offer | None:
             label=Label(
                 "Sensitive values disclosed by other records",
                 "An intruder guesses {sensitive} from a random matching record of the data, never the one guessed. On average all guesses are right for {value}.",
-                "Neither good nor bad: up to this, the number 'Sensitive values disclosed' is due to other people's records, on average.",
+                "Neither good nor bad: up to this, 'Sensitive values disclosed' is due to other records on average, a person's own others among them.",
                 counts="people",
             ),
         ),
@@ -169,7 +169,7 @@ def _draft_offer(case: Case) -> Offer | None:
             label=Label(
                 "Sensitive values disclosed, best variables",
                 "An intruder guesses sensitive values from a random released record that matches in the best variables. On average he is right for {value}.",
-                "Fewer are better. Some guesses are right by chance, and from other people's records.",
+                "Fewer are better. Some guesses are right by chance, and from other records.",
                 "The best choice of known variables discloses sensitive values of more people than the limit allows.",
                 INFERENCE,
                 counts="people",

@@ -108,7 +108,7 @@ WINDOW_LABELS = {
     "largest_attribute_risk": Label(
         "Sensitive values disclosed, best window",
         "An unsure intruder guesses {sensitive} within the range around his belief that serves him best. On average all guesses are right for {value}.",
-        "Fewer are better. Some guesses are right by chance, and from other people's records.",
+        "Fewer are better. Some guesses are right by chance, and from other records.",
         "The best window discloses the sensitive values of more people than the limit allows.",
         INFERENCE,
         counts="people",
@@ -627,7 +627,7 @@ OUTPUTS = (
         label=Label(
             "Sensitive values disclosed, intruder unsure",
             "An unsure intruder guesses {sensitive} from a random one of the matching released records. On average all guesses are right for {value}.",
-            "Fewer are better. Some guesses are right by chance, and from other people's records.",
+            "Fewer are better. Some guesses are right by chance, and from other records.",
             "An intruder learns the sensitive values of more people than the limit allows.",
             INFERENCE,
             counts="people",

@@ -1,4 +1,4 @@
-"""A table as it is declared: the variables that it has rows and columns by, their groupings, and what it adds up."""
+"""A table as a recipe declares it: the variables of its rows and columns, their groupings, and the amount that it sums."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class ExplainedNumber:
     audited_records: targets, where an audit made the row
     folded: facts about the numbers that are folded into its line, as pairs of a name and a text
     parts: rows of the same attack, its own among them, by measure
-    yardstick: row with what other people's records reveal anyway, where the measure has one; of that row, the measure's
+    yardstick: row with what other records reveal anyway, where the measure has one; of that row, the measure's
     """
 
     row: Row
@@ -268,7 +268,7 @@ def _chance_text(row: Row) -> str:
     assert row.value is not None
     if row.value < CHANCE_LEVEL:
         return f"Below {format_percent(CHANCE_LEVEL)}: chance alone rarely gives as much."
-    return f"Not below {format_percent(CHANCE_LEVEL)}: chance alone explains what was found."
+    return f"Not below {format_percent(CHANCE_LEVEL)}: chance alone may explain what was found."
 
 
 def _released_text(found: ExplainedNumber) -> str:
@@ -280,12 +280,14 @@ def _released_text(found: ExplainedNumber) -> str:
 
 
 def _yardstick_text(found: ExplainedNumber) -> str:
-    """Return how a risk stands beside what other people's records reveal anyway; empty where that is not known."""
+    """Return how a risk stands beside what other records reveal anyway; empty where that is not known."""
     row, other = found.row, found.yardstick
     if row.value is None or other is None or other.value is None or not method_and_output(row.key)[1].risk.yardstick:
         return ""
     lower, upper = (row.value if end is None else end for end in (row.lower, row.upper))
-    anyway = f"the {row_value_text(other, found.n_records)} that other people's records disclose anyway"
+    # one record is left out, not all of its unit
+    own = ", a person's own others among them" if getattr(found.n_records, "units", None) is not None else ""
+    anyway = f"the {row_value_text(other, found.n_records)} that other records disclose anyway{own}"
     if upper < other.value:
         return f"fewer than {anyway}"
     return f"more than {anyway}" if lower > other.value else f"about {anyway}"

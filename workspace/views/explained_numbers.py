@@ -35,7 +35,7 @@ def read_explained_number(
 
 
 def _read_yardstick(workspace: Workspace, run_id: int, row: Row) -> Row | None:
-    """Read the row with what other people's records reveal anyway about what a row is about; of that row, the row of the
+    """Read the row with what other records reveal anyway about what a row is about; of that row, the row of the
     release that is compared with it. None without one.
     """
     method, output = method_and_output(row.key)

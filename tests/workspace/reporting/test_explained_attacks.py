@@ -166,14 +166,22 @@ def test_a_level_of_uncertainty_has_an_example() -> None:
         (100, (None, None), "about"),
     ],
 )
-def test_what_is_disclosed_stands_beside_what_other_peoples_records_disclose(
+def test_what_is_disclosed_stands_beside_what_other_records_disclose(
     value: float, ends: tuple[float | None, float | None], said: str
 ) -> None:
     row = Row("risk", "attribute", "risk", "", "synthetic", None, None, value, *ends, unit="records")
     other = replace(row, measure="risk_excluding_self", dataset="confidential", value=100.0, lower=None, upper=None)
     facts = dict(explanation_facts(ExplainedNumber(row, [row], n_records=1000, yardstick=other)))
-    anyway = "the 100 of 1,000 (10 %) that other people's records disclose anyway"
+    anyway = "the 100 of 1,000 (10 %) that other records disclose anyway"
     assert facts["here"] == f"{said[:1].upper()}{said[1:]} {anyway}. No limit is set for it."
+
+
+def test_of_people_with_several_records_the_others_are_their_own_too() -> None:
+    row = Row("risk", "attribute", "risk", "", "synthetic", None, None, 80.0, 70.0, 90.0, unit="records")
+    other = replace(row, measure="risk_excluding_self", dataset="confidential", value=100.0)
+    years = RecordCount(1000, "person-years", RecordCount(300, "people"))
+    said = dict(explanation_facts(ExplainedNumber(row, [row], n_records=years, yardstick=other)))["here"]
+    assert "that other records disclose anyway, a person's own others among them." in said
 
 
 def test_a_risk_says_how_much_lower_it_is_than_without_protection() -> None:
@@ -212,7 +220,7 @@ def test_what_an_attack_finds_beyond_chance_is_not_always_due_to_the_release() -
         assert ("What of it the release adds to other people's records may be chance: 1.72 %" in told) is is_said
 
 
-@pytest.mark.parametrize(("value", "said"), [(0.748, "Not below 5 %: chance alone explains what was found."),
+@pytest.mark.parametrize(("value", "said"), [(0.748, "Not below 5 %: chance alone may explain what was found."),
                                              (0.012, "Below 5 %: chance alone rarely gives as much.")])  # fmt: skip
 def test_a_p_value_says_what_it_means(value: float, said: str) -> None:
     row = Row("risk", "membership_inference", "p_value", "", "synthetic", None, None, value, None, None)
