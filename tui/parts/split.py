@@ -16,7 +16,7 @@ from textual.worker import Worker, WorkerState
 from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.widgets.facts import wrap_paragraphs
 from sfumato.tui.widgets.grid import Grid
-from sfumato.tui.widgets.lines import Scroll
+from sfumato.tui.widgets.lines import OverflowScroll
 from sfumato.tui.widgets.panel import SECOND, FrameRule, SideColumn
 from sfumato.workspace.store.workspace import Workspace
 
@@ -47,15 +47,11 @@ DetailQuery = tuple[object, object, Callable[[Workspace], LaidOut]]
 """Identity of a row, its state, and the query for its explanation."""
 
 
-class Detail(Scroll):
+class Detail(OverflowScroll):
     """Explanation of the row under the cursor."""
 
     DEFAULT_CLASSES = SECOND
     pane_title = "Explanation"
-
-    def allow_focus(self) -> bool:
-        """Return whether there is more to read than is shown: without that no key does anything here."""
-        return self.max_scroll_y > 0
 
     DEFAULT_CSS = """
     Detail {

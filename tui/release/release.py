@@ -63,7 +63,7 @@ from ..terminal.text import fit_text
 from ..widgets.entries import EntryField, FilterField, PathSuggester
 from ..widgets.facts import fact_lines
 from ..widgets.grid import LiveGrid
-from ..widgets.lines import KeyLine, Line, Scroll, TabLine
+from ..widgets.lines import KeyLine, Line, OverflowScroll, Scroll, TabLine
 from ..widgets.tables import GridTable, table_columns
 
 if TYPE_CHECKING:
@@ -233,23 +233,15 @@ class FindingGrid(LiveGrid):
         self.post_message(self.WaiverRequested())
 
 
-class Explanation(Scroll):
+class Explanation(OverflowScroll):
     """Explanation of the finding under the cursor."""
 
     DEFAULT_CLASSES = SECOND
     pane_title = "Explanation"
 
-    def allow_focus(self) -> bool:
-        """Return whether there is more to read than is shown: without that no key does anything here."""
-        return self.max_scroll_y > 0
 
-
-class AgreedContents(Scroll):
+class AgreedContents(OverflowScroll):
     """What leaves, who can be found by it, and to where."""
-
-    def allow_focus(self) -> bool:
-        """Return whether there is more to read than is shown: without that no key does anything here."""
-        return self.max_scroll_y > 0
 
 
 class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):

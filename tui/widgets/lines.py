@@ -126,6 +126,14 @@ class Scroll(VerticalScroll, can_focus=True, inherit_bindings=False):
         self.scroll_to(y=self.max_scroll_y * end, animate=False)
 
 
+class OverflowScroll(Scroll):
+    """Text beside a list, which takes the keys only where there is more to read than is shown."""
+
+    def allow_focus(self) -> bool:
+        """Return whether there is more to read than is shown: without that no key does anything here."""
+        return self.max_scroll_y > 0
+
+
 class TabLine(Widget, can_focus=True):
     """Line with the titles of tabs; the active one stands out by brackets as well as by colour."""
 
