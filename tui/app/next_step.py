@@ -134,6 +134,10 @@ def stage_of_project(workspace: Workspace, project_id: int) -> ProjectStage:
     return ProjectStage(stage_of_plan(draft.toml), has_data=True, released=released, toml=draft.toml, datasets=datasets)
 
 
+RUN_PLAN, RUN_RECIPE = "{run} runs it", "{new} runs a recipe"
+"""What runs the plan, and a recipe, with acts in braces."""
+
+
 def next_step_text(stage: ProjectStage, line: RunSummary | None, tab: str, row_step: str = "") -> str:
     """Return what to do next in a project, for the run ``line`` and the tab ``tab``; names of acts stand in braces.
 
@@ -174,12 +178,12 @@ def _step_before_run(standing: ProjectStage, tab: str) -> str:
     """Return the next step until the plan can be run."""
     plan = standing.plan
     if not standing.has_data:
-        return f"next: {_act_there('runs', tab, '{new} runs a recipe')}; or {{projects}} opens Projects, where {{import}} imports a file"
+        return f"next: {_act_there('runs', tab, RUN_RECIPE)}; or {{projects}} opens Projects, where {{import}} imports a file"
     if plan is None:
         return "next: " + ("" if tab == "plan" else "{plan} opens Plan: ") + "fix the text of the plan"
     if plan.tables and not plan.makers:
         # Tables need neither roles nor measures.
-        return f"next: {_act_there('plan', tab, '{run} runs it')}"
+        return f"next: {_act_there('plan', tab, RUN_PLAN)}"
     if not plan.has_roles:
         where = "" if tab in ("data", "rows") else "{data} opens Data: "
         return "next: " + where + "give each variable a role: {role} quasi-identifier or sensitive"
@@ -189,7 +193,7 @@ def _step_before_run(standing: ProjectStage, tab: str) -> str:
     if not plan.measures:
         return f"next: {_act_there('plan', tab, '{add} adds a measure')}: without one there is no verdict"
     lack = "" if plan.thresholds else "; without limits there is no verdict"
-    return f"next: {_act_there('plan', tab, '{run} runs it')}{lack}"
+    return f"next: {_act_there('plan', tab, RUN_PLAN)}{lack}"
 
 
 def _step_after_run(standing: ProjectStage, line: RunSummary, tab: str, row_step: str = "") -> str:

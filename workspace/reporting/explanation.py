@@ -23,7 +23,7 @@ from sfumato.engine.methods.labels import (
 from sfumato.engine.methods.outputs import Output
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import format_percent
+from sfumato.engine.wording import count_noun, format_percent
 
 from .audits import AuditedRecord, audited_strip_facts
 from .numbers import section_title
@@ -427,7 +427,7 @@ def _certainty_text(found: ExplainedNumber, output: Output) -> str:
         together_text = ", from all released datasets together" if together and len(values) > 1 else ""
         parts.append(f"an estimate without an interval{together_text}" if output.estimated else exact)
     if len(values) > 1 and len(set(values)) == 1:
-        parts.append(f"{values[0]} in each of the {len(values)} datasets")
+        parts.append(f"{values[0]} in each of the {count_noun(len(values), 'dataset')}")
     elif len(values) > 1:
         parts.append(f"{'from single datasets alone' if together else 'single datasets'}: {', '.join(values)}")
     parts += [row.reason] if row.value is not None and row.reason else []
