@@ -1,11 +1,13 @@
 """Seconds, peak memory and disk of tasks that work part by part, and how they grow with the records.
 
-    python tests/benchmarks/parts.py 1e5 1e6 1e7 [--dir DIR]
+    python tests/benchmarks/parts.py 1e5 1e6 1e7 [--dir DIR] [--tasks csv import check copy]
 
 A table of five variables is written part by part and one dataset is made: fit and draw of a linear regression,
 and measures of what was drawn. Each is a process of its own, which reads the table from the
-store. Beside them stands DuckDB, which scans the same files: means, two quantiles and a count by groups. An exponent of 1
-is time in proportion to the records, of 0 is memory that does not grow; it is that of the two largest tables.
+store. Beside them stands DuckDB, which scans the same files: means, two quantiles and a count by groups. ``csv`` writes
+the same people as text, ``import`` imports it into a workspace and ``check`` prepares a run of its plan there. Beside
+these stands ``copy``: DuckDB reads the CSV file and writes it as Parquet. An exponent of 1 is time in proportion to the
+records, of 0 is memory that does not grow; it is that of the two largest tables.
 """
 
 from __future__ import annotations
@@ -14,12 +16,13 @@ import argparse
 import contextlib
 import json
 import math
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -30,10 +33,14 @@ from sfumato.engine.execution.in_passes import draw_blocks, fit_in_passes, measu
 from sfumato.engine.methods.results import Fit
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs.run_task import peak_memory_bytes
+from sfumato.workspace.plan.drafts import PlanDraft
+from sfumato.workspace.service.importing import import_file
+from sfumato.workspace.service.prepare import prepare_plan
 from sfumato.workspace.store.artefacts import write_record_blocks
 from sfumato.workspace.store.stored_blocks import StoredBlocks
 from sfumato.workspace.store.table_manifests import PART_ROWS
 from sfumato.workspace.store.tables import TableStore
+from sfumato.workspace.store.workspace import Workspace
 
 RECIPE = Recipe.from_table(
     {
@@ -67,7 +74,7 @@ RECIPE = Recipe.from_table(
     }
 )
 MEASURES = tuple(step.method.key.split(".")[1] for step in RECIPE.measures)
-TASKS = ("write", "fit", "draw", *MEASURES, "duckdb")
+TASKS = ("write", "fit", "draw", *MEASURES, "duckdb", "csv", "import", "check", "copy")
 KEY = b"k" * 32
 SCANS = (
     "SELECT avg(income), stddev(income), avg(visits) FROM {table}",
@@ -98,6 +105,10 @@ def simulated_blocks(records: int) -> Iterator[Microdata]:
 
 def carry_out(task: str, tables: TableStore, known: dict[str, str]) -> dict[str, str]:
     """Carry out a task and return the hashes of the tables that it left, by name."""
+    place = tables.directory.parent
+    if task in FILE_TASKS:
+        FILE_TASKS[task](place, int(known["records"]))
+        return {}
     if task == "write":
         return {"table": tables.write_microdata_blocks(simulated_blocks(int(known["records"])))}
     blocks = StoredBlocks(tables, known["table"], RECIPE.schema, "confidential")
@@ -127,13 +138,44 @@ def carry_out(task: str, tables: TableStore, known: dict[str, str]) -> dict[str,
     return {}
 
 
-def measure_sizes(sizes: list[int], directory: Path) -> None:
+def write_csv(place: Path, records: int) -> None:
+    """Write the people as a CSV file."""
+    for number, block in enumerate(simulated_blocks(records)):
+        block.frame.to_csv(place / "people.csv", mode="a" if number else "w", header=not number, index=False)
+
+
+def import_csv(place: Path, records: int) -> None:
+    """Import the CSV file into a workspace."""
+    assert import_file(place / "workspace", str(place / "people.csv"), "people").records == records
+
+
+def check_plan(place: Path, _: int) -> None:
+    """Prepare a run of a plan of the imported table."""
+    with Workspace.open(place / "workspace") as workspace:
+        data = {"file": str(place / "people.csv")}
+        toml = Recipe.from_table({**RECIPE.to_table(), "data": data}).to_toml()
+        prepare_plan(workspace, PlanDraft(1, 1, json.dumps(data), toml))
+
+
+def copy_csv(place: Path, _: int) -> None:
+    """Let DuckDB read the CSV file and write it as Parquet."""
+    import duckdb
+
+    with duckdb.connect(":memory:", config={"threads": "1"}) as connection:
+        source, target = place / "people.csv", place / "people.parquet"
+        connection.execute(f"COPY (FROM read_csv('{source}')) TO '{target}' (FORMAT parquet, COMPRESSION zstd)")
+
+
+FILE_TASKS = {"csv": write_csv, "import": import_csv, "check": check_plan, "copy": copy_csv}
+
+
+def measure_sizes(sizes: list[int], directory: Path, tasks: Sequence[str] = TASKS) -> None:
     """Print the figures of each task at each size."""
     found: dict[tuple[str, int], tuple[float, float]] = {}
     for records in sizes:
         place = directory / f"{records}"
         known = {"records": str(records)}
-        for task in TASKS:
+        for task in tasks:
             told = subprocess.run(
                 [sys.executable, __file__, "--task", task, "--dir", str(place), "--known", json.dumps(known)],
                 check=True, stdout=subprocess.PIPE,
@@ -142,16 +184,20 @@ def measure_sizes(sizes: list[int], directory: Path) -> None:
             known |= answer["left"]
             found[task, records] = answer["seconds"], answer["peak"]
             print(f"{records:>11,} {task:14} {answer['seconds']:8.2f} s {answer['peak'] / 1e6:8.0f} MB", flush=True)
-        disk = sum(path.stat().st_size for path in (place / "tables").iterdir())
-        print(
-            f"{records:>11,} disk of two tables {disk / 1e6:,.0f} MB, {disk / records:.1f} bytes a record", flush=True
-        )
+        if "draw" in tasks:
+            disk = sum(path.stat().st_size for path in (place / "tables").iterdir())
+            said = f"{disk / 1e6:,.0f} MB, {disk / records:.1f} bytes a record"
+            print(f"{records:>11,} disk of two tables {said}", flush=True)
         shutil.rmtree(place)
     if len(sizes) > 1:
         small, large = sizes[-2:]
-        for task in TASKS:
+        for task in tasks:
             slopes = [math.log(found[task, large][i] / found[task, small][i]) / math.log(large / small) for i in (0, 1)]
-            print(f"{task:14} exponent of seconds {slopes[0]:5.2f}, of peak memory {slopes[1]:5.2f}")
+            grown = (found[task, large][1] - found[task, small][1]) / (large - small)
+            print(
+                f"{task:14} exponent of seconds {slopes[0]:5.2f}, of peak memory {slopes[1]:5.2f}, "
+                f"{grown:.1f} bytes more a record"
+            )
 
 
 def main() -> None:
@@ -159,6 +205,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sizes", nargs="*", type=lambda text: int(float(text)), default=[])
     parser.add_argument("--dir", type=Path)
+    parser.add_argument("--tasks", nargs="*", choices=TASKS, default=TASKS)
     parser.add_argument("--task")
     parser.add_argument("--known", type=json.loads, default={})
     given = parser.parse_args()
@@ -169,7 +216,8 @@ def main() -> None:
         print(json.dumps({"left": left, "seconds": time.perf_counter() - began, "peak": peak_memory_bytes()}))
         return
     with tempfile.TemporaryDirectory(dir=given.dir) as directory:
-        measure_sizes(given.sizes or [10**5, 10**6, 10**7], Path(directory))
+        os.environ["XDG_STATE_HOME"] = directory
+        measure_sizes(given.sizes or [10**5, 10**6, 10**7], Path(directory), given.tasks)
 
 
 if __name__ == "__main__":
