@@ -6,16 +6,17 @@ of the determinant of the information (Firth 1993), which has a maximum whatever
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import expit
 
-from ..data.arrays import Floats
+from ..data.arrays import Floats, Integers
 from ..statistics.columns import QRFactors, qr_factors
-from .sparse_design import ColumnBasis, cross_products, multiply_entries, multiply_transposed
+from .sparse_design import ColumnBasis, TermEntries, cross_products, multiply_entries, multiply_transposed
 
 _MOST_STEPS = 100
 _MOST_JEFFREYS_STEPS = 1000
@@ -172,17 +173,8 @@ class BlockedLogistic:
         """Return value, score and information at coefficients (K,) of the orthonormal columns, in one pass over the
         rows.
         """
-        places, coefficients = self.basis.places, self.basis.extended_coefficients(gamma)
-        value, score = 0.0, np.zeros(self.width)
-        information = np.zeros((self.width, self.width))
-        for rows, entries in self.basis.blocks():
-            eta, y = multiply_entries(entries, coefficients, rows.stop - rows.start), self.y[rows]
-            # One exponential, at most 1, gives both the probability and the loss without overflow.
-            fades = np.exp(-np.abs(eta))
-            p = np.where(eta > 0, 1.0, fades) / (1 + fades)
-            value -= float(np.sum(np.log1p(fades) + np.maximum((1 - 2 * y) * eta, 0.0)))
-            score += multiply_transposed(entries, y - p)[places]
-            information += cross_products(entries, p * (1 - p))[np.ix_(places, places)]
+        work = partial(_likelihood_parts, self.basis.places, self.basis.extended_coefficients(gamma))
+        value, score, information = self.basis.sum_blocks(work, self.y)
         t = self.basis.to_orthonormal
         return _LikelihoodPoint(value, t.T @ score, t.T @ information @ t)
 
@@ -195,11 +187,31 @@ class BlockedLogistic:
         to_design = self.basis.to_design
         return LogisticCoefficients(to_design @ gamma, np.linalg.norm(to_design @ axes, axis=1), separated)
 
-    def fitted_probabilities(self) -> Iterator[Floats]:
-        """Yield the fitted probabilities of the rows, block by block."""
+    def squared_distances(self, centre: float) -> float:
+        """Return the sum of the squared distances of the fitted probabilities from a number."""
         coefficients = self.basis.extended_coefficients(_find_maximum(self)[0])
-        for rows, entries in self.basis.blocks():
-            yield expit(multiply_entries(entries, coefficients, rows.stop - rows.start))
+        (found,) = self.basis.sum_blocks(partial(_squared_distances, coefficients, centre), self.y)
+        return float(found)
+
+
+def _likelihood_parts(
+    places: Integers, coefficients: Floats, entries: Sequence[TermEntries], rows: int, y: Floats
+) -> tuple[float, Floats, Floats]:
+    """Return value, score and information of a block at coefficients of all columns, of the columns at some places."""
+    eta = multiply_entries(entries, coefficients, rows)
+    # One exponential, at most 1, gives both the probability and the loss without overflow.
+    fades = np.exp(-np.abs(eta))
+    p = np.where(eta > 0, 1.0, fades) / (1 + fades)
+    value = -float(np.sum(np.log1p(fades) + np.maximum((1 - 2 * y) * eta, 0.0)))
+    information = cross_products(entries, p * (1 - p))[np.ix_(places, places)]
+    return value, multiply_transposed(entries, y - p)[places], information
+
+
+def _squared_distances(
+    coefficients: Floats, centre: float, entries: Sequence[TermEntries], rows: int, y: Floats
+) -> tuple[float]:
+    """Return the sum of the squared distances of a block's probabilities from a number."""
+    return (float(np.sum((expit(multiply_entries(entries, coefficients, rows)) - centre) ** 2)),)
 
 
 def _covariance_of_coefficients(factors: QRFactors, axes: Floats) -> Floats:

@@ -7,11 +7,11 @@ with rows times columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property, reduce
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial, reduce
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,10 @@ class TermEntries(NamedTuple):
     width: int
     column: Integers | None
     number: Floats | None
+
+
+BlockWork = Callable[..., tuple[Any, ...]]
+"""Computes summands from the entries of a block, its number of rows and its labels (b,), where there are some."""
 
 
 class SparseTerm(Protocol):
@@ -73,10 +77,15 @@ class IndicatorTerm:
         """Create the indicators of whole codes (n,), from -1."""
         # Code -1 stands for a missing value, which is a level too.
         code = codes.astype(np.int32) + 1
-        occurs = np.bincount(code) > 0
+        column, width = cls.number_columns(np.bincount(code) > 0)
+        return cls(column[code], width)
+
+    @staticmethod
+    def number_columns(occurs: Booleans) -> tuple[NDArray[np.int32], int]:
+        """Return the column of each code from -1, (k,), and their number, given which codes occur, (k,)."""
         column = np.cumsum(occurs, dtype=np.int32) - 2
         width = int(occurs.sum()) - 1
-        return cls(np.where(column < 0, width, column).astype(np.int32)[code], width)
+        return np.where(column < 0, width, column).astype(np.int32), width
 
     def entries_of(self, rows: slice) -> TermEntries:
         """Return a one in each row, but for those of the first level."""
@@ -170,6 +179,20 @@ def _cross_table(one: TermEntries, other: TermEntries, values: Floats) -> Floats
     return np.asarray(table.reshape(shape)[: one.width, : other.width], dtype=np.float64)
 
 
+class SummedDesign(Protocol):
+    """Design X of K = ``width`` columns, of which sums over blocks of rows are computed."""
+
+    @property
+    def width(self) -> int: ...
+
+    @property
+    def squares(self) -> Floats:
+        """Return X'X, (K, K)."""
+
+    def sum_blocks(self, work: BlockWork, labels: Floats | None = None, /) -> tuple[Any, ...]:
+        """Return the sums of what the work computes from each block of rows, in the order of the blocks."""
+
+
 @dataclass(frozen=True)
 class SparseDesign:
     """Design of ``terms`` side by side, with ``rows`` rows and K = ``width`` columns."""
@@ -186,6 +209,15 @@ class SparseDesign:
         for rows in row_blocks(self.rows, self.width):
             yield rows, [term.entries_of(rows) for term in self.terms]
 
+    def sum_blocks(self, work: BlockWork, labels: Floats | None = None) -> tuple[Any, ...]:
+        """Return the sums of what the work computes from each block of rows; ``labels`` are (rows,)."""
+        found: tuple[Any, ...] = ()
+        for rows, entries in self.blocks():
+            own = () if labels is None else (labels[rows],)
+            part = work(entries, rows.stop - rows.start, *own)
+            found = tuple(0.0 + one for one in part) if not found else add_sums([found, part])
+        return found
+
     def matrix(self) -> Floats:
         """Return the design as a dense matrix, (rows, K), for a design of few rows."""
         found, start = np.zeros((self.rows, self.width)), 0
@@ -199,10 +231,57 @@ class SparseDesign:
     @cached_property
     def squares(self) -> Floats:
         """Return X'X, (K, K)."""
-        return sum(
-            (cross_products(entries, np.ones(rows.stop - rows.start)) for rows, entries in self.blocks()),
-            start=np.zeros((self.width, self.width)),
-        )
+        (found,) = self.sum_blocks(_squares_of_block)
+        return np.asarray(found)
+
+
+def add_sums(parts: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """Add sums one after the other, in their order."""
+    return tuple(reduce(lambda one, other: one + other, summands) for summands in zip(*parts, strict=True))
+
+
+class SumNotKnownError(Exception):
+    """A computation asks for sums over the blocks of a table that no pass has computed yet."""
+
+    def __init__(self, work: BlockWork) -> None:
+        """Keep what computes the summands."""
+        super().__init__(str(work))
+        self.work = work
+
+
+@dataclass
+class ReplayedDesign:
+    """Design of a table that is read block by block, in passes.
+
+    A computation is carried out again after each pass, with the sums that are known in the order in which it asks for
+    them. The first that is not known ends it (``SumNotKnownError``), and is what the next pass computes, given labels.
+    """
+
+    width: int
+    known: Sequence[tuple[Any, ...]]
+    _asked: int = field(default=0, init=False)
+
+    def sum_blocks(self, work: BlockWork, labels: Floats | None = None) -> tuple[Any, ...]:
+        """Return the next known sums. Raises SumNotKnownError."""
+        self._asked += 1
+        if self._asked > len(self.known):
+            raise SumNotKnownError(partial(_without_labels, work) if labels is None else work)
+        return self.known[self._asked - 1]
+
+    @cached_property
+    def squares(self) -> Floats:
+        """Return X'X, (K, K). Raises SumNotKnownError."""
+        (found,) = self.sum_blocks(_squares_of_block)
+        return np.asarray(found)
+
+
+def _without_labels(work: BlockWork, entries: Sequence[TermEntries], rows: int, labels: Floats) -> tuple[Any, ...]:
+    """Return what a work computes that has no use for the labels (b,)."""
+    return work(entries, rows)
+
+
+def _squares_of_block(entries: Sequence[TermEntries], rows: int) -> tuple[Floats]:
+    return (cross_products(entries, np.ones(rows)),)
 
 
 def make_sparse_design(design: Design, data: Microdata) -> SparseDesign:
@@ -234,7 +313,7 @@ class ColumnBasis:
     to_orthonormal: T, upper triangular, (k + c, k + c): the columns of B T are orthonormal up to rounding
     """
 
-    design: SparseDesign
+    design: SummedDesign
     kept: Integers
     combined: Floats
     to_orthonormal: Floats
@@ -242,10 +321,9 @@ class ColumnBasis:
     def __len__(self) -> int:
         return len(self.to_orthonormal)
 
-    def blocks(self) -> Iterator[tuple[slice, list[TermEntries]]]:
-        """Yield the rows of each block, with the entries of X and then X C, (K + c) columns."""
-        for rows, entries in self.design.blocks():
-            yield rows, _with_combined(entries, self.combined, rows.stop - rows.start)
+    def sum_blocks(self, work: BlockWork, labels: Floats | None = None) -> tuple[Any, ...]:
+        """Return sums over blocks as the design does, of the entries of X and then X C, (K + c) columns."""
+        return self.design.sum_blocks(partial(_work_with_combined, work, self.combined), labels)
 
     @property
     def places(self) -> Integers:
@@ -266,11 +344,15 @@ class ColumnBasis:
         return np.asarray(found[: self.design.width] + self.combined @ found[self.design.width :])
 
 
-def _with_combined(entries: list[TermEntries], combined: Floats, rows: int) -> list[TermEntries]:
-    return [*entries, *(TermEntries(1, None, multiply_entries(entries, column, rows)) for column in combined.T)]
+def _work_with_combined(
+    work: BlockWork, combined: Floats, entries: list[TermEntries], rows: int, *labels: Floats
+) -> tuple[Any, ...]:
+    """Return what a work computes from the entries of X and X C in a block."""
+    more = (TermEntries(1, None, multiply_entries(entries, column, rows)) for column in combined.T)
+    return work([*entries, *more], rows, *labels)
 
 
-def independent_basis(design: SparseDesign, among: Booleans | None = None, tolerance: float = 1e-10) -> ColumnBasis:
+def independent_basis(design: SummedDesign, among: Booleans | None = None, tolerance: float = 1e-10) -> ColumnBasis:
     """Return a basis of the columns of a design, or of those marked by ``among`` (K,).
 
     A column counts as dependent where its residual after the basis is below ``tolerance`` of its length, as for
@@ -309,15 +391,11 @@ def _clearly_independent(squares: Floats) -> Booleans:
     return found
 
 
-def _make_basis(design: SparseDesign, kept: Integers, combined: Floats) -> ColumnBasis:
+def _make_basis(design: SummedDesign, kept: Integers, combined: Floats) -> ColumnBasis:
     """Return the basis of these columns, orthonormalised by the Cholesky factor of its cross-products."""
     basis = ColumnBasis(design, kept, combined, np.eye(len(kept) + combined.shape[1]))
     chosen = np.ix_(basis.places, basis.places)
-    if combined.shape[1]:
-        blocks = basis.blocks()
-        squares = sum(cross_products(entries, np.ones(rows.stop - rows.start))[chosen] for rows, entries in blocks)
-    else:
-        squares = design.squares[chosen]
+    squares = (basis.sum_blocks(_squares_of_block)[0] if combined.shape[1] else design.squares)[chosen]
     lengths = np.sqrt(np.diag(squares))
     # Columns of unit length first, so that units of the variables do not matter.
     root = np.linalg.cholesky(squares / np.outer(lengths, lengths))
@@ -341,10 +419,14 @@ def _residual_columns(basis: ColumnBasis, doubtful: Integers) -> tuple[Floats, F
 
 def _residual_cross_products(basis: ColumnBasis, combination: Floats) -> tuple[Floats, Floats]:
     """Return B'R, (k + c, d), and R'R, (d, d), for R = [X, X C] times a ``combination`` (K + c, d)."""
-    count = combination.shape[1]
-    along, squares = np.zeros((len(basis), count)), np.zeros((count, count))
-    for rows, entries in basis.blocks():
-        rests = [multiply_entries(entries, column, rows.stop - rows.start) for column in combination.T]
-        along += np.column_stack([multiply_transposed(entries, rest)[basis.places] for rest in rests])
-        squares += np.array([[one @ other for other in rests] for one in rests])
+    along, squares = basis.sum_blocks(partial(_residual_parts, basis.places, combination))
     return along, squares
+
+
+def _residual_parts(
+    places: Integers, combination: Floats, entries: Sequence[TermEntries], rows: int
+) -> tuple[Floats, Floats]:
+    """Return the summands of ``_residual_cross_products``."""
+    rests = [multiply_entries(entries, column, rows) for column in combination.T]
+    along = np.column_stack([multiply_transposed(entries, rest)[places] for rest in rests])
+    return along, np.array([[one @ other for other in rests] for one in rests])

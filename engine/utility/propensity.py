@@ -24,11 +24,12 @@ the shares of its levels and its first record: records may look alike one by one
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import astuple, dataclass, field, replace
+from functools import partial, reduce
 from itertools import chain, combinations, islice, product
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -40,20 +41,27 @@ from ..data.intervals import NON_NEGATIVE, Range
 from ..data.microdata import Microdata
 from ..data.record_hashes import hash_records
 from ..data.schema import Kind, Schema, Variable
+from ..data.table_blocks import OneBlock
 from ..design.logistic import BlockedLogistic, logistic_regression
 from ..design.sparse_design import (
+    BlockWork,
     IndicatorTerm,
     InterceptTerm,
     ProductTerm,
+    ReplayedDesign,
     SparseDesign,
     SparseTerm,
     StandardisedTerm,
+    SummedDesign,
+    SumNotKnownError,
+    add_sums,
     independent_basis,
 )
 from ..errors import NotComputable
 from ..methods.drafting import OURS, Case, Offer, OfferedLimit, drafts
 from ..methods.levers import FIDELITY
 from ..methods.outputs import Label, Output
+from ..methods.passes import Finished, NextPass, Partial, measure_blocks
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.rows import average_with_intervals
@@ -72,6 +80,7 @@ MOST_COEFFICIENTS = 1000
 REPEATED_RATIO = 0.5
 """Below this s_pmse a release is nearer to the confidential records than one drawn from a model fitted to them usually is."""
 MENTIONED_CHANCE = 0.005
+NOTHING_VARIES = "no variable varies, so no classifier can distinguish the tables"
 PMSE_RANGE: Range = (0.0, 0.25)
 """c (1 - c) is at most 1/4."""
 
@@ -144,12 +153,19 @@ def logit_pmse(design: SparseDesign, y: Floats, repeated: NDArray[np.bool_]) -> 
         d = int(independent[repeated.sum() :].sum())
         pmse = mean_squared_distance(logistic_regression(columns[:, independent], y).probabilities, y)
     else:
-        basis = independent_basis(design)
-        d = len(basis) - len(independent_basis(design, among=repeated))
-        pmse = sum(float(np.sum((p - c) ** 2)) for p in BlockedLogistic(basis, y).fitted_probabilities()) / len(y)
+        d, pmse = _blocked_logit_pmse(design, y, repeated, len(y), c)
     # Snoke et al. (2018), §3.1. Given the repeated columns the others differ in d directions only (exact where their
     # regression on these is linear).
     return pmse, d * c * (1 - c) ** 2 / len(y)
+
+
+def _blocked_logit_pmse(
+    design: SummedDesign, y: Floats, repeated: NDArray[np.bool_], records: int, c: float
+) -> tuple[int, float]:
+    """Return in how many directions columns can differ, and the pMSE, block by block."""
+    basis = independent_basis(design)
+    d = len(basis) - len(independent_basis(design, among=repeated))
+    return d, BlockedLogistic(basis, y).squared_distances(c) / records
 
 
 def tree_pmse(x: Integers, labels: Sequence[Floats], levels: Sequence[int], minbucket: int, cp: float) -> list[float]:
@@ -259,6 +275,50 @@ def _repetition_remark(ratio: float, degrees: int) -> str:
     # d times the ratio is chi-squared with d degrees of freedom (Snoke et al. 2018).
     chance = float(chi2.cdf(degrees * ratio, degrees)) if degrees else 0.0
     return f"{words}; chance alone gives this in {chance:.0%} of its releases" if chance >= MENTIONED_CHANCE else words
+
+
+def _varying_variables(confidential: Microdata, released: Microdata, names: Sequence[str]) -> dict[str, Floats]:
+    """Return the variables of both tables that vary, (N,) each. Raises NotComputable where none does."""
+    stacked = {name: _stack_variable(confidential, released, name) for name in names}
+    varying = {name: values for name, values in stacked.items() if _is_varying(values)}
+    if not varying:
+        raise NotComputable(NOTHING_VARIES)
+    return varying
+
+
+def _logit_of_tables(
+    confidential: Microdata, released: Microdata, names: Sequence[str], model: str
+) -> tuple[float, float, int]:
+    """Return the pMSE of a logistic regression of tables in memory, its expectation, and the coefficients that can
+    differ.
+    """
+    varying = _varying_variables(confidential, released, names)
+    y = np.repeat([0.0, 1.0], [len(confidential), len(released)])
+    levels = [released.schema[name].kind.has_levels for name in varying]
+    same = _are_variables_repeated(list(varying.values()), len(confidential))
+    effects = [_main_effects(values, has) for values, has in zip(varying.values(), levels, strict=True)]
+    design, repeated = _logit_design(effects, same, model, len(y))
+    pmse, null = logit_pmse(design, y, repeated)
+    c = float(y.mean())
+    return pmse, null, round(null * len(y) / (c * (1 - c) ** 2))
+
+
+def _logit_design(
+    effects: Sequence[Sequence[SparseTerm]], same: Sequence[bool], model: str, records: int
+) -> tuple[SparseDesign, NDArray[np.bool_]]:
+    """Return the design of the variables' terms, and whether each column is repeated. Raises NotComputable."""
+    terms = [(term, own) for of, own in zip(effects, same, strict=True) for term in of]
+    if model == "logit_interactions":
+        terms += _effect_products(effects, same)
+    # Not a ``Design`` of predictor terms: levels are those that occur in either table, and a missing value is one of them.
+    design = SparseDesign([InterceptTerm(), *(term for term, _ in terms)], records)
+    return design, np.repeat([True, *(own for _, own in terms)], [1, *(term.width for term, _ in terms)])
+
+
+def _logit_measure(pmse: float, null: float, degrees: int) -> Measure:
+    """Return the estimates of a logistic regression."""
+    rounding = "released columns differ from combinations of the others by rounding only"
+    return _ratio_measure(pmse, Estimate("null_pmse", null, lower=null, upper=null), rounding, degrees)
 
 
 def _main_effects(values: Floats, has_levels: bool) -> list[SparseTerm]:
@@ -379,6 +439,250 @@ class PropensitySpec(Spec):
     ] = "records"
 
 
+@dataclass(frozen=True, slots=True)
+class _NumberFacts:
+    """What blocks tell of the numbers of a variable.
+
+    present, missing: numbers of values and of missing ones
+    low, high: smallest and largest value
+    scale: power of two above the largest absolute value
+    mean, squares: mean of the values divided by the scale, and the sum of their squared distances from it
+    """
+
+    present: float
+    missing: float
+    low: float
+    high: float
+    scale: float
+    mean: float
+    squares: float
+
+    @classmethod
+    def from_values(cls, values: Floats) -> Self:
+        """Look at the values (n,) of a block, NaN where missing."""
+        there = values[~np.isnan(values)]
+        if not len(there):
+            return cls(0.0, float(len(values)), np.inf, -np.inf, 1.0, 0.0, 0.0)
+        scale = float(column_scales(there))
+        scaled = there / scale
+        mean = float(scaled.mean())
+        squares = float(np.sum((scaled - mean) ** 2))
+        return cls(len(there), len(values) - len(there), there.min(), there.max(), scale, mean, squares)
+
+    def join(self, other: _NumberFacts) -> _NumberFacts:
+        """Return the facts of both together (Chan, Golub & LeVeque 1979)."""
+        present, scale = self.present + other.present, max(self.scale, other.scale)
+        ends = min(self.low, other.low), max(self.high, other.high)
+        first, second = (one.mean * (one.scale / scale) for one in (self, other))
+        squares = sum(one.squares * (one.scale / scale) ** 2 for one in (self, other))
+        gap, share = second - first, other.present / max(present, 1.0)
+        squares += gap**2 * self.present * share
+        return _NumberFacts(present, self.missing + other.missing, *ends, scale, first + gap * share, squares)
+
+
+@dataclass(frozen=True)
+class _VariableTerms:
+    """Design terms of a variable of long tables.
+
+    column: column of each code from -1, for a variable with levels; None for numbers
+    width: number of the columns of its levels
+    numbers: facts of its numbers
+    """
+
+    column: NDArray[np.int32] | None = None
+    width: int = 0
+    numbers: _NumberFacts | None = None
+
+    @classmethod
+    def from_counts(cls, counts: Integers) -> Self:
+        """Return the indicators of the levels that occur, given the records of each code from -1."""
+        column, width = IndicatorTerm.number_columns(counts > 0)
+        return cls(column, width)
+
+    @property
+    def varies(self) -> bool:
+        """Return whether the values are neither all equal nor all missing."""
+        if self.numbers is None:
+            return self.width > 0
+        return self.numbers.high > self.numbers.low or (self.numbers.present > 0 and self.numbers.missing > 0)
+
+    def terms_of(self, values: Floats) -> list[SparseTerm]:
+        """Return the terms of a block's values (n,), as ``_main_effects`` does of a whole variable."""
+        if self.column is not None:
+            return [IndicatorTerm(self.column[values.astype(np.int32) + 1], self.width)]
+        assert self.numbers is not None
+        facts, found = self.numbers, list[SparseTerm]()
+        there = np.isnan(values)
+        records = facts.present + facts.missing
+        if facts.high > facts.low:
+            filled = np.where(there, facts.mean * facts.scale, values)
+            deviation = math.sqrt(facts.squares / records)
+            found.append(StandardisedTerm(filled, facts.scale, facts.mean, deviation))
+        if facts.present and facts.missing:
+            share = facts.missing / records
+            found.append(StandardisedTerm(there.astype(np.float64), 1.0, share, math.sqrt(share * (1 - share))))
+        return found
+
+
+@dataclass(frozen=True)
+class _LogitState:
+    """What the passes of the measure know.
+
+    spec: parameters
+    names: variables that vary, in the first pass all
+    levels: number of levels of each variable that has levels
+    n_blocks: number of blocks
+    heads: both tables without records
+    records: confidential and released records
+    terms: design terms of the variables
+    found: what the first pass found of each: whether both tables have equal values in the same order, and in any
+    joint: whether both tables have the same records of some variables, which a pass compared
+    compared: variables that the pass compares
+    repeated: which variables a partly synthetic release repeats
+    known: sums over the blocks in the order in which the regression asks for them
+    work: what the pass sums
+    """
+
+    spec: PropensitySpec
+    names: tuple[str, ...]
+    levels: Mapping[str, int]
+    n_blocks: int
+    heads: tuple[Microdata, Microdata]
+    records: tuple[int, int] = (0, 0)
+    terms: tuple[_VariableTerms, ...] = ()
+    found: tuple[tuple[bool, bool], ...] = ()
+    joint: Mapping[tuple[str, ...], bool] = field(default_factory=dict)
+    compared: tuple[str, ...] = ()
+    repeated: tuple[bool, ...] = ()
+    known: tuple[tuple[Any, ...], ...] = ()
+    work: BlockWork | None = None
+
+    def design_of(self, confidential: Microdata, released: Microdata) -> tuple[SparseDesign, NDArray[np.bool_]]:
+        """Return the design of a block of both tables, and whether each column is repeated. Raises NotComputable."""
+        columns = [_stack_variable(confidential, released, name) for name in self.names]
+        effects = [terms.terms_of(values) for terms, values in zip(self.terms, columns, strict=True)]
+        return _logit_design(effects, self.repeated, self.spec.model, len(confidential) + len(released))
+
+
+class PropensityPasses:
+    """A pass that finds levels, means and deviations, and one for each sum over the records that the logistic regression
+    asks for: X'X, then value, score and information of each Newton step, then the distances.
+    """
+
+    def suits(self, spec: PropensitySpec, schema: Schema) -> bool:
+        """Return whether a logistic regression classifies records."""
+        return spec.model != "cart" and spec.of == "records"
+
+    def start(self, confidential: Microdata, released: Microdata, spec: PropensitySpec, n_blocks: int) -> NextPass:
+        names = spec.variables or confidential.schema.non_identifiers
+        levels = {
+            name: max(len(data.column(name).cat.categories) for data in (confidential, released))
+            for name in names
+            if released.schema[name].kind.has_levels
+        }
+        state = _LogitState(spec, names, levels, n_blocks, (confidential, released))
+        return NextPass(state, names, "levels and means")
+
+    def block(self, state: _LogitState, confidential: Microdata, released: Microdata) -> Partial:
+        if state.n_blocks == 1:
+            pmse, null, degrees = _logit_of_tables(confidential, released, state.names, state.spec.model)
+            return {"pmse": np.array([pmse]), "null": np.array([null]), "degrees": np.array([degrees])}
+        if state.work is not None:
+            design, _ = state.design_of(confidential, released)
+            y = np.repeat([0.0, 1.0], [len(confidential), len(released)])
+            return {str(i): np.asarray(one) for i, one in enumerate(design.sum_blocks(state.work, y))}
+        if state.compared:
+            stacked = [_stack_variable(confidential, released, name) for name in state.compared]
+            return {"sums": _hash_sums(stacked, len(confidential))}
+        found: dict[str, NDArray[Any]] = {"records": np.array([len(confidential), len(released)])}
+        for name in state.names:
+            values = _stack_variable(confidential, released, name)
+            ours, theirs = values[: len(confidential)], values[len(confidential) :]
+            found[f"{name}.aligned"] = np.array([np.array_equal(ours, theirs, equal_nan=True)])
+            found[f"{name}.sums"] = _hash_sums([values], len(confidential))
+            if name in state.levels:
+                found[name] = np.bincount(values.astype(np.int64) + 1, minlength=state.levels[name] + 1)
+            else:
+                found[name] = np.array(astuple(_NumberFacts.from_values(values)))
+        return found
+
+    def merge(self, state: _LogitState, partials: Sequence[Partial]) -> NextPass | Finished[Measure]:
+        if state.n_blocks == 1:
+            pmse, null, degrees = (float(partials[0][name][0]) for name in ("pmse", "null", "degrees"))
+            return Finished(_logit_measure(pmse, null, int(degrees)))
+        if not state.terms:
+            state = _with_terms(state, partials)
+        elif state.compared:
+            state = replace(
+                state, joint={**state.joint, state.compared: _are_sums_equal(partials, "sums")}, compared=()
+            )
+        else:
+            sums = add_sums([tuple(one[str(i)] for i in range(len(one))) for one in partials])
+            state = replace(state, known=(*state.known, sums))
+        if not state.repeated:
+            compared, repeats = _find_repeated(state)
+            if compared:
+                return NextPass(replace(state, compared=compared), compared, f"records of {join_names(compared)}")
+            state = replace(state, repeated=repeats)
+        layout, repeated = state.design_of(*state.heads)
+        records = sum(state.records)
+        c = state.records[1] / records
+        try:
+            d, pmse = _blocked_logit_pmse(ReplayedDesign(layout.width, state.known), np.empty(0), repeated, records, c)
+        except SumNotKnownError as more:
+            what = f"logistic regression, sum {len(state.known) + 1}"
+            return NextPass(replace(state, work=more.work), state.names, what)
+        return Finished(_logit_measure(pmse, d * c * (1 - c) ** 2 / records, d))
+
+
+def _hash_sums(stacked: Sequence[Floats], ours: int) -> NDArray[np.uint64]:
+    """Return the sums of the records' hashes in both tables, modulo 2^64, the first ``ours`` of (n,) confidential."""
+    sums = (_sum_of_hashes([values[rows] for values in stacked]) for rows in (slice(ours), slice(ours, None)))
+    return np.array(list(sums), dtype=np.uint64)
+
+
+def _are_sums_equal(partials: Sequence[Partial], name: str) -> bool:
+    """Return whether both tables have the same records equally often: a difference is missed once in 2^64."""
+    ours, theirs = np.column_stack([one[name] for one in partials])
+    return int(ours.sum(dtype=np.uint64)) == int(theirs.sum(dtype=np.uint64))
+
+
+def _with_terms(state: _LogitState, partials: Sequence[Partial]) -> _LogitState:
+    """Return the state with what the first pass found. Raises NotComputable where nothing varies."""
+    names, found, terms = list[str](), list[tuple[bool, bool]](), list[_VariableTerms]()
+    for name in state.names:
+        parts = [one[name] for one in partials]
+        if name in state.levels:
+            one = _VariableTerms.from_counts(np.sum(parts, axis=0))
+        else:
+            one = _VariableTerms(numbers=reduce(_NumberFacts.join, (_NumberFacts(*part.tolist()) for part in parts)))
+        if one.varies:
+            aligned = all(part[f"{name}.aligned"][0] for part in partials)
+            names.append(name)
+            terms.append(one)
+            found.append((aligned, _are_sums_equal(partials, f"{name}.sums")))
+    if not names:
+        raise NotComputable(NOTHING_VARIES)
+    ours, theirs = np.sum([one["records"] for one in partials], axis=0).tolist()
+    return replace(state, names=tuple(names), terms=tuple(terms), found=tuple(found), records=(ours, theirs))
+
+
+def _find_repeated(state: _LogitState) -> tuple[tuple[str, ...], tuple[bool, ...]]:
+    """Return variables whose records have to be compared first, and which variables a release repeats, as
+    ``are_columns_repeated`` finds it.
+    """
+    before, same, in_order = tuple[str, ...](), list[bool](), True
+    for name, (aligned, alike) in zip(state.names, state.found, strict=True):
+        together = (*before, name)
+        if alike and before and not (in_order and aligned) and together not in state.joint:
+            return together, ()
+        in_place = in_order and aligned
+        same.append(in_place or (alike and (not before or state.joint[together])))
+        if same[-1]:
+            in_order, before = in_place, together
+    return (), tuple([False] * len(same) if all(same) else same)
+
+
 def _draft_offer(case: Case) -> Offer | None:
     """Offer the measure for a synthesis; None for an anonymisation."""
     if case.want == "anonymisation":
@@ -450,6 +754,7 @@ def _draft_offer(case: Case) -> Offer | None:
         ),
     ),
     combine=average_with_intervals,
+    measure_passes=PropensityPasses(),
 )
 @drafts(_draft_offer)
 def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpec, run: Run) -> Measure:
@@ -467,26 +772,10 @@ def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpe
             )
         levels_of = _levels_of_both(confidential, released, names)
         confidential, released = (_table_of_units(data, names, levels_of) for data in (confidential, released))
-        names = confidential.schema.names
-    stacked = {name: _stack_variable(confidential, released, name) for name in names}
-    varying = {name: values for name, values in stacked.items() if _is_varying(values)}
-    if not varying:
-        raise NotComputable("no variable varies, so no classifier can distinguish the tables")
+        spec = replace(spec, of="records", variables=confidential.schema.names)
+    if spec.model != "cart":
+        return measure_blocks(PropensityPasses(), OneBlock(confidential), OneBlock(released), spec)
+    varying = _varying_variables(confidential, released, spec.variables or names)
     y = np.repeat([0.0, 1.0], [len(confidential), len(released)])
-    levels = [released.schema[name].kind.has_levels for name in varying]
-    if spec.model == "cart":
-        unordered = [released.schema[name].kind in (Kind.CATEGORICAL, Kind.BINARY) for name in varying]
-        return _measure_by_permutation(*_tree_columns(list(varying.values()), unordered), y, spec, run)
-    same = _are_variables_repeated(list(varying.values()), len(confidential))
-    effects = [_main_effects(values, has) for values, has in zip(varying.values(), levels, strict=True)]
-    terms = [(term, own) for of, own in zip(effects, same, strict=True) for term in of]
-    if spec.model == "logit_interactions":
-        terms += _effect_products(effects, same)
-    # Not a ``Design`` of predictor terms: levels are those that occur in either table, and a missing value is one of them.
-    design = SparseDesign([InterceptTerm(), *(term for term, _ in terms)], len(y))
-    repeated = np.repeat([True, *(own for _, own in terms)], [1, *(term.width for term, _ in terms)])
-    pmse, null = logit_pmse(design, y, repeated)
-    c = float(y.mean())
-    degrees = round(null * len(y) / (c * (1 - c) ** 2))
-    rounding = "released columns differ from combinations of the others by rounding only"
-    return _ratio_measure(pmse, Estimate("null_pmse", null, lower=null, upper=null), rounding, degrees)
+    unordered = [released.schema[name].kind in (Kind.CATEGORICAL, Kind.BINARY) for name in varying]
+    return _measure_by_permutation(*_tree_columns(list(varying.values()), unordered), y, spec, run)

@@ -64,6 +64,7 @@ RECIPE = Recipe.from_table(
         "measure": [
             {"method": "utility.ecdf"},
             {"method": "utility.summary", "variables": ["income", "visits"]},
+            {"method": "utility.propensity"},
             {
                 "method": "risk.identification",
                 "known": ["group", "region", "visits"],

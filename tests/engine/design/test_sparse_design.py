@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from sfumato.engine.data import blocks as row_blocks
-from sfumato.engine.design.logistic import BlockedLogistic, logistic_regression
+from sfumato.engine.design.logistic import BlockedLogistic, _find_maximum, logistic_regression
 from sfumato.engine.design.sparse_design import (
     IndicatorTerm,
     InterceptTerm,
@@ -17,6 +17,7 @@ from sfumato.engine.design.sparse_design import (
     SparseDesign,
     SparseTerm,
     StandardisedTerm,
+    TermEntries,
     cross_products,
     independent_basis,
     multiply_entries,
@@ -74,6 +75,20 @@ def test_sums_over_blocks_are_those_of_the_matrix(seed: int, n: int, cells: int)
         assert sum(cross_products(e, weights[r]) for r, e in blocks) == pytest.approx(x.T @ (x * weights[:, None]))
 
 
+def fitted_probabilities(problem: BlockedLogistic) -> np.ndarray:
+    """The fitted probabilities block by block, whose squared distances from .3 are summed alike."""
+    coefficients, found = problem.basis.extended_coefficients(_find_maximum(problem)[0]), []
+
+    def work(entries: list[TermEntries], rows: int) -> tuple[float]:
+        found.append(expit(multiply_entries(entries, coefficients, rows)))
+        return (0.0,)
+
+    problem.basis.sum_blocks(work)
+    probabilities = np.concatenate(found)
+    assert problem.squared_distances(0.3) == pytest.approx(float(np.sum((probabilities - 0.3) ** 2)))
+    return probabilities
+
+
 def fits(design: SparseDesign, y: np.ndarray, cells: int) -> tuple[np.ndarray, np.ndarray, int, int]:
     """Probabilities block by block and on the whole matrix, and how many columns each found to be independent."""
     x = design.matrix()
@@ -83,7 +98,7 @@ def fits(design: SparseDesign, y: np.ndarray, cells: int) -> tuple[np.ndarray, n
         patch.setattr(row_blocks, "CELLS_PER_BLOCK", cells)
         basis = independent_basis(design)
         return (
-            np.concatenate(list(BlockedLogistic(basis, y).fitted_probabilities())),
+            fitted_probabilities(BlockedLogistic(basis, y)),
             whole,
             len(basis),
             int(kept.sum()),

@@ -12,6 +12,7 @@ from prepared_tables import schema_of
 from sfumato.engine.contract.passes import CutTable, measure_in_blocks
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.table_blocks import OneBlock, hash_of_blocks
+from sfumato.engine.errors import NotComputable
 from sfumato.engine.matching import match_blocks
 from sfumato.engine.methods.passes import Finished, NextPass, run_passes
 from sfumato.engine.methods.registry import method_by_key
@@ -249,3 +250,67 @@ def test_levels_in_another_order_are_the_same_categories() -> None:
     renamed = ours.frame.assign(g=ours.frame["g"].cat.reorder_categories(["c", "a", "b"]))
     found = method.measure(ours, Microdata(ours.schema, renamed, "synthetic"), spec, Run(np.random.default_rng(1)))
     assert [one.value for one in found.estimates] == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"variables": ["g", "h", "v", "x", "y"]},
+        {"variables": ["g", "v", "x"], "model": "logit_interactions"},
+        {"variables": ["g", "x", "twice", "late"]},
+        {"variables": ["twice", "x", "late", "g", "v"]},
+    ],
+)
+@pytest.mark.parametrize("missing", [False, True])
+def test_propensity_in_blocks_is_that_of_the_table(settings: dict[str, Any], missing: bool) -> None:
+    """With a column that others determine, one in another order, and one without any value in the first block."""
+    method, spec = spec_of("utility.propensity", **settings)
+    ours, theirs = linked(1, 0.02, missing)
+    order = np.random.default_rng(2).permutation(RECORDS)
+
+    def with_more(data: Microdata, origin: Any) -> Microdata:
+        late = np.where(np.arange(RECORDS) < 800, np.nan, ours.frame["y"])
+        own = ours.frame["v"].to_numpy() if origin == "confidential" else ours.frame["v"].to_numpy()[order]
+        frame = data.frame.assign(twice=2.0 * data.frame["x"], late=late, v=own)
+        schema = schema_of(
+            *(f"{v.name}: {v.kind.value}" for v in data.schema.variables), "twice: continuous", "late: continuous"
+        )
+        return Microdata(schema, frame, origin)
+
+    ours, theirs = with_more(ours, "confidential"), with_more(theirs, "synthetic")
+    whole = method.measure(ours, theirs, spec, Run(np.random.default_rng(1)))
+    found = [measure_in_blocks(method, CutTable(ours, k), CutTable(theirs, k), spec) for k in (700, 1100)]
+    for each in (whole, found[0]):
+        for one, other in zip(found[1].estimates, each.estimates, strict=True):
+            assert (one.measure, one.reason) == (other.measure, other.reason)
+            assert one.value == pytest.approx(other.value, rel=1e-9 if each is whole else 1e-11)
+    assert whole.estimates[1].value == pytest.approx(found[0].estimates[1].value, rel=1e-14), "the same degrees"
+
+
+def test_a_table_that_is_a_copy_or_does_not_vary_is_measured_alike_in_blocks() -> None:
+    method, spec = spec_of("utility.propensity", variables=["g", "x"])
+    ours, _ = linked(1)
+    copy = measure_in_blocks(method, CutTable(ours, 700), CutTable(ours, 700), spec)
+    assert copy.estimates[0].value == pytest.approx(0, abs=1e-20)
+    constant = Microdata(ours.schema, ours.frame.assign(x=1.0))
+    _, alone = spec_of("utility.propensity", variables=["x"])
+    with pytest.raises(NotComputable, match="no variable varies"):
+        measure_in_blocks(method, CutTable(constant, 700), CutTable(constant, 700), alone)
+
+
+def test_sums_in_another_order_of_the_blocks_have_other_bytes() -> None:
+    """Control: that merging in the order of the blocks matters."""
+    method, spec = spec_of("utility.propensity", variables=["g", "h", "x", "y"])
+    passes = method.measurement.measure_passes
+    assert passes is not None
+    ours, theirs = (CutTable(data, 300) for data in linked(1, 0.02))
+    first = passes.start(ours.head, theirs.head, spec, ours.n_blocks)
+
+    def merge_backwards(state: Any, partials: Any) -> Any:
+        return passes.merge(state, partials[::-1])
+
+    there = run_passes(first, [ours, theirs], passes.block, passes.merge).estimates
+    again = run_passes(first, [ours, theirs], passes.block, passes.merge).estimates
+    back = run_passes(first, [ours, theirs], passes.block, merge_backwards).estimates
+    assert there == again != back
+    assert [one.value for one in back] == pytest.approx([one.value for one in there], rel=1e-10)

@@ -46,7 +46,8 @@ PLAN = {
     ],
     "measure": [{"method": "utility.ecdf"}, {"method": "utility.summary", "variables": ["income", "spent", "region", "visits"]},
                 {"method": "risk.uniqueness", "keys": ["region", "visits", "income"]},
-                {"method": "risk.identification", "known": ["region", "visits"], "synthesised": ["income"], "radius": {"income": "5%"}}],
+                {"method": "risk.identification", "known": ["region", "visits"], "synthesised": ["income"], "radius": {"income": "5%"}},
+                {"method": "utility.propensity"}],
 }  # fmt: skip
 
 
@@ -209,7 +210,7 @@ def test_a_task_that_needs_the_table_is_refused_with_what_does_not() -> None:
     plain = estimate_task_costs(Recipe.from_table(PLAN), 10**9)
     assert memory_refusal(plain, limit) == ""
     assert not any(cost.needs_table for cost in plain)
-    measured = {**PLAN, "measure": [{"method": "utility.propensity"}]}
+    measured = {**PLAN, "measure": [{"method": "utility.propensity", "model": "cart"}]}
     said = memory_refusal(estimate_task_costs(Recipe.from_table(measured), 10**9), limit)
     assert "(utility.propensity) needs about" in said
     assert "It reads the whole table at once" in said
