@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isclose
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rich.cells import cell_len
@@ -14,10 +15,11 @@ from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import format_percent
 from sfumato.tui.terminal.text import cut_text, fit_text
 from sfumato.workspace.reporting.findings import (
+    SHARE,
     compact_finding_cells,
     compared_text,
     finding_limit_text,
-    scale_name,
+    scaled_text,
     state_text,
 )
 from sfumato.workspace.reporting.words import (
@@ -54,6 +56,8 @@ FEW_LONG = 2
 """Number of names that may have them however short the list is."""
 MOST_OF_NOTE = 4
 """Lines at most of a sentence below what is open; the explanation beside the list has it in full."""
+ALIKE = 0.02
+"""Largest relative difference of shares that a reader takes for one."""
 WAIVED = "waived"
 STATE_WORDS = {
     "to be judged": "judge",
@@ -304,8 +308,10 @@ def _finding_cells(finding: Finding, witnesses: Sequence[Finding], is_waived: bo
     value, brief = compared_text(finding), compact_finding_cells(finding)["compared_value"]
     limit, brief_limit = finding_limit_text(finding), compact_finding_cells(finding)["limit"]
     if finding.people and is_open:
-        # A limit that is no share of people is of another number than theirs.
-        limit, brief_limit = (" ".join(filter(None, (scale_name(finding.unit), one))) for one in (limit, brief_limit))
+        if finding.limit is not None and not _is_number_of_people(finding, people):
+            # The limit is of another number than these people, which stands beside it.
+            most = brief_limit.partition(" ")[2]
+            limit, brief_limit = f"{scaled_text(brief, finding.unit)}, limit {most}", f"{brief}, limit {most}"
         value = brief = f"{finding.people:,}"
         if people and finding.people <= people:
             share = format_percent(finding.people / people)
@@ -325,6 +331,14 @@ def _finding_cells(finding: Finding, witnesses: Sequence[Finding], is_waived: bo
         replace_unprintable(finding.message) if is_open else "",
         True,
     )
+
+
+def _is_number_of_people(finding: Finding, people: int | None) -> bool:
+    """Return whether the number that is compared with the limit is that of the people whom a finding is about."""
+    compared_value = finding.compared_value or 0.0
+    if finding.unit.startswith(SHARE):
+        return people is not None and isclose((finding.people or 0) / people, compared_value, rel_tol=ALIKE)
+    return compared_value == finding.people
 
 
 def finding_row_cells(

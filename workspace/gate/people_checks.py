@@ -136,6 +136,8 @@ def _check_kept_keys(case: ExaminedRelease) -> CheckResult:
         )
     if kept.names and kept.is_by_unit:
         message += fill_sentence(sentences.ROWS_OF_UNITS, units=case.unit_noun)
+    elif kept.names and case.units is not None:
+        message += fill_sentence(sentences.ROWS_BY_THEMSELVES, rows=noun, units=case.unit_noun)
     if kept.is_blocking:
         message += _changes_text(kept)
     elif kept.n_found_by_all:
@@ -609,6 +611,7 @@ def _result_of_measure(
     if judged < highest and count_alone:
         compared = fill_sentence(
             sentences.COMPARED_LESS,
+            above=sentences.JUST_ABOVE if judged == UNMEASURED_RISK else "",
             compared=judged,
             highest=highest,
             others=float(others.max()) if len(others) else 0.0,
@@ -677,6 +680,13 @@ def _coarsen_first_text(case: ExaminedRelease, measure: RecordMeasure) -> str:
     return fill_sentence(sentences.COARSEN_FIRST, variable=first.target, value=first.value)
 
 
+def _units_alone_text(case: ExaminedRelease, number: int) -> str:
+    """Describe how many units are alone in the kept columns, and whether the check of these columns counts them."""
+    if kept_columns_of_release(case).is_by_unit:
+        return fill_sentence(sentences.UNITS_ALONE_WITH_KEPT, number=number, rows=case.record_noun)
+    return fill_sentence(sentences.UNITS_ALONE_UNSEEN, number=number, rows=case.record_noun, units=case.unit_noun)
+
+
 def _result_of_units(case: ExaminedRelease, measure: RecordMeasure, units: Units, risk_of_unit: Floats) -> CheckResult:
     """Return the result for the unit most at risk by one measure; ``risk_of_unit`` (n,) is that of each record's unit.
 
@@ -723,6 +733,7 @@ def _result_of_units(case: ExaminedRelease, measure: RecordMeasure, units: Units
         ),
         compared=fill_sentence(
             sentences.UNITS_COMPARED_LESS,
+            above=sentences.JUST_ABOVE if judged == UNMEASURED_RISK else "",
             compared=judged,
             highest=highest,
             units=case.unit_noun,
@@ -730,7 +741,7 @@ def _result_of_units(case: ExaminedRelease, measure: RecordMeasure, units: Units
         )
         if judged < highest and alone.any()
         else "",
-        alone=fill_sentence(sentences.UNITS_ALONE_WITH_KEPT, number=count) if count else "",
+        alone=_units_alone_text(case, count) if count else "",
     )
     return CheckResult(
         message,

@@ -212,6 +212,10 @@ FOUND_BY_JOINED = "can be found by {columns:list} once tables are joined by the 
 
 # People.
 ROWS_OF_UNITS = "; rows of one unit are seen to belong together, so that {units} count whose records together are those of few others"
+ROWS_BY_THEMSELVES = (
+    "; single {rows} are counted, since the release does not show which are of one of the {units}: who is found by all {rows} of one of them "
+    "together is counted by the check of the record that is most at risk"
+)
 CLASSES_ARE_CHECKED = "small_classes looks at the quasi-identifiers of an anonymised table"
 NO_KEPT_COLUMN = "no column is released unchanged"
 NO_KEPT_COLUMN_COUNTS = "no column that counts for this audience ({audience}) is released unchanged"
@@ -220,7 +224,7 @@ KEPT_BY_RULES = "released unchanged or by public rules"
 KEPT_AS_RELEASED = "as released"
 KEPT_COLUMNS = (
     "{few:,} of {people:,} {noun} ({few_share:percent}) share their values of {columns}, {how}, with fewer than {others} others; {alone:,} "
-    "have a unique combination; an intruder who picks a matching row for each finds {found:number} on average ({found_share:percent}){population}"
+    "{noun} have a unique combination; an intruder who picks a matching row for each finds {found:number} on average ({found_share:percent}){population}"
 )
 KEPT_IN_POPULATION = ", {found:number} without knowing who of the population is in the file"
 KEPT_OTHER_COLUMNS = "; who also knows {names:list} finds {found:,} in classes of fewer than {limit}: judge whether this audience can know these columns"
@@ -301,14 +305,25 @@ WRONG_UNIT_MATCHES = (
     "if their records were dealt among them at random (p = {p:.2g}){chance}"
 )
 MAY_BE_CHANCE = ": it may be chance"
-COMPARED_LESS = ". No other record is disclosed with more than {others:number}, so that {compared:number} is compared with the limit and not {highest:number}"
+JUST_ABOVE = "just above "
+COMPARED_LESS = (
+    ". No other record is disclosed with more than {others:number}, so that {above}{compared:number} is compared with the limit and not "
+    "{highest:number}"
+)
 RELEASES_TOGETHER = " ({releases} releases together, this one and {runs} before)"
 ALONE_WITH_KEPT = ". {number:,} of them {number:word is|are} alone in the columns that are released unchanged, which the check of these columns judges"
 UNITS_COMPARED_LESS = (
-    ". Of the other {units} none is found with more than {others:number}, so that {compared:number} is compared with the limit and not "
+    ". Of the other {units} none is found with more than {others:number}, so that {above}{compared:number} is compared with the limit and not "
     "{highest:number}"
 )
-UNITS_ALONE_WITH_KEPT = ". {number:,} of them {number:word is|are} alone in the columns that are released unchanged, which the check of these columns judges"
+UNITS_ALONE_WITH_KEPT = (
+    ". {number:,} of them {number:word is|are} alone in the columns that are released unchanged, with all their {rows} together, which the "
+    "check of these columns judges"
+)
+UNITS_ALONE_UNSEEN = (
+    ". {number:,} of them {number:word is|are} alone in the columns that are released unchanged only with all their {rows} together; the "
+    "release does not show which {rows} are of one of the {units}, so that the check of these columns counts single {rows}"
+)
 INFERRED_RECORD = (
     "{method}: the value of record {record} is inferred with probability {probability:.3g}{beyond}, and of {likely_records:,} of {asked:,} "
     "with more than {likely:g}; it may be so of people in general"

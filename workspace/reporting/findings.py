@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
+from sfumato.engine.statistics.comparing import is_above, is_below
 from sfumato.engine.wording import agreeing_word, count_noun, format_percent, join_first_names, singular_noun
 
 from ..visible_text import replace_unprintable
@@ -23,12 +24,16 @@ COLUMNS = (
 )
 SHARE = "share of the "
 """Beginning of the units of numbers that are written in per cent."""
-SCALES = ("excess", "missing variation", "probability", "ratio", "s_pmse")
+EXCESS = "excess"
+"""Scale of numbers from which what chance gives has been taken off."""
+SCALES = (EXCESS, "missing variation", "probability", "ratio", "s_pmse")
 """Units of numbers that count nothing; the name of the unit precedes the number."""
 STATUSES = ("block", "warn", "not checked", "pass")
 """Statuses of findings, the worst first."""
 NO_PEOPLE = "-"
 NONE, NONE_ALLOWED = "none", "none allowed"
+MAY_BE_CHANCE = "may be chance"
+"""Why a number beyond the limit passes: its interval has what chance gives in it, or little more can be seen."""
 MOST_LISTED_RECORDS = 1000
 """Most record numbers that a finding holds (``gate.MOST_RECORDS``)."""
 MOST_NAMED_RECORDS = 24
@@ -176,6 +181,25 @@ def scale_name(unit: str) -> str:
     return next((one for one in SCALES if unit.startswith(one)), "")
 
 
+def scaled_text(figure: str, unit: str) -> str:
+    """Return a number of a unit that counts nothing with its meaning: ``probability 0.5``, ``0.48 above chance``.
+
+    A number of another unit stays as it is.
+    """
+    name = scale_name(unit)
+    if name != EXCESS or not figure:
+        return f"{name} {figure}".strip() if figure else ""
+    return f"{figure} above {'chance' if 'by chance' in unit else 'an independent sample'}"
+
+
+def passes_by_chance(finding: ReportableFinding) -> bool:
+    """Return whether a finding passes although its number is beyond the limit, since chance alone may give as much."""
+    compared_value, limit = finding.compared_value, finding.limit
+    if finding.status != "pass" or not finding.applies or compared_value is None or limit is None:
+        return False
+    return is_below(compared_value, limit) if finding.at_least else is_above(compared_value, limit)
+
+
 def _unit_noun(unit: str, count: float) -> str:
     """Return the noun that a unit counts, agreeing with ``count``: ``person``, ``released rows``, ``of the budget``."""
     words = re.split(r" (?:beyond|of) | \(", unit)[0]
@@ -198,14 +222,16 @@ def compared_text(finding: ReportableFinding) -> str:
     text = _distinct_number(compared_value, finding.limit)
     if _counts_none(unit, compared_value):
         return NONE
-    return f"{scale} {text}" if (scale := scale_name(unit)) else f"{text} {_unit_noun(unit, compared_value)}".rstrip()
+    return scaled_text(text, unit) if scale_name(unit) else f"{text} {_unit_noun(unit, compared_value)}".rstrip()
 
 
 def finding_limit_text(finding: ReportableFinding) -> str:
     """Return the limit with its direction: ``at most 0 %``, ``at least 1 measure``; empty without a limit.
 
-    Of what is counted, a limit of 0 reads ``none allowed``.
+    Of what is counted, a limit of 0 reads ``none allowed``. Where a number beyond the limit passes, it says why.
     """
+    if passes_by_chance(finding):
+        return f"not counted: {MAY_BE_CHANCE}"
     if not finding.at_least and _counts_none(finding.unit, finding.limit):
         return NONE_ALLOWED
     bound = "at least" if finding.at_least else "at most"
@@ -264,6 +290,8 @@ def compact_finding_cells(finding: ReportableFinding) -> dict[str, str]:
         ):
             # The last word says what is counted: rows of released rows.
             most = f"{most} {things.split()[-1]}"
+    if passes_by_chance(finding):
+        return {"compared_value": compared, "limit": MAY_BE_CHANCE}
     bound = sign_for("at least" if finding.at_least else "at most")
     if _counts_none(unit, compared_value):
         compared = NONE

@@ -117,3 +117,25 @@ def test_what_was_found_has_the_lines_that_are_free_shared_by_turns():
     assert [len(lines) for lines in _note_lines([long, "", long], 10, 99, 4)] == [4, 0, 4]
     assert _note_lines([long, "", long], 10, 1, 4) == [[], [], []], "not every one has a line"
     assert _note_lines([long], 10, 2, 4)[0][-1].endswith("…")
+
+
+def test_a_limit_of_another_number_than_the_people_stands_beside_the_number_that_is_compared_with_it():
+    worst = finding("warn", unit="probability ", compared_value=0.5 + 1e-11, limit=0.5, people=20)
+    _, lines = listed(156, entries=[worst])
+    assert lines[0][0].rstrip().endswith("probability > 0.5, limit 0.5")
+    certain = finding("block", unit="probability ", compared_value=0.95, limit=0.9, people=20)
+    assert listed(156, entries=[certain])[1][0][0].rstrip().endswith("probability 0.95, limit 0.9")
+    some = finding("block", unit="share of the people", compared_value=0.5, limit=0.05, people=379)
+    assert listed(156, entries=[some])[1][0][0].rstrip().endswith("50 %, limit 5 %")
+
+
+def test_no_line_that_passes_shows_a_number_beyond_its_limit():
+    unit = "excess (0 by chance, 1 for certain)"
+    passing = finding("pass", unit=unit, compared_value=0.2378, limit=0.2, people=None)
+    shown = listed(156, entries=[passing])[1][0][0].rstrip()
+    assert "0.2378 above chance" in shown
+    assert "may be chance" in shown
+    assert "0.2 " not in shown.removesuffix("0.2")
+    assert "≤" not in shown
+    within = finding("pass", unit=unit, compared_value=0.01, limit=0.2, people=None)
+    assert listed(156, entries=[within])[1][0][0].rstrip().endswith("at most 0.2")

@@ -241,7 +241,7 @@ def test_findings_of_the_gate_stand_under_adversarial_testing(done_run: int, dos
     chapter_of = chapter(made, ANNEX, "Findings of the gate")
     assert lines(kinds(chapter_of, DisplayTable)[0])[0] == {
         "check": "released rows equal a confidential one", "state": "! to be judged", "found": "3 of 80", "value": "0.0375",
-        "baseline": "0.01", "compared value": "excess 0.0278", "limit": "at most 0.05", "people": "3",
+        "baseline": "0.01", "compared value": "0.0278 above an independent sample", "limit": "at most 0.05", "people": "3",
         "how to fix it": "", "limit from": "",
     }  # fmt: skip
 

@@ -140,7 +140,7 @@ def test_it_counts_whom_pandas_counts() -> None:
     assert (finding.status, finding.people) == ("block", few)
     assert finding.compared_value == pytest.approx(few / len(frame))
     alone = int((frame.groupby(names)["age"].transform("size") == 1).sum())
-    assert f"{alone} have a unique combination" in finding.message
+    assert f"{alone} people have a unique combination" in finding.message
     # The control: one column of few levels that many share protects everybody.
     sexes = kept_keys(frame[["sex", "income"]], {name: ROLES[name] for name in ("sex", "income")})
     assert (sexes.status, sexes.people) == ("pass", 0)
@@ -225,7 +225,7 @@ def test_an_enclave_is_told_and_not_blocked() -> None:
     finding = kept_keys(frame, form={"audience": "enclave"})
     assert finding.status == "pass"
     assert finding.people == people_below(frame, ["age", "region", "sex"], Policy().smallest_cell)
-    assert "have a unique combination" in finding.message
+    assert "people have a unique combination" in finding.message
 
 
 def test_the_contract_limits_are_classes_of_three_and_an_average_of_a_tenth() -> None:
@@ -237,7 +237,7 @@ def test_the_contract_limits_are_classes_of_three_and_an_average_of_a_tenth() ->
 
     assert classes(3, *[100] * 5).status == "pass"  # average: six classes of 503 people
     assert (classes(2, *[100] * 5).status, classes(2, *[100] * 5).people) == ("block", 2)
-    said = "2 of 502 people (0.4 %) share their values of region, released unchanged, with fewer than 2 others; 0 have"
+    said = "2 of 502 people (0.4 %) share their values of region, released unchanged, with fewer than 2 others; 0 people have"
     assert said in classes(2, *[100] * 5).message
     assert "finds 6 on average (1.2 %)" in classes(2, *[100] * 5).message, "one of each class"
     assert classes(*[10] * 8).status == "pass"  # an average of exactly .1

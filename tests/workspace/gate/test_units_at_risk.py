@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -12,8 +14,10 @@ from households import SCHEMA, as_microdata, draw_households
 from prepared_workspaces import run_recipe
 
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.gate.checks import ExaminedRelease
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Finding, examine_release
+from sfumato.workspace.gate.people_checks import _units_alone_text
 from sfumato.workspace.ingest.files import SourceFile
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.store.workspace import Workspace
@@ -52,6 +56,21 @@ def own() -> pd.DataFrame:
     found = draw_households(np.random.default_rng(1), 300)
     richer = np.where(found["income"] > found["income"].median(), 1, 0)
     return found.assign(region="a", tenure="owned", age=30, income=richer, education="low")
+
+
+@pytest.mark.parametrize(("is_by_unit", "judged"), [(True, "judges"), (False, "counts single person-years")])
+def test_who_is_alone_only_with_all_records_is_not_said_to_be_counted_record_by_record(
+    monkeypatch: pytest.MonkeyPatch, *, is_by_unit: bool, judged: str
+) -> None:
+    monkeypatch.setattr(
+        "sfumato.workspace.gate.people_checks.kept_columns_of_release", lambda _: SimpleNamespace(is_by_unit=is_by_unit)
+    )
+    case = SimpleNamespace(record_noun="person-years", unit_noun="people")
+    said = _units_alone_text(cast("ExaminedRelease", case), 20)
+    assert "20 of them are alone in the columns that are released unchanged" in said
+    assert "all their person-years together" in said
+    assert judged in said
+    assert ("which the check of these columns judges" in said) is is_by_unit
 
 
 def test_released_as_they_are_households_block_that_hide_behind_their_people(judge: Judge, own: pd.DataFrame) -> None:

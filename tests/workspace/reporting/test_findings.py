@@ -43,7 +43,7 @@ def cells(check: GateCheck, compared_value: float | None) -> dict[str, str]:
         ("risk_measured", 0.0, "none", "≥ 1 measure", "none", "at least 1 measure"),
         ("privacy_budget", 1.2, "1.2", "≤ 1", "1.2 of the budget", "at most 1 of the budget"),
         ("worst_records", 0.95, "0.95", "≤ 0.9", "probability 0.95", "at most 0.9"),
-        ("membership_excess", 0.48, "0.48", "≤ 0.2", "excess 0.48", "at most 0.2"),
+        ("membership_excess", 0.48, "0.48", "≤ 0.2", "0.48 above chance", "at most 0.2"),
         ("risk_above_confidential", 0.07591, "0.07591", "≤ 1", "ratio 0.07591", "at most 1"),
         ("memorised", 0.4, "0.4", "≥ 0.5", "s_pmse 0.4", "at least 0.5"),
         ("memorised", 1.334, "1.334", "≥ 0.5", "s_pmse 1.334", "at least 0.5"),
@@ -111,7 +111,7 @@ def test_a_leak_is_counted_and_shown_once_with_the_checks_that_see_it_too() -> N
     assert [line.split()[0] for line in lines] == ["x", "!", "?"], "blocks, to be judged, not checked"
     assert "at most 0 %" in lines[0]
     assert lines[0].split()[-1] == "7"
-    assert "excess 0.25" in lines[1]
+    assert "0.25 above chance" in lines[1]
     assert "%" not in lines[1]
 
 
@@ -128,7 +128,7 @@ def test_a_finding_is_explained_with_its_witnesses_and_the_value_behind_the_comp
     assert "Also seen by: singling out people, linking the records of people." in said
     assert "linking the records of people (two): as many too." in said
     explained = "\n".join(finding_text(findings[3]))
-    assert "Compared: excess 0.25 (0 by chance, 1 for all), from the value 0.4 and the baseline 0.2" in explained
+    assert "Compared: 0.25 above chance (0 by chance, 1 for all), from the value 0.4 and the baseline 0.2" in explained
 
 
 def test_no_two_states_read_alike() -> None:
@@ -144,3 +144,15 @@ def test_stored_findings_of_before_are_read_and_new_ones_have_the_old_keys_too()
     assert (table["said"], table["held"]) == ("two of three people", 0.6)
     assert stored_message(table) == "two of three people"
     assert stored_message({"said": "as an earlier version wrote it"}) == "as an earlier version wrote it"
+
+
+def test_a_number_beyond_its_limit_that_passes_does_not_read_as_if_it_were_within() -> None:
+    finding = make_finding(
+        BY_KEY["membership_excess"], Policy(), lambda: CheckResult("seen", 0.5165, 0.5, 0.2378, at_most="pass")
+    )
+    assert finding.status == "pass"
+    assert compared_text(finding) == "0.2378 above chance"
+    assert finding_limit_text(finding) == "not counted: may be chance"
+    assert compact_finding_cells(finding) == {"compared_value": "0.2378", "limit": "may be chance"}
+    within = make_finding(BY_KEY["membership_excess"], Policy(), lambda: CheckResult("seen", 0.5, 0.5, 0.01))
+    assert finding_limit_text(within).startswith("at most 0.")
