@@ -123,6 +123,7 @@ def _check_kept_keys(case: ExaminedRelease) -> CheckResult:
             few=len(over),
             people=n,
             noun=noun,
+            one=singular_noun(noun),
             few_share=len(over) / n,
             columns=kept.columns_text,
             how=how,

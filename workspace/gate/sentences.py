@@ -60,7 +60,8 @@ def fill_sentence(template: str, **fields: object) -> str:
 
 def template_fields(template: str) -> frozenset[str]:
     """Return the names of the fields of a template."""
-    return frozenset(name for _, name, _, _ in _FORMATTER.parse(template) if name)
+    fields = [(name, specification or "") for _, name, specification, _ in _FORMATTER.parse(template) if name]
+    return frozenset(name for name, _ in fields).union(*(template_fields(specification) for _, specification in fields))
 
 
 def sentence_templates() -> Mapping[str, str]:
@@ -223,8 +224,9 @@ KEPT_UNCHANGED = "released unchanged"
 KEPT_BY_RULES = "released unchanged or by public rules"
 KEPT_AS_RELEASED = "as released"
 KEPT_COLUMNS = (
-    "{few:,} of {people:,} {noun} ({few_share:percent}) share their values of {columns}, {how}, with fewer than {others} others; {alone:,} "
-    "{noun} have a unique combination; an intruder who picks a matching row for each finds {found:number} on average ({found_share:percent}){population}"
+    "{few:,} of {people:,} {noun} ({few_share:percent}) share their values of {columns}, {how}, with fewer than {others} others; "
+    "{alone:,} {alone:word {one}|{noun}} {alone:word has|have} a unique combination; an intruder who picks a matching row for each finds "
+    "{found:number} on average ({found_share:percent}){population}"
 )
 KEPT_IN_POPULATION = ", {found:number} without knowing who of the population is in the file"
 KEPT_OTHER_COLUMNS = "; who also knows {names:list} finds {found:,} in classes of fewer than {limit}: judge whether this audience can know these columns"
