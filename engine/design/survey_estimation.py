@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from ..data.arrays import Floats, Integers
 from ..data.intervals import UNBOUNDED, Range, bounded_interval
@@ -26,7 +25,6 @@ from ..errors import NotComputable
 from ..statistics.columns import column_scales, qr_factors
 from ..statistics.combining import t_quantile
 from ..statistics.interval_estimate import RESIDUAL_ROUNDING, IntervalEstimate, t_interval
-from .logistic import logistic_regression
 
 _ROUNDING = 1e-12
 """How far a sum of weights may be from what it would be without rounding."""
@@ -263,6 +261,11 @@ def survey_logistic_coefficients(
     Raises NotComputable where strata and clusters give no variance, or a combination of the predictors separates the
     classes.
     """
+    # SciPy's functions, which recipes that only read this module have no use for.
+    from scipy.special import expit
+
+    from .logistic import logistic_regression
+
     degrees = _remaining_degrees(sample, inside, x.shape[1])
     weights = sample.weights[inside]
     fit = logistic_regression(x, y, weights)

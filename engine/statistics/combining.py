@@ -33,7 +33,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtridf, stdtrit
 
 from ..data.arrays import Floats
 from ..data.intervals import UNBOUNDED, Range, bounded_interval
@@ -199,6 +198,8 @@ def t_quantile(degrees: float, confidence: float) -> float:
     """Return the half width, in standard errors, of a t interval with ``degrees`` degrees of freedom, possibly
     infinite.
     """
+    from scipy.special import ndtri, stdtrit  # most that reads this module computes no interval
+
     tail = (1 + confidence) / 2
     return float(ndtri(tail) if degrees > _NORMAL_DEGREES else stdtrit(degrees, tail))
 
@@ -317,6 +318,8 @@ def _conservative_variance(squares: Floats, degrees: Floats) -> tuple[float, flo
 
     Its half width is sqrt((t_D^2 MS_D + t_N^2 MS_N) / (m R)), with the t quantile of each line's own df.
     """
+    from scipy.special import stdtridf  # most that reads this module computes no interval
+
     # With two or three rows or columns their component is often estimated as 0 when it is not: Satterthwaite's
     # intervals then cover as little as 87 %. So nothing is taken away.
     widths = squares * np.array([t_quantile(float(df), _CONFIDENCE) ** 2 for df in degrees])

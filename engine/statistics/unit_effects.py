@@ -16,7 +16,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr, ndtri
 
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
@@ -79,6 +78,8 @@ def normal_scores(values: Floats, groups: Integers) -> Floats:
 
     Equal values have the score of their mean rank. Values of a group that has only one value have none.
     """
+    from scipy.special import ndtri  # most recipes, which read this module, have no units
+
     found = np.full(len(values), np.nan)
     present = np.flatnonzero(~np.isnan(values))
     if not len(present):
@@ -169,6 +170,8 @@ class _PairSums:
 
 def _sum_scores(level: Integers, below: Floats, pairs: _PairSums) -> tuple[float, Floats]:
     """Return the sum over pairs of records in these levels (n,), and its series in the share, (TERMS + 1,)."""
+    from scipy.special import ndtr, ndtri  # most recipes, which read this module, have no units
+
     cuts = ndtri(np.clip(below, SURE, 1.0 - SURE))
     density = np.exp(-0.5 * cuts**2) / np.sqrt(2.0 * np.pi)
     edge = np.zeros((len(cuts), 1))
@@ -202,5 +205,7 @@ def effect_of_unit(released: Microdata, share: float, column: str = UNIT_EFFECT)
 
 def draw_places(released: Microdata, share: float, rng: np.random.Generator, column: str = UNIT_EFFECT) -> Floats:
     """Draw the place of each record's value in its distribution, (n,): uniform from 0 to 1, and alike within units."""
+    from scipy.special import ndtr  # most recipes, which read this module, have no units
+
     effect, own = effect_of_unit(released, share, column)
     return np.asarray(ndtr(effect + own * rng.standard_normal(len(effect))))

@@ -30,7 +30,6 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from ..constraints.unit_terms import PLACE
 from ..data.arrays import Floats, Integers
@@ -85,6 +84,8 @@ def draw(
 
     Levels are codes, dates are days since 1970; missing is NaN.
     """
+    from scipy.special import ndtr  # most recipes, which read this module, have no units
+
     arrays = {**_arrays_of_first_version(fit), **fit.arrays}
     trees = TreeArrays(**{field.name: arrays[field.name] for field in fields(TreeArrays) if field.name in arrays})
     confidential = confidential.with_positive_weight
