@@ -55,7 +55,7 @@ from ..findings.results import ResultsPane
 from ..findings.study import StudiesPane
 from ..findings.tables import CellDecided, TablesPane
 from ..findings.verdicts import VerdictsPane
-from ..parts.page import PageScreen, RunPane
+from ..parts.page import PageScreen, RunPane, title_line
 from ..plan.plan import PlanTab
 from ..runs.runs import RunsTab
 from .next_step import ProjectStage, next_step_text, stage_of_project, step_with_keys
@@ -362,33 +362,37 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
 
     def _show_run_title(self, line: RunSummary | None) -> None:
         """Show the run in the title line, with the gate's answer if known, otherwise with its limits."""
-        into = f" {sign_for('into')} "
         if line is None:
-            self.set_title(into, self._title)
-        elif self._tab in PROJECT_TABS:
-            self.check_seal_of(line.run)
+            self.set_title(f" {sign_for('into')} ", self._title)
+            return
+        self.check_seal_of(line.run)
+        if self._tab in PROJECT_TABS:
             place = PLACES[PLACE_BY_TAB[self._tab]][0].lower()
-            self._set_run_title(f"{place}  run {line.run.id}  ", line)
+            self.set_title(*self._title_parts(f"{place}  run {line.run.id}  ", line))
         else:
-            self.check_seal_of(line.run)
-            said = [
-                f"run {line.run.id}",
-                line.run.name,
-                PUBLIC_KEY if line.run.key_public else "",
-                run_state_text(line),
-            ]
-            said.insert(0, f"{sign_for('fail')} not as it was sealed" if self.broken_seal_text(line.run) else "")
-            said += [duration_text(line.run.seconds) if line.run.state.is_final else ""]
-            self._set_run_title("".join(f"{part}  " for part in said if part), line)
+            self.set_title(*self._title_parts(self._run_description(line), line))
 
-    def _set_run_title(self, state: str, line: RunSummary) -> None:
-        """Write the name of the project, the state of a run, and the gate's answer for it with unmet limits after it."""
+    def _run_description(self, line: RunSummary) -> str:
+        """Return a run's number, name and state, each with two blanks behind it."""
+        said = [
+            f"{sign_for('fail')} not as it was sealed" if self.broken_seal_text(line.run) else "",
+            f"run {line.run.id}",
+            line.run.name,
+            PUBLIC_KEY if line.run.key_public else "",
+            run_state_text(line),
+            duration_text(line.run.seconds) if line.run.state.is_final else "",
+        ]
+        return "".join(f"{part}  " for part in said if part)
+
+    def _title_parts(self, state: str, line: RunSummary) -> list[tuple[str, str] | str]:
+        """Return the name of the project, the state of a run, and the gate's answer for it with unmet limits after it."""
+        into = f" {sign_for('into')} "
         into = f" {sign_for('into')} "
         answer = self.sfumato.gate_memory.release_answers(self._standing.stamp).get(line.run.id)
         judged = self._unanswered_text(line) if answer is None else signed_answer_text(answer)
         room = self.size.width - len("Sfumato") - 2 * len(into) - cell_len(state + judged) - 2
         title = cut_text(self._title, max(LEAST_TITLE, room))
-        self.set_title(into, (title, "bold"), into, state, (judged, "bold" if answer else ""))
+        return [into, (title, "bold"), into, state, (judged, "bold" if answer else "")]
 
     def _unanswered_text(self, line: RunSummary) -> str:
         """Return what is known of a run for which the gate has not answered: that, and its limits that are not met."""
@@ -813,10 +817,10 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         if here is None or here.run.state is not RunState.DONE:
             self.sfumato.say("Only a run that is done can be released")
             return
-        where = self.query_one("#where", Line).content
         places = {place: title for place, (title, _) in PLACES.items()}
-        shown = where if isinstance(where, Content) else Content(str(where))
-        release = ReleaseScreen(here.run.id, places, shown)
+        # From Data and Plan, too, the title is that of the run.
+        where = title_line(*self._title_parts(self._run_description(here), here))
+        release = ReleaseScreen(here.run.id, places, where)
 
         def show_chosen_place(place: str | None) -> None:
             """Go to the place for which the release was left."""

@@ -302,6 +302,15 @@ class WorkspaceReader(ShowsErrors, Widget):
             self.post_message(done)
 
 
+def title_line(*parts: tuple[str, str] | str) -> Content:
+    """Return a title line of texts, or (text, style) pairs, without characters that command a terminal."""
+    shown = [
+        replace_unprintable(part) if isinstance(part, str) else (replace_unprintable(part[0]), part[1])
+        for part in parts
+    ]
+    return Content.assemble(("Sfumato", "$primary bold"), *shown)
+
+
 class PageScreen(Backdrop, SinglePaintScreen[None], OffersExport, WorkspaceReader):
     """Screen with a title line above and the keys below."""
 
@@ -328,11 +337,7 @@ class PageScreen(Backdrop, SinglePaintScreen[None], OffersExport, WorkspaceReade
 
     def set_title(self, *parts: tuple[str, str] | str) -> None:
         """Write texts, or (text, style) pairs, into the title line, without characters that command a terminal."""
-        shown = [
-            replace_unprintable(part) if isinstance(part, str) else (replace_unprintable(part[0]), part[1])
-            for part in parts
-        ]
-        self.query_one("#where", Line).set_text(Content.assemble(("Sfumato", "$primary bold"), *shown))
+        self.query_one("#where", Line).set_text(title_line(*parts))
 
 
 class RunPane(Backdrop, Vertical, WorkspaceReader):

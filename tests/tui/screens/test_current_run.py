@@ -108,6 +108,15 @@ async def test_a_run_that_was_just_started_is_the_one_that_keys_act_on(sit, buil
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("place", ["1", "2", "4"])
+async def test_the_title_of_a_release_names_its_run_from_wherever_it_was_opened(sit, built_data, place):
+    async with sit(built_data, tab="runs") as seat:
+        await seat.press("G", place, "w")
+        assert isinstance(seat.app.screen, ReleaseScreen)
+        assert run_of_title(seat) == DONE == seat.app.screen._run_id
+
+
+@pytest.mark.slow
 async def test_the_run_under_the_cursor_is_the_one_that_findings_show(sit, built_data):
     async with sit(built_data, tab="runs") as seat:
         await seat.press("G", "4")
