@@ -17,6 +17,7 @@ import secrets
 import shutil
 import stat
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -182,8 +183,8 @@ class OutgoingFolder:
         except OSError as error:
             raise NotReleased(f'"{self.path}" cannot be made: {error.strerror}') from None
 
-    def write_file(self, name: str, content: bytes) -> OutgoingFile:
-        """Write a new file and read it again; return it as it was written.
+    def write_file(self, name: str, content: bytes | Iterator[bytes]) -> OutgoingFile:
+        """Write a new file, whose bytes may come piece by piece, and read it again; return it as it was written.
 
         Raises OSError, and ExchangedFiles where another file is there or other bytes come back.
         """
@@ -366,14 +367,17 @@ def _renameat2() -> Any:
     return call
 
 
-def _write_and_compare(handle: int, content: bytes, path: Path) -> OutgoingFile:
+def _write_and_compare(handle: int, content: bytes | Iterator[bytes], path: Path) -> OutgoingFile:
     """Write bytes to an open new file and the disk, and read them again. Raises OSError and ExchangedFiles."""
-    view = memoryview(content)
-    while view:
-        view = view[os.write(handle, view) :]
+    size, found = 0, hashlib.sha256()
+    for piece in [content] if isinstance(content, bytes) else content:
+        size, view = size + len(piece), memoryview(piece)
+        found.update(piece)
+        while view:
+            view = view[os.write(handle, view) :]
     # A row of the audit log must never name files that a power failure can still lose.
     os.fsync(handle)
-    written = OutgoingFile(len(content), hashlib.sha256(content).hexdigest(), _identity(os.fstat(handle)))
+    written = OutgoingFile(size, found.hexdigest(), _identity(os.fstat(handle)))
     _compare_bytes(handle, written, path)
     return written
 

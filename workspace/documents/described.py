@@ -131,7 +131,7 @@ def _public_title(kind: str, given: str, datasets: int, records: int) -> str:
 def _published_columns(dossier: ReleaseDossier) -> list[PublishedColumn]:
     """Return the released variables with the levels that occur, as the files write them."""
     plan = dossier.plan
-    levels = released_levels((dossier.read_released(draw) for draw in range(plan.datasets)), plan.left_out)
+    levels = released_levels(dossier.stored_parts.iterate_all_released(), plan.left_out)
     form = format_by_name(dossier.form)
     plain, coded = form.spreadsheet_safe, form.keeps_codes
     written = written_column_names(dossier.form, plan.released_columns)

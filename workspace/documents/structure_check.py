@@ -6,7 +6,8 @@ It shows whether code written for the release will run on the confidential data,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -44,57 +45,66 @@ def structure_lines(dossier: ReleaseDossier) -> list[DisplayRow]:
     """Return a line for each released variable."""
     plan, before = dossier.plan, dossier.original.schema
     names = [one.name for one in plan.run.recipe.released_schema if one.name not in plan.left_out]
-    confidential = dossier.read_confidential()
-    tables = [dossier.read_released(draw).select(names) for draw in range(plan.datasets)]
-    after = plan.run.recipe.released_schema
-    return [
-        _variable_line(before[name], after[name], confidential[name], [one[name] for one in tables]) for name in names
-    ]
+    parts, after = dossier.stored_parts, plan.run.recipe.released_schema
+    own, other = (
+        _summarise_columns(tables, names) for tables in (parts.iterate_confidential(), parts.iterate_all_released())
+    )
+    return [_variable_line(before[name], after[name], own[name], other[name]) for name in names]
 
 
-def _variable_line(
-    before: Variable, after: Variable, original: pa.ChunkedArray, released: Sequence[pa.ChunkedArray]
-) -> DisplayRow:
+@dataclass(slots=True)
+class _ColumnSummary:
+    """What a program sees of a column: smallest and largest number, levels, and how many values of all are missing."""
+
+    ends: tuple[float, float] | None = None
+    levels: set[str] = field(default_factory=set)
+    missing: int = 0
+    values: int = 0
+
+    @property
+    def missing_share(self) -> float:
+        """Return the share of the values that are missing."""
+        return self.missing / max(1, self.values)
+
+    def add_values(self, column: pa.ChunkedArray) -> None:
+        """Add further values of the column."""
+        self.missing, self.values = self.missing + column.null_count, self.values + len(column)
+        there = pc.drop_null(column)
+        if pa.types.is_dictionary(column.type):
+            self.levels |= {str(level) for level in pc.unique(there.cast(pa.string())).to_pylist()}
+        elif len(there) and (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+            found = pc.min_max(there).as_py()
+            low, high = (float(found["min"]), float(found["max"]))
+            self.ends = (low, high) if self.ends is None else (min(low, self.ends[0]), max(high, self.ends[1]))
+
+
+def _summarise_columns(tables: Iterable[pa.Table], names: Sequence[str]) -> dict[str, _ColumnSummary]:
+    """Return the summary of each named column over tables that come one by one."""
+    found = {name: _ColumnSummary() for name in names}
+    for table in tables:
+        for name, summary in found.items():
+            summary.add_values(table[name])
+    return found
+
+
+def _variable_line(before: Variable, after: Variable, own: _ColumnSummary, other: _ColumnSummary) -> DisplayRow:
     """Return the line of one variable: kind, range, levels and missing values, confidential and released."""
-    own, other = _number_range([original]), _number_range(released)
-    levels, others = _levels_that_occur([original]), _levels_that_occur(released)
-    missing, missing_released = _missing_share([original]), _missing_share(released)
     differs = []
     if before.kind is not after.kind:
         differs.append("kind")
-    if own and other and (other[0] < own[0] or other[1] > own[1]):
+    if own.ends and other.ends and (other.ends[0] < own.ends[0] or other.ends[1] > own.ends[1]):
         differs.append("range")
-    if before.kind is after.kind and others - levels:
-        differs.append(f"{len(others - levels)} new levels")
-    if levels - others and before.kind is after.kind:
-        differs.append(f"{count_noun(len(levels - others), 'level')} lost")
-    if bool(missing) != bool(missing_released):
+    if before.kind is after.kind and (new := other.levels - own.levels):
+        differs.append(f"{len(new)} new levels")
+    if (lost := own.levels - other.levels) and before.kind is after.kind:
+        differs.append(f"{count_noun(len(lost), 'level')} lost")
+    if bool(own.missing) != bool(other.missing):
         differs.append("missing values")
     return [
-        before.name, before.kind.value, after.kind.value, _range_text(own), _range_text(other), _count_of_levels(levels), _count_of_levels(others),
-        number(100 * missing), number(100 * missing_released), ", ".join(differs),
+        before.name, before.kind.value, after.kind.value, _range_text(own.ends), _range_text(other.ends),
+        _count_of_levels(own.levels), _count_of_levels(other.levels),
+        number(100 * own.missing_share), number(100 * other.missing_share), ", ".join(differs),
     ]  # fmt: skip
-
-
-def _number_range(columns: Sequence[pa.ChunkedArray]) -> tuple[float, float] | None:
-    """Return the smallest and largest number; None for what is no number, or where all are missing."""
-    if not (pa.types.is_integer(columns[0].type) or pa.types.is_floating(columns[0].type)):
-        return None
-    ends = [pc.min_max(pc.drop_null(one)).as_py() for one in columns]
-    found = [(float(one["min"]), float(one["max"])) for one in ends if one["min"] is not None]
-    return (min(low for low, _ in found), max(high for _, high in found)) if found else None
-
-
-def _levels_that_occur(columns: Sequence[pa.ChunkedArray]) -> set[str]:
-    """Return the levels that occur; none for what has no levels."""
-    if not pa.types.is_dictionary(columns[0].type):
-        return set()
-    return {str(level) for one in columns for level in pc.unique(pc.drop_null(one).cast(pa.string())).to_pylist()}
-
-
-def _missing_share(columns: Sequence[pa.ChunkedArray]) -> float:
-    """Return the share of the values that are missing."""
-    return float(sum(one.null_count for one in columns) / max(1, sum(len(one) for one in columns)))
 
 
 def _range_text(ends: tuple[float, float] | None) -> str:

@@ -9,7 +9,7 @@ import functools
 import importlib
 import importlib.util
 import pkgutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,6 +89,8 @@ class FileFormat:
         ``{kind}`` stand for the file, ``{name}`` for its quoted name
     has_sheets: files have sheets
     write: raises NotReleased where the format has no room for the dataset
+    write_blocks: yields the bytes of a dataset that comes some rows at a time, with the same levels; None where all are
+        needed at once; raises NotReleased
     released_as: format in which data of a format without ``write`` are released
     keeps_codes: released levels are codes, with labels and kinds of missing value
     name_columns: returns the name under which each column is written, another where the program refuses its own
@@ -109,6 +111,7 @@ class FileFormat:
     uses_subprocess: bool = False
     has_sheets: bool = False
     write: Callable[[OutputTable], bytes] | None = None
+    write_blocks: Callable[[Iterator[OutputTable]], Iterator[bytes]] | None = None
     released_as: str = ""
     keeps_codes: bool = False
     name_columns: Callable[[Iterable[str]], Mapping[str, str]] | None = None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import IO, TYPE_CHECKING
 
 from sfumato.engine.methods.approved_tables import ApprovedTable
 from sfumato.engine.methods.results import Diagnostic
@@ -24,6 +26,7 @@ from ..policy.policy import Policy
 from ..store.artefacts import count_control_records
 from ..store.protected_tables import StoredTables, read_run_protected_tables
 from ..store.runs import finished_with_companions, read_run_records
+from ..store.tables import TableStore
 from ..store.workspace import StoredDataset, Workspace
 from ..views.approved import read_approved_tables
 from ..views.coverage import FileCoverage, read_file_coverage
@@ -44,6 +47,45 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class StoredParts:
+    """Stored tables of a release, some rows at a time.
+
+    tables: where they are stored
+    hashes: hashes of the datasets, by draw
+    confidential: hash of the confidential table
+    """
+
+    tables: TableStore
+    hashes: Sequence[str]
+    confidential: str
+
+    @property
+    def are_long(self) -> bool:
+        """Return whether the datasets are stored in several parts."""
+        return bool(self.hashes) and all(map(self.tables.has_parts, self.hashes))
+
+    def iterate_released(self, draw: int) -> Iterator[pa.Table]:
+        """Yield the rows of dataset ``draw``, from 0, each verified as it is read. Raises DamagedTable."""
+        return self.tables.iterate_row_groups(self.hashes[draw])
+
+    def iterate_all_released(self) -> Iterator[pa.Table]:
+        """Yield the rows of all datasets, as ``iterate_released`` does. Raises DamagedTable."""
+        return chain.from_iterable(map(self.tables.iterate_row_groups, self.hashes))
+
+    def iterate_confidential(self) -> Iterator[pa.Table]:
+        """Yield the rows of the confidential table, each verified as it is read. Raises DamagedTable."""
+        return self.tables.iterate_row_groups(self.confidential)
+
+    def read_confidential_levels(self) -> Mapping[str, Sequence[str]]:
+        """Return the levels of the confidential table, by column. Raises DamagedTable."""
+        return self.tables.read_levels(self.confidential)
+
+    def open_spool(self) -> IO[bytes]:
+        """Open a file without a name on the disk of the workspace. Raises OSError."""
+        return tempfile.TemporaryFile(dir=self.tables.directory)
+
+
+@dataclass(frozen=True)
 class ReleaseDossier:
     """Knowledge of a release when its files are written.
 
@@ -57,6 +99,7 @@ class ReleaseDossier:
     diagnostics: diagnostics of the models
     read_confidential: function that reads the confidential table
     read_released: function that reads the l-th stored dataset, from 0, with the columns and the order that it has in the workspace
+    stored_parts: the same tables some rows at a time
     judgements: what people have answered, by question
     share_found_by: share of people that the kept columns alone find
     read_promise: function that reads what the results promise of privacy, once; None where no step keeps an account
@@ -81,6 +124,7 @@ class ReleaseDossier:
     diagnostics: tuple[Diagnostic, ...]
     read_confidential: Callable[[], pa.Table]
     read_released: Callable[[int], pa.Table]
+    stored_parts: StoredParts
     judgements: Mapping[str, str]
     share_found_by: ShareFoundBy
     read_promise: Callable[[], PrivacyPromise | None]
@@ -121,6 +165,7 @@ def read_dossier(
         # Tables are read when a document needs them, not before: they may be large.
         lambda: workspace.tables.read_stored_table(original.table_sha256),
         lambda draw: workspace.tables.read_stored_table(plan.tables[draw]),
+        StoredParts(workspace.tables, plan.tables, original.table_sha256),
         read_judgements_of_run(workspace.directory, plan.run.id),
         case.share_found_by_columns,
         cache(

@@ -12,6 +12,7 @@ one the kinds are drawn.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,7 @@ from ..ingest.reserved_names import KIND_COLUMN_PREFIX
 from ..policy.disclosure import DisclosureRules
 from .dossier import ReleaseDossier
 from .forms import DatasetForm, keeps_codes
+from .long_tables import can_write_parts, iterate_dataset_bytes
 from .surrogate_keys import key_columns, key_variables
 from .tables import DatasetContext, codebook_csv, dataset_bytes, released_levels
 
@@ -118,15 +120,19 @@ def dataset_file_names(plan: ReleasePlan, form: DatasetForm) -> tuple[str, ...]:
     return tuple(f"dataset-{kind}-{draw:0{digits}}.{suffix}" for draw in range(1, plan.datasets + 1))
 
 
-def public_files(dossier: ReleaseDossier, key: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield the public files as name and bytes, except the manifest. ``key`` is the run's.
+def public_files(dossier: ReleaseDossier, key: bytes) -> Iterator[tuple[str, bytes | Iterator[bytes]]]:
+    """Yield the public files as name and bytes, except the manifest; of a long dataset the bytes come piece by piece.
 
-    It decides the order of the rows, and the surrogate keys.
+    ``key`` is the run's. It decides the order of the rows, and the surrogate keys. The order of a long dataset is another
+    than it would be in memory, by the same numbers.
     """
+    if _has_parts(dossier):
+        yield from _files_of_parts(dossier, key)
+        return
     plan = dossier.plan
     recipe = plan.run.recipe
     schema = recipe.released_schema
-    levels = released_levels((dossier.read_released(draw) for draw in range(plan.datasets)), plan.left_out)
+    levels = released_levels(dossier.stored_parts.iterate_all_released(), plan.left_out)
     confidential = dossier.read_confidential()
     named = _missing_kinds_of_release(dossier, confidential)
     for draw, name in enumerate(dataset_file_names(plan, dossier.form), start=1):
@@ -149,7 +155,7 @@ def public_files(dossier: ReleaseDossier, key: bytes) -> Iterator[tuple[str, byt
             keys=[(variable, columns[variable.name]) for variable in key_variables(recipe)],
         )
         yield name, dataset_bytes(table, schema, plan.left_out, dossier.form, context)
-    original = confidential, dossier.original.schema
+    original = dossier.stored_parts.read_confidential_levels(), dossier.original.schema
     codebook = codebook_csv(
         schema,
         levels,
@@ -159,6 +165,39 @@ def public_files(dossier: ReleaseDossier, key: bytes) -> Iterator[tuple[str, byt
         key_variables(recipe),
         dossier.form,
     )
+    yield "codebook.csv", codebook.encode()
+
+
+def _has_parts(dossier: ReleaseDossier) -> bool:
+    """Return whether the datasets are long and their files can be written some rows at a time."""
+    parts, plan = dossier.stored_parts, dossier.plan
+    if not parts.are_long or key_variables(plan.run.recipe) or keeps_codes(dossier.form):
+        return False
+    return can_write_parts(dossier.form, next(parts.iterate_released(0)).slice(0, 1), plan.left_out)
+
+
+def _files_of_parts(dossier: ReleaseDossier, key: bytes) -> Iterator[tuple[str, bytes | Iterator[bytes]]]:
+    """Yield the public files of long datasets, as ``public_files`` does."""
+    plan, parts = dossier.plan, dossier.stored_parts
+    recipe = plan.run.recipe
+    levels = released_levels(parts.iterate_all_released(), plan.left_out)
+    for draw, name in enumerate(dataset_file_names(plan, dossier.form)):
+        order = Randomness(recipe.seed, key, (plan.tables[draw],))
+        rng = order.generator("release", draw + 1) if plan.is_shuffled else None
+        note = f"{recipe.origin.upper()} data, dataset {draw + 1} of {plan.datasets}"
+        yield (
+            name,
+            iterate_dataset_bytes(
+                partial(parts.iterate_released, draw),
+                recipe.released_schema,
+                plan.left_out,
+                dossier.form,
+                DatasetContext(rng=rng, levels=levels, note=note),
+                parts.open_spool,
+            ),
+        )
+    original = parts.read_confidential_levels(), dossier.original.schema
+    codebook = codebook_csv(recipe.released_schema, levels, plan.left_out, original, {}, (), dossier.form)
     yield "codebook.csv", codebook.encode()
 
 

@@ -107,7 +107,10 @@ def dataset_bytes(
             **{name: _as_whole_numbers(frame[name]) for name in names if variables[name].kind is Kind.COUNT}
         )
         called = {
-            name: _rename_levels(frame[name], names_of_levels(variables[name], levels.get(name, ()))) for name in names
+            name: rename_levels(
+                _without_unused_levels(frame[name]), names_of_levels(variables[name], levels.get(name, ()))
+            )
+            for name in names
         }
         frame = frame.assign(**called)
     return written.write(OutputTable(frame, variables, levels, told, context.named_kinds, context.note))
@@ -126,11 +129,15 @@ def _as_whole_numbers(values: pd.Series) -> pd.Series:
     return values.astype("Int64") if values.dtype.kind == "f" and (values.dropna() % 1 == 0).all() else values
 
 
-def _rename_levels(values: pd.Series, names: Mapping[str, str]) -> pd.Series:
-    """Return a column of levels with their names in place of codes, and only those that occur."""
+def _without_unused_levels(values: pd.Series) -> pd.Series:
+    """Return a column with only those levels that occur."""
+    return values.cat.remove_unused_categories() if isinstance(values.dtype, pd.CategoricalDtype) else values
+
+
+def rename_levels(values: pd.Series, names: Mapping[str, str]) -> pd.Series:
+    """Return a column of levels with their names in place of codes."""
     if not isinstance(values.dtype, pd.CategoricalDtype):
         return values
-    values = values.cat.remove_unused_categories()
     return values.cat.rename_categories([names.get(str(level), str(level)) for level in values.cat.categories])
 
 
@@ -144,14 +151,14 @@ def codebook_csv(
     schema: Schema,
     levels: LevelsByVariable,
     left_out: Collection[str],
-    original: tuple[pa.Table, Schema] | None = None,
+    original: tuple[LevelsByVariable, Schema] | None = None,
     named: LevelsByVariable | None = None,
     keys: Sequence[Variable] = (),
     form: DatasetForm = "csv",
 ) -> str:
     """Return a CSV table of the title, kind and format of each variable, with a line for each of its labelled ``levels``.
 
-    ``original`` has the confidential table: a variable whose levels the release has turned into numbers has a line for
+    ``original`` has the levels of the confidential table, with its schema: a variable whose levels the release has turned into numbers has a line for
     what 0 and 1 were. ``named`` are the kinds of missing value that the datasets distinguish, ``keys`` the columns
     that join rows. A variable that the datasets have under another name, since the program of their ``form`` refuses
     its own, has that name in the last column.
@@ -176,13 +183,13 @@ def codebook_csv(
     return text.getvalue()
 
 
-def _meanings_of_numbers(variable: Variable, original: tuple[pa.Table, Schema] | None) -> dict[str, str]:
+def _meanings_of_numbers(variable: Variable, original: tuple[LevelsByVariable, Schema] | None) -> dict[str, str]:
     """Return the levels that the numbers of a variable stand for, where the release has turned levels into numbers."""
     if original is None or variable.kind.has_levels or variable.kind is original[1][variable.name].kind:
         return {}
-    table, schema = original
+    known, schema = original
     if not (before := schema[variable.name]).kind.has_levels:
         return {}
-    levels = [str(level) for level in table.column(variable.name).combine_chunks().dictionary.to_pylist()]
+    levels = known[variable.name]
     names = names_of_levels(before, levels)
     return {str(code): names.get(level, level) for code, level in enumerate(levels)}

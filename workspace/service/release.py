@@ -219,7 +219,9 @@ def _write_documents(
     return made
 
 
-def _write_package_file(aside: OutgoingFolder, package: str, name: str, content: bytes) -> WrittenFile:
+def _write_package_file(
+    aside: OutgoingFolder, package: str, name: str, content: bytes | Iterator[bytes]
+) -> WrittenFile:
     """Write a file of one of the packages and return its name, size and hash."""
     written = aside.write_file(f"{package}/{name}", content)
     return WrittenFile(package, name, written.bytes, written.sha256)

@@ -556,6 +556,17 @@ class TableStore:
             }
             yield _microdata_of_columns(schema, origin, columns, levels)
 
+    def read_levels(self, sha256: str) -> dict[str, tuple[str, ...]]:
+        """Return the levels of the categorical columns of the table with this hash. Raises DamagedTable."""
+        if (manifest := self._find_manifest(sha256)) is not None:
+            return self._read_levels(manifest)
+        table = self.read_stored_table(sha256)
+        return {
+            one.name: tuple(map(str, table.column(one.name).combine_chunks().dictionary.to_pylist()))
+            for one in table.schema
+            if pa.types.is_dictionary(one.type)
+        }
+
     def _read_levels(self, manifest: TableManifest | None) -> dict[str, tuple[str, ...]]:
         """Return the levels of the categorical columns of a table of several parts; none for one. Raises DamagedTable."""
         if manifest is None:

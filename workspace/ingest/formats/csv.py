@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from sfumato.engine.errors import BadInput
@@ -42,8 +43,17 @@ def read_csv_table(source: SourceFile, request: ReadRequest) -> RawTable:
 
 def write_csv_file(out: OutputTable) -> bytes:
     """Write a CSV file in which no text is a formula to a spreadsheet program. Raises NotReleased for ambiguous names."""
-    from io import BytesIO
+    return b"".join(write_csv_blocks(iter([out])))
 
+
+def write_csv_blocks(blocks: Iterator[OutputTable]) -> Iterator[bytes]:
+    """Yield the bytes of a CSV file as ``write_csv_file`` writes it, of a table that comes some rows at a time."""
+    for number, out in enumerate(blocks):
+        yield from _iterate_rows(out, with_names=not number)
+
+
+def _iterate_rows(out: OutputTable, *, with_names: bool) -> Iterator[bytes]:
+    """Yield some rows of a CSV file, after its line of names where they are the first."""
     import pandas as pd
 
     from sfumato.engine.data.blocks import row_blocks
@@ -59,11 +69,10 @@ def write_csv_file(out: OutputTable) -> bytes:
     )
     # pandas drops the time of day where a whole chunk has none, so the size of chunks is part of the bytes;
     # it is the default by which earlier files were written
-    at_once, sink = max(1, CELLS_PER_WRITE // max(1, plain.shape[1])), BytesIO()
+    at_once = max(1, CELLS_PER_WRITE // max(1, plain.shape[1]))
     for rows in [*row_blocks(len(plain), 1, BLOCK_CHUNKS * at_once)] or [slice(0)]:
-        some = plain.iloc[rows].to_csv(index=False, header=not rows.start, lineterminator="\n", chunksize=at_once)
-        sink.write(some.encode())
-    return sink.getvalue()
+        names = with_names and not rows.start
+        yield plain.iloc[rows].to_csv(index=False, header=names, lineterminator="\n", chunksize=at_once).encode()
 
 
 def _date_texts(values: pd.Series, variable: Variable) -> pd.Series:
@@ -106,6 +115,7 @@ FORMAT = FileFormat(
     suffixes=(".csv", ".tsv", ".txt"),
     read=read_csv_table,
     write=write_csv_file,
+    write_blocks=write_csv_blocks,
     spreadsheet_safe=True,
     media_type="text/csv",
     charset="UTF-8",

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.errors import BadInput
 
 from ..file_formats import FileFormat, OutputTable, ReadRequest
 
 if TYPE_CHECKING:
+    from io import BytesIO
+
     import pandas as pd
     import pyarrow.parquet as pq
 
@@ -110,12 +113,61 @@ def write_parquet(out: OutputTable) -> bytes:
     return sink.getvalue()
 
 
+def write_parquet_blocks(blocks: Iterator[OutputTable]) -> Iterator[bytes]:
+    """Yield the bytes of a Parquet file of a dataset that comes some rows at a time, each a row group."""
+    from io import BytesIO
+
+    import pyarrow.parquet as pq
+
+    from ._arrow_columns import to_arrow_table
+
+    first = to_arrow_table(next(blocks))
+    held = BytesIO()
+
+    def take_held() -> bytes:
+        content = held.getvalue()
+        held.seek(0)
+        held.truncate()
+        return content
+
+    # what was taken counts as written: positions in the file go on
+    with pq.ParquetWriter(_CountingSink(held), first.schema, compression="zstd") as writer:
+        for table in itertools.chain([first], (to_arrow_table(out).cast(first.schema) for out in blocks)):
+            writer.write_table(table, row_group_size=max(1, len(table)))
+            yield take_held()
+    yield take_held()
+
+
+class _CountingSink:
+    """File for writing whose bytes are taken away while it is written."""
+
+    def __init__(self, held: BytesIO) -> None:
+        self._held, self._written = held, 0
+        self.closed = False
+
+    def write(self, content: Any) -> int:
+        """Write bytes and return their number."""
+        self._written += len(content)
+        return self._held.write(content)
+
+    def tell(self) -> int:
+        """Return the number of bytes written."""
+        return self._written
+
+    def flush(self) -> None:
+        """Do nothing: the bytes are in memory."""
+
+    def close(self) -> None:
+        """Do nothing: whoever takes the bytes does so to the end."""
+
+
 FORMAT = FileFormat(
     kind="a Parquet",
     suffixes=(".parquet", ".pq"),
     recognises=lambda head: head.startswith(b"PAR1"),
     read=read_parquet,
     write=write_parquet,
+    write_blocks=write_parquet_blocks,
     media_type="application/vnd.apache.parquet",
     croissant_type="application/x-parquet",
     required_modules=("pyarrow",),
