@@ -36,11 +36,21 @@ from sfumato.workspace.views.data_view import DataView, ProfiledColumn, Variable
 
 from ..parts.page import CallInProcess
 from ..parts.sifted import FilteredList
-from ..parts.split import TwoPanes
+from ..parts.split import SIDES, TwoPanes
 from ..parts.tables import TableScreen
 from ..plan.drafting import DraftForm, DraftsPlan, draft_request_from_answers
 from ..plan.plan_history import NOTHING_TO_REDO, NOTHING_TO_UNDO, PlanHistory
-from .sheet import COLUMNS, filter_fields, profile_texts, row_values, sheet_columns, sheet_summary, variable_series
+from .sheet import (
+    COLUMNS,
+    column_problem,
+    filter_fields,
+    profile_texts,
+    row_values,
+    sheet_columns,
+    sheet_summary,
+    variable_series,
+    whole_sheet_width,
+)
 from .sheet_values import ReadsValues
 from .variable_facts import variable_content
 
@@ -63,6 +73,10 @@ PROFILE_MIN_WIDTH = 110
 """Width of a terminal from which the profile stands beside the variables: 70 for name, role, kind, missing and
 histogram, 38 for it.
 """
+LEAST_PROFILE_WIDTH = 40
+"""Cells of the profile beside the list where titles need all others."""
+TALL = 30
+"""Lines of a terminal from which there is room for facts below most lists."""
 
 
 class ProfilePane(Vertical):
@@ -135,6 +149,7 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         self._rows: dict[str, _SheetRow] = {}
         self._plans: tuple[str, Mapping[str, Facts], Facts] = "", {}, []
         self._began = False
+        self._longest_title = 0
         self._ask_when_read = self._asks_all = False
         self.forget_values()
 
@@ -181,9 +196,17 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
     def on_resize(self) -> None:
         """Show the profile if there is room for it, and read the values of newly visible columns."""
         self.query_one(TwoPanes).arrange_panes()
+        self._share_width()
         self.call_after_refresh(self._show_facts)
         if self._view is not None:
             self.call_after_refresh(self.read_soon)
+
+    def _share_width(self) -> None:
+        """Give the list two thirds of the width, and more where a title would be cut beside a wide picture."""
+        whole = self.app.size.width - SIDES
+        wanted = min(whole_sheet_width(self._longest_title) + 1, whole - LEAST_PROFILE_WIDTH)
+        width = max(whole * 2 // 3, wanted) if self._is_profile_beside else "1fr"
+        self.query_one("#data-list", VariableList).styles.width = width
 
     @property
     def grid(self) -> VariableGrid:
@@ -197,6 +220,9 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         titled = any(line.variable.title for line in lines)
         longest_title = max((cell_len(line.variable.title) for line in lines), default=0)
         lacking = any(self._has_missing(line) for line in lines)
+        faulty = any(column_problem(line, self.found_column(line)) for line in lines)
+        self._longest_title = longest_title
+        self._share_width()
         # A number of units or an identifier has no distribution worth a look.
         telling = (line.variable.name for line in lines if line.is_planned and line.variable.role not in NOT_TELLING)
         first = None if self._began else next(telling, None)
@@ -208,7 +234,13 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
                 values=lambda line: self._sheet_row(line).cells,
                 search_texts=lambda line: self._sheet_row(line).words,
                 column_fitter=lambda _, width: sheet_columns(
-                    width, longest, titled=titled, lacking=lacking, longest_title=longest_title
+                    width,
+                    longest,
+                    titled=titled,
+                    lacking=lacking,
+                    faulty=faulty,
+                    longest_title=longest_title,
+                    is_told_below=self.app.size.height >= TALL,
                 ),
             ),
             lines,
@@ -265,7 +297,7 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
             plot.set_series([], empty=" ")
         else:
             series, labels = variable_series(here.variable, found.profile)
-            plot.set_series([series], x_label=here.variable.title or here.variable.name, y_label="records", **labels)
+            plot.set_series([series], x_label=here.variable.name, y_label="records", **labels)
         reading, more = profile_texts(here, found) if here is not None else ("", "")
         self.query_one("#data-reading", Line).set_text(reading)
         # The picture beside the list says how often each level is.
@@ -319,11 +351,24 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
             plan = self._plans[1].get(here.variable.name, [])
             width = max(20, space.width - 2)
             text = variable_content(
-                here, self.found_column(here), plan, self._plans[2], width, room, has_bars=not self._is_profile_beside
+                here,
+                self.found_column(here),
+                plan,
+                self._plans[2],
+                width,
+                room,
+                has_bars=not self._is_profile_beside,
+                counts=self._bar_counts() if self._is_profile_beside else None,
             )
             if not is_same_text(shown.content, text):
                 shown.update(text, layout=not shown.display)
         shown.display = fits
+
+    def _bar_counts(self) -> dict[str, Sequence[int]]:
+        """Return the number of records in each bar of the listed variables whose values tell something."""
+        lines = [line for line in (self._view.lines if self._view else ()) if line.variable.role not in NOT_TELLING]
+        found = ((line.variable.name, self.found_column(line)) for line in lines)
+        return {name: one.profile.counts for name, one in found if one is not None and one.profile is not None}
 
     @on(Plot.CursorMoved)
     def _show_bar_reading(self, event: Plot.CursorMoved) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -24,12 +24,12 @@ MOST_FREQUENT_LEVELS = 6
 """Number of levels named in the text about a variable."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LEFT_OUT = "left out"
-SPARKLINE_WIDTH = 10
+SPARKLINE_WIDTH, KIND_WIDTH = 10, 11
 COLUMNS: Columns[VariableLine] = (
     TableColumn("mark", "", 1),
     TableColumn("name", "variable", 12, grow_order=2),
     TableColumn("role", "role", 16),
-    TableColumn("kind", "kind", 11),
+    TableColumn("kind", "kind", KIND_WIDTH),
     TableColumn("missing", "missing", 7, "right"),
     TableColumn("distinct", "values", 7, "right", drop_order=5),
     TableColumn("histogram", "histogram", SPARKLINE_WIDTH),
@@ -38,27 +38,45 @@ COLUMNS: Columns[VariableLine] = (
     TableColumn("bounds", "bounds", 12, drop_order=3),
     TableColumn("title", "label", 14, drop_order=6, grow_order=1),
 )
-LEAST_LEVELS_WIDTH, MOST_NAME_WIDTH = 16, 24
-"""Least width of levels, and greatest width of names at the expense of levels, in cells."""
+LEAST_LEVELS_WIDTH, LEAST_NAME_WIDTH, MOST_NAME_WIDTH = 16, 8, 24
+"""Least width of levels and of names beside titles, and greatest width of names at the expense of levels, in cells."""
 FoundByReading = Mapping[tuple[object, ...], ProfiledColumn]
 """Profiles of columns, by ``VariableLine.reading_key``."""
 
 
 def sheet_columns(
-    width: int, longest: int, *, titled: bool = True, lacking: bool = True, longest_title: int = 0
+    width: int,
+    longest: int,
+    *,
+    titled: bool = True,
+    lacking: bool = True,
+    faulty: bool = True,
+    longest_title: int = 0,
+    is_told_below: bool = False,
 ) -> tuple[TableColumn[VariableLine], ...]:
     """Return the columns in ``width`` cells; a name of ``longest`` letters takes what levels can spare.
 
     titled: whether a variable has a title, which has a column then
     lacking: whether a variable has missing values, which have a column then
+    faulty: whether a variable cannot be read as the plan declares it, which has a column then
     longest_title: cells of the longest title, for which columns that the text below the list repeats make room
+    is_told_below: whether there is such a text, which names the kind of a variable
     """
-    left_out = {*(() if titled else ("title",)), *(() if lacking else ("missing",))}
+    left_out = {
+        *(() if titled else ("title",)),
+        *(() if lacking else ("missing",)),
+        *(() if faulty else ("mark",)),
+    }
     wanted = [column for column in COLUMNS if column.name not in left_out]
     if titled:
-        # A title that is whole says more than levels that the picture beside it shows.
+        # A title that is whole says more than levels that the picture beside it shows, or than an empty column.
+        name_width = max(LEAST_NAME_WIDTH, min(longest, max(one.width for one in wanted if one.name == "name")))
+        wanted = [replace(one, width=name_width) if one.name == "name" else one for one in wanted]
         least = max(one.width for one in wanted if one.name == "title")
-        room = width - grid_width([one for one in wanted if not one.drop_order]) - COLUMN_GAP
+        room = _title_room(wanted, width)
+        if is_told_below and room < longest_title:
+            wanted = [one for one in wanted if one.name != "kind"]
+            room = _title_room(wanted, width)
         whole = max(least, min(longest_title, room))
         wanted = [replace(one, width=whole) if one.name == "title" else one for one in wanted]
     columns = fit_columns(wanted, width)
@@ -67,6 +85,17 @@ def sheet_columns(
     taken = max(0, min(lack, by_name.get("levels", 0) - LEAST_LEVELS_WIDTH))
     other = {"name": taken, "levels": -taken}
     return tuple(replace(column, width=column.width + other.get(column.name, 0)) for column in columns)
+
+
+def _title_room(wanted: Sequence[TableColumn[VariableLine]], width: int) -> int:
+    """Return the cells of a title beside the columns that are never left out."""
+    return width - grid_width([one for one in wanted if not one.drop_order]) - COLUMN_GAP
+
+
+def whole_sheet_width(longest_title: int) -> int:
+    """Return the cells of the grid in which every title, the longest of so many cells, is whole."""
+    base = [column for column in COLUMNS if not column.drop_order]
+    return grid_width(base) + COLUMN_GAP + longest_title
 
 
 def row_values(line: VariableLine, found: ProfiledColumn | None) -> dict[str, object]:

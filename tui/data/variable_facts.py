@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from textual.content import Content
 
@@ -18,6 +18,7 @@ from sfumato.workspace.views.data_view import ProfiledColumn, VariableLine
 from sfumato.workspace.visible_text import replace_unprintable
 
 from .sheet import bounds_text, column_problem
+from .small_pictures import small_pictures
 
 KIND_MEANINGS = {
     Kind.CATEGORICAL: "levels without an order",
@@ -32,6 +33,8 @@ MOST_LEVELS = 8
 LEVEL_WIDTH, SHARE_WIDTH = 18, 7
 """Cells of a level's name and of its share beside its bar."""
 BAR = "█"
+MOST_FACTS = 12
+"""Lines that the facts about most variables take, with blank ones."""
 
 
 def variable_content(
@@ -43,13 +46,15 @@ def variable_content(
     most: int,
     *,
     has_bars: bool = True,
+    counts: Mapping[str, Sequence[int]] | None = None,
 ) -> Content:
-    """Return the facts about a variable in at most ``most`` lines of ``width`` cells; then bars of its levels, and what
-    is released of all variables, if they fit.
+    """Return the facts about a variable in at most ``most`` lines of ``width`` cells; then bars of its levels, what is
+    released of all variables, and small pictures of their values in the last lines, if they fit.
 
     plan: facts of the plan about the variable
     release: variables of the plan by what is released of them
     has_bars: whether there are bars, which no picture beside them repeats
+    counts: number of records in each bar of the small pictures, by variable
     """
     variable, profile = line.variable, found.profile if found else None
     title = f"{variable.name}: {variable.title}" if variable.title else variable.name
@@ -60,6 +65,10 @@ def variable_content(
     for part in (bars, whole):
         if part and len(lines) + len(part) + 1 <= most:
             lines += [Content(""), *part]
+    # They have the same lines whatever the facts say, so that they stand still while the cursor moves.
+    small = small_pictures(counts or {}, variable.name, width, most - MOST_FACTS - len(whole))
+    if small and len(lines) + len(small) + 1 <= most:
+        lines += [Content("")] * (most - len(lines) - len(small)) + small
     if len(lines) > most > 0:
         lines = [*lines[: most - 1], lines[most - 1].truncate(width - 1) + Content(find_glyphs().ellipsis)]
     return Content("\n").join(lines[:most])
