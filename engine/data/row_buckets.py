@@ -19,6 +19,14 @@ BUCKET_ROWS = 1 << 20
 """Rows of a bucket, on average."""
 
 
+def stack_columns(*columns: Floats | Integers) -> Floats:
+    """Return columns (n,) of numbers side by side as rows, (n, width)."""
+    found = np.empty((len(columns[0]), len(columns)))
+    for place, column in enumerate(columns):
+        found[:, place] = column
+    return found
+
+
 class RowBuckets:
     """Rows of as many numbers each, in buckets."""
 
@@ -36,7 +44,7 @@ class RowBuckets:
         for own in np.flatnonzero(np.diff(ends)).tolist():
             chosen = order[ends[own] : ends[own + 1]]
             self._pieces.setdefault(own, []).append((self._file.seek(0, io.SEEK_END), len(chosen)))
-            self._file.write(np.column_stack([column[chosen] for column in columns]).astype(np.float64).tobytes())
+            self._file.write(stack_columns(*(column[chosen] for column in columns)).tobytes())
 
     def read_bucket(self, bucket: int) -> BucketRows:
         """Return the rows of a bucket."""

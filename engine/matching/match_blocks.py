@@ -16,7 +16,7 @@ import numpy as np
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import Microdata
 from ..data.record_keys import KeyNumbers, buckets_of_keys
-from ..data.row_buckets import BucketRows
+from ..data.row_buckets import BucketRows, stack_columns
 from ..data.rows import number_groups
 from .intruder import IntruderKnowledge, MatchTolerance, require_equal_values, require_own_records
 from .matching import CachedMatcher, CountedMatches, RecordMatcher, WindowKey
@@ -109,8 +109,8 @@ class MatchVariables:
         buckets = [buckets_of_keys(columns, number, size) for columns, size in zip(keys, sizes, strict=True)]
         ends = [end for window in windows for end in (window.lower, window.upper)]
         return {
-            "ours": np.column_stack([buckets[0], np.arange(len(ours)), own, *keys[0], *ends]).astype(np.float64),
-            "theirs": np.column_stack([buckets[1], *keys[1], *(one.released for one in windows)]).astype(np.float64),
+            "ours": stack_columns(buckets[0], np.arange(len(ours)), own, *keys[0], *ends),
+            "theirs": stack_columns(buckets[1], *keys[1], *(one.released for one in windows)),
         }
 
     def places_among(self, names: Sequence[str], used: Sequence[str]) -> ColumnPlaces:

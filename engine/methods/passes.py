@@ -47,7 +47,7 @@ class IntoBuckets:
     of the bucket, and returns its partial answer; those of the buckets are merged in their order.
 
     number: number of buckets
-    keeps: name under which values of single records are kept, "" for none; ``partial_of`` then returns them beside its
+    keeps: name under which values of single records are kept, "" for none; ``partial_of`` may return them beside its
         answer as ``values``, (n, 2 + v): the number of the block of each record, its place there, and the values
     """
 
@@ -157,8 +157,9 @@ class PassRunner:
             return
         held: dict[str, RowBuckets] = {}
         try:
-            for number, found in enumerate(self._answers_of_blocks(current, total)):
-                self._put_rows(held, number, found)
+            answers = self._answers_of_blocks(current, total)
+            for number in range(self.tables[0].n_blocks):
+                self._put_rows(held, number, next(answers))
             yield from self._answers_of_buckets(current, buckets, held, total)
         finally:
             for rows in held.values():
@@ -168,9 +169,10 @@ class PassRunner:
         """Yield what the pass makes of each block, in their order."""
         from .run import Progress
 
-        blocks = zip(*(table.iterate_blocks(current.names) for table in self.tables), strict=True)
-        for done, some in enumerate(blocks, start=1):
-            yield self.block(current.state, *some)
+        tables = [table.iterate_blocks(current.names) for table in self.tables]
+        for done in range(1, self.tables[0].n_blocks + 1):
+            # Nothing of a block is kept while the next one is read; zip and enumerate keep what they gave last.
+            yield self.block(current.state, *map(next, tables))
             self.report(Progress(done, total, current.what))
 
     def _put_rows(self, held: dict[str, RowBuckets], number: int, found: Partial) -> None:
@@ -194,8 +196,9 @@ class PassRunner:
         for number in range(buckets.number):
             own = {name: rows.read_bucket(number) for name, rows in held.items()}
             answer = dict(buckets.partial_of(current.state, own))
-            if buckets.keeps:
-                values = answer.pop("values")
+            # As long as the table, so that it goes to a file or nowhere.
+            values = answer.pop("values", None)
+            if buckets.keeps and values is not None:
                 if buckets.keeps not in self.kept:
                     self.kept[buckets.keeps] = RowBuckets(self.open_file)
                 self.kept[buckets.keeps].put_rows(values[:, 0].astype(int), *values[:, 1:].T)

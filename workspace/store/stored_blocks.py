@@ -66,5 +66,4 @@ class StoredBlocks:
     def iterate_blocks(self, names: Sequence[str] | None = None) -> Iterator[Microdata]:
         """Yield the records of these variables part by part, each verified as it is read. Raises DamagedTable."""
         schema = self.schema if names is None else self.schema.select_variables(names)
-        for block in self.tables.iterate_microdata(self.sha256, schema, self.origin):
-            yield self.finish(block)
+        yield from map(self.finish, self.tables.iterate_microdata(self.sha256, schema, self.origin))

@@ -526,7 +526,7 @@ class TableStore:
         For some ``rows``, from 0, in this order, only the parts with such rows are read; of a table of one part, a level
         that none of the row groups read has may be missing.
         """
-        names = [*schema.names, *(f"{KIND_COLUMN_PREFIX}{name}" for name in schema.names)]
+        names = _names_of_columns(schema)
         columns: dict[str, list[Any]] = {}
         held: list[NDArray[np.int64]] = []
         manifest = self._find_manifest(sha256)
@@ -547,14 +547,10 @@ class TableStore:
         """
         manifest = self._find_manifest(sha256)
         levels = self._read_levels(manifest)
-        names = [*schema.names, *(f"{KIND_COLUMN_PREFIX}{name}" for name in schema.names)]
+        names = _names_of_columns(schema)
         for one in [sha256] if manifest is None else [part.sha256 for part in manifest.parts]:
-            file = self._open_verified(one, TablePart(frozenset(names)))
-            groups, there = list(range(file.num_row_groups)), set(file.schema_arrow.names)
-            columns = {
-                name: _values_by_row_group(file, name, groups) for name in names if name in there or name in schema
-            }
-            yield _microdata_of_columns(schema, origin, columns, levels)
+            # Nothing of it is kept here while the next one is read.
+            yield _read_whole_part(self._open_verified(one, TablePart(frozenset(names))), schema, origin, levels)
 
     def read_levels(self, sha256: str) -> dict[str, tuple[str, ...]]:
         """Return the levels of the categorical columns of the table with this hash. Raises DamagedTable."""
@@ -652,6 +648,20 @@ def _slices_of_units(data: Microdata, most: int) -> list[slice]:
         found.append(slice(first, end))
         first = end
     return found
+
+
+def _names_of_columns(schema: Schema) -> list[str]:
+    """Return the columns that a file may have of the variables, their kinds of missing values behind them."""
+    return [*schema.names, *(f"{KIND_COLUMN_PREFIX}{name}" for name in schema.names)]
+
+
+def _read_whole_part(
+    file: pq.ParquetFile, schema: Schema, origin: Origin, levels: Mapping[str, Sequence[str]]
+) -> Microdata:
+    groups, there = list(range(file.num_row_groups)), set(file.schema_arrow.names)
+    names = (name for name in _names_of_columns(schema) if name in there or name in schema)
+    columns = {name: _values_by_row_group(file, name, groups) for name in names}
+    return _microdata_of_columns(schema, origin, columns, levels)
 
 
 def _microdata_of_columns(

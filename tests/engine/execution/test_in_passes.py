@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.table_blocks import OneBlock, hash_of_blocks
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.matching import match_blocks
-from sfumato.engine.methods.passes import Finished, NextPass, run_passes
+from sfumato.engine.methods.passes import Finished, IntoBuckets, NextPass, run_passes
 from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.run import Progress, Run
 from sfumato.engine.risk import identification, uniqueness
@@ -217,6 +219,48 @@ def test_partials_are_merged_in_the_order_of_the_blocks_and_progress_counts_bloc
     assert widths == [3, 3, 3, 1, 1, 1]
     assert said == [Progress(i, 3, what) for what in ("once", "again") for i in (1, 2, 3)]
     assert OneBlock(data).n_blocks == 1
+
+
+def test_a_block_is_gone_when_the_next_is_read() -> None:
+    class WatchedTable(CutTable):
+        def iterate_blocks(self, names: Sequence[str] | None = None) -> Iterator[Microdata]:
+            for first in range(0, RECORDS, self.rows):
+                assert not [one for one in held if one() is not None]
+                yield self._block(first)
+
+        def _block(self, first: int) -> Microdata:
+            block = self.data.select_rows(slice(first, first + self.rows))
+            held.append(weakref.ref(block))
+            return block
+
+    held: list[weakref.ref[Any]] = []
+    data = simulated(1)
+    for by_key in (IntoBuckets(2, lambda state, rows: {}), None):
+
+        def block(state: int, data: Microdata) -> Any:
+            found = np.zeros((len(data), 3))
+            held.append(weakref.ref(found))
+            return {"rows": found} if by_key else {}
+
+        assert run_passes(NextPass(0, buckets=by_key), [WatchedTable(data, 700)], block, lambda *_: Finished(1)) == 1
+    assert len(held) == 2 * 2 * 5
+
+
+def test_nothing_as_long_as_the_table_is_merged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(identification, "BUCKET_ROWS", 700)
+    method, spec = spec_of("risk.identification", known=["g"], synthesised=["h", "v"])
+    passes = method.measurement.measure_passes
+    assert passes is not None
+    ours, theirs = (CutTable(data, 700) for data in linked(1))
+    merged: list[int] = []
+
+    def merge(state: Any, partials: Any) -> Any:
+        merged.append(max(len(rows) for one in partials for rows in one.values()))
+        return passes.merge(state, partials)
+
+    run_passes(passes.start(ours.head, theirs.head, spec, ours.n_blocks), [ours, theirs], passes.block, merge)
+    assert len(merged) > 3
+    assert max(merged) < 100
 
 
 @pytest.mark.parametrize(
