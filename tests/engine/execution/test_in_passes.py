@@ -235,14 +235,15 @@ def test_a_block_is_gone_when_the_next_is_read() -> None:
 
     held: list[weakref.ref[Any]] = []
     data = simulated(1)
+
+    def block(is_by_key: bool, data: Microdata) -> Any:
+        found = np.zeros((len(data), 3))
+        held.append(weakref.ref(found))
+        return {"rows": found} if is_by_key else {}
+
     for by_key in (IntoBuckets(2, lambda state, rows: {}), None):
-
-        def block(state: int, data: Microdata) -> Any:
-            found = np.zeros((len(data), 3))
-            held.append(weakref.ref(found))
-            return {"rows": found} if by_key else {}
-
-        assert run_passes(NextPass(0, buckets=by_key), [WatchedTable(data, 700)], block, lambda *_: Finished(1)) == 1
+        first = NextPass(by_key is not None, buckets=by_key)
+        assert run_passes(first, [WatchedTable(data, 700)], block, lambda *_: Finished(1)) == 1
     assert len(held) == 2 * 2 * 5
 
 
