@@ -23,25 +23,41 @@ from ..methods.rows import Row
 from ..methods.run import Progress, Randomness, Run, ignore_progress
 from ..recipe.provenance import release_provenance
 from ..recipe.recipe import Recipe
+from ..wording import join_names
 from .making import Report, draw_release
 from .tasks import TaskKind, dataset_recipe_hash, explain_not_computed, rows_of_measure
 
 
 def works_in_passes(recipe: Recipe, kind: TaskKind, item: int) -> bool:
     """Return whether tasks of a kind, of the recipe's step ``item``, can be computed block by block."""
-    if not _has_plain_records(recipe):
-        return False
+    return not whole_table_reason(recipe, kind, item)
+
+
+def whole_table_reason(recipe: Recipe, kind: TaskKind, item: int) -> str:
+    """Return why tasks of a kind, of the recipe's step ``item``, need the whole table, in words; empty where they work
+    in passes.
+    """
+    if there := _needs_other_records(recipe):
+        return f"{join_names(there)} of the recipe need it"
     match kind:
         case TaskKind.FIT:
             step = recipe.synthesis[item]
-            fitted = step.method.synthesis.fit_passes
-            return fitted is not None and fitted.suits(step.spec, recipe.schema)
+            return _reason_of_passes(step.method, step.method.synthesis.fit_passes, step.spec, recipe)
         case TaskKind.DRAW:
-            return all(step.method.synthesis.draws_by_block for step in recipe.synthesis)
+            needing = {step.method.key for step in recipe.synthesis if not step.method.synthesis.draws_by_block}
+            return f"draws of {join_names(sorted(needing))} need it" if needing else ""
         case TaskKind.MEASURE:
-            measured = recipe.measures[item].method.measurement.measure_passes
-            return measured is not None and measured.suits(_measure_spec(recipe, item), recipe.schema)
-    return False
+            method = recipe.measures[item].method
+            return _reason_of_passes(method, method.measurement.measure_passes, _measure_spec(recipe, item), recipe)
+    return "tasks of this kind need it"
+
+
+def _reason_of_passes(method: Method, passes: Any, spec: Any, recipe: Recipe) -> str:
+    """Return why a method needs the whole table, in words; empty where it has passes that suit."""
+    if passes is None:
+        return f"{method.key} needs it"
+    suited = passes.suits(spec, recipe.schema)
+    return "" if suited else f"{method.key} works part by part, but not with these settings and variables"
 
 
 def is_checked_in_blocks(recipe: Recipe) -> bool:
@@ -52,7 +68,7 @@ def is_checked_in_blocks(recipe: Recipe) -> bool:
     )
     return (
         bool(recipe.synthesis)
-        and _has_plain_records(recipe)
+        and not _needs_other_records(recipe)
         and made
         and all(works_in_passes(recipe, TaskKind.MEASURE, item) for item in range(len(recipe.measures)))
         and not (recipe.tables or recipe.studies or recipe.anonymisation)
@@ -61,20 +77,19 @@ def is_checked_in_blocks(recipe: Recipe) -> bool:
     )
 
 
-def _has_plain_records(recipe: Recipe) -> bool:
-    """Return whether records are all that there is: no units, weights, rules or constraints, which need other records."""
-    return (
-        recipe.schema.unit is None
-        and recipe.weights is None
-        and not recipe.schema.names_by_role(Role.WEIGHT)
-        and not recipe.form.recode
-        and not recipe.form.units
-        and recipe.form.records is None
-        and not any((*recipe.constraint_plan.constraints, *recipe.constraint_plan.computed))
-        and not any(step.is_private or step.table is not None for step in recipe.synthesis)
-        and recipe.origin != "anonymised"
-        and not recipe.generalised
-    )
+def _needs_other_records(recipe: Recipe) -> list[str]:
+    """Return what of the recipe needs other records than a block has, in words; none where records are all there is."""
+    there = {
+        "units": recipe.schema.unit is not None or bool(recipe.form.units),
+        "weights": recipe.weights is not None or bool(recipe.schema.names_by_role(Role.WEIGHT)),
+        "rules of recoding": bool(recipe.form.recode or recipe.generalised),
+        "another number of records": recipe.form.records is not None,
+        "constraints": any((*recipe.constraint_plan.constraints, *recipe.constraint_plan.computed)),
+        "steps with an epsilon": any(step.is_private for step in recipe.synthesis),
+        "steps of another table": any(step.table is not None for step in recipe.synthesis),
+        "steps of an anonymisation": recipe.origin == "anonymised",
+    }
+    return [words for words, is_there in there.items() if is_there]
 
 
 def _measure_spec(recipe: Recipe, item: int) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import BadInput
-from sfumato.engine.execution.in_passes import works_in_passes
+from sfumato.engine.execution.in_passes import whole_table_reason
 from sfumato.engine.execution.tasks import Task, TaskKind, plan_tasks, points_of_task
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.methods.task_rates import PROCESS, draw_rate_of, task_rate_of
@@ -65,7 +65,7 @@ class TaskCost:
     seconds: seconds, None where unknown
     memory: bytes of its process
     from_runs: estimated from earlier runs
-    needs_table: whether it needs the whole of a table that is stored in parts
+    needs_table: why it needs the whole of a table that is stored in parts, in words; empty where it does not
     """
 
     task: Task
@@ -73,7 +73,7 @@ class TaskCost:
     seconds: float | None
     memory: int
     from_runs: bool = False
-    needs_table: bool = False
+    needs_table: str = ""
 
     @property
     def label(self) -> str:
@@ -98,7 +98,7 @@ def _estimate_task_cost(recipe: Recipe, task: Task, records: int, earlier: Measu
         took = earlier.get((task.kind.value, ""))
         seconds = None if took is None else took.seconds * records
         memory = PROCESS + BYTES_OF_TABLES + records * 8 * (len(recipe.schema.names) + len(recipe.tables))
-        return TaskCost(task, "", seconds, memory, took is not None, in_parts)
+        return TaskCost(task, "", seconds, memory, took is not None, "the cells of tables need it" if in_parts else "")
     steps = _steps_of_task(recipe, task)
     named = steps[0].method.key if steps and task.kind is not TaskKind.DRAW else ""
     columns = len(recipe.schema.names)
@@ -116,11 +116,12 @@ def _estimate_task_cost(recipe: Recipe, task: Task, records: int, earlier: Measu
         seconds += steps[0].spec.steady_seconds(columns)
     if task.point is not None and steps and (times := steps[0].spec.shadows_a_task()):
         seconds = _seconds_of_refits(recipe, records, columns, times)
-    by_block = in_parts and works_in_passes(recipe, task.kind, task.item)
+    reason = whole_table_reason(recipe, task.kind, task.item) if in_parts else ""
+    by_block = in_parts and not reason
     held = min(records, PART_ROWS) if by_block else records
     memory = max((rate.estimate_bytes(held, columns, together) for rate in rates), default=PROCESS)
     memory += BYTES_OF_PARTIALS if by_block else 0
-    needs_table = in_parts and not by_block and bool(steps)
+    needs_table = reason if steps else ""
     if (took := earlier.get((task.kind.value, named))) is None or not steps:
         return TaskCost(task, named, seconds, memory, needs_table=needs_table)
     if took.memory is not None:
@@ -212,8 +213,8 @@ def _parts_text(cost: TaskCost) -> str:
         return ""
     able = [one for one in registry().values() if one.synthesis.fit_passes or one.measurement.measure_passes]
     return (
-        "It reads the whole table at once, also a long one that is stored in parts; part by part work "
-        f"{join_names([one.key for one in able])}. "
+        f"It reads the whole table at once, also a long one that is stored in parts: {cost.needs_table}. "
+        f"Part by part work, where settings and variables allow it, {join_names([one.key for one in able])}. "
     )
 
 

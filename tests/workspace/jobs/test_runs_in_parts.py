@@ -213,7 +213,7 @@ def test_a_task_that_needs_the_table_is_refused_with_what_does_not() -> None:
     measured = {**PLAN, "measure": [{"method": "utility.propensity", "model": "cart"}]}
     said = memory_refusal(estimate_task_costs(Recipe.from_table(measured), 10**9), limit)
     assert "(utility.propensity) needs about" in said
-    assert "It reads the whole table at once" in said
+    assert "in parts: utility.propensity works part by part, but not with these settings and variables. Part" in said
     assert "risk.uniqueness. Take a sample" in said
     stored_by_an_older_version = estimate_task_costs(Recipe.from_table(PLAN), 10**9, in_parts=False)
     assert "whole table" not in (text := memory_refusal(stored_by_an_older_version, limit))
@@ -222,16 +222,17 @@ def test_a_task_that_needs_the_table_is_refused_with_what_does_not() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("words", "changes"),
     [
-        {"variables": {**PLAN["variables"], "number": {"kind": "count", "role": "unit"}}},
-        {"variables": {**PLAN["variables"], "visits": {"kind": "count", "role": "weight"}}},
-        {"constraints": {"spends": "spent <= 1000"}},
+        ("units", {"variables": {**PLAN["variables"], "number": {"kind": "count", "role": "unit"}}}),
+        ("weights", {"variables": {**PLAN["variables"], "visits": {"kind": "count", "role": "weight"}}}),
+        ("constraints", {"constraints": {"spends": "spent <= 1000"}}),
     ],
 )
-def test_recipes_with_units_weights_or_constraints_take_the_whole_table(changes: dict[str, Any]) -> None:
+def test_recipes_with_units_weights_or_constraints_take_the_whole_table(words: str, changes: dict[str, Any]) -> None:
     recipe = Recipe.from_table({**PLAN, **changes})
-    assert all(cost.needs_table for cost in estimate_task_costs(recipe, 10**7) if cost.task.kind != "combine")
+    reasons = {cost.needs_table for cost in estimate_task_costs(recipe, 10**7) if cost.task.kind != "combine"}
+    assert reasons == {f"{words} of the recipe need it"}
 
 
 def test_a_short_table_is_one_block_whatever_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
