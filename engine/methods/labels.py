@@ -400,6 +400,10 @@ def sentence_of(row: ValuedRow, records: int | None = None) -> str:
     own = own_params(method, row.params)
     figures = {name: format_setting(one) for name, one in (row.params or {}).items() if name in fields}
     figures |= {"value": value, "variable": row.target or "the variable"}
+    if "baseline" in fields:
+        figures["baseline"] = (
+            "some" if row.baseline is None else quantity_of(row.key, row.baseline, records, row.params, unit=row.unit)
+        )
     if "root" in fields:
         # a mean of squares says little to anyone; its root is in the unit of what is squared
         figures["root"] = format_percent(math.sqrt(max(0.0, row.value)))
@@ -420,6 +424,9 @@ class ValuedRow(LabelledNumber, Protocol):
 
     @property
     def value(self) -> float | None: ...
+
+    @property
+    def baseline(self) -> float | None: ...
 
     @property
     def unit(self) -> str: ...

@@ -25,7 +25,9 @@ QUESTIONS: tuple[Question, ...] = get_args(Question)
 ATTACK_PARTS = {
     "attack_success": "attack",
     "baseline_success": "baseline",
+    "attack_without_release": "attack_without",
     "control_success": "control",
+    "control_without_release": "control_without",
     "excess_risk": "excess",
     "detectable_excess": "detectable",
     "guesses": "guesses",
@@ -34,9 +36,12 @@ ATTACK_PARTS = {
     "excess_p_value": "p",
 }
 """The outputs of every attack that is compared with control records, and what each is: how often a guess is right with
-the release, without it, and of controls, what is in excess of these, the smallest excess that would have been found,
+the release, without it, and of controls with it and without it, what is in excess of these, the smallest excess that would have been found,
 how many guesses there are, how much of the excess the release adds, the smallest such part that would have been found,
-and how probable as much is where the release reveals nothing. They stand side by side in one table."""
+and how probable as much is where the release reveals nothing. They stand side by side in one table. An attack whose
+baseline is no naive guess has its success without the release there."""
+BEST_PARTS = ("best_attack_success", "best_control_success")
+"""Success rates, with people in the data and with controls, of the choice of variables of which a release adds most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +129,21 @@ class RiskOutput:
     never_falls_with_knowledge: bool = False
 
 
+USUAL_RATES = (
+    "Of {guesses} people in the data he is right about {count}.",
+    "Of as many outsiders he is right about {count}.",
+)
+"""How often an attack succeeds with people in the data and with outsiders, unless its own label says it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Label:
     """Texts about an output for people.
 
     name: at most 45 characters
     scene: what the intruder of an attack knows and does and when he succeeds, in front of ``says``
-    rates: how often the attack succeeds with people in the data and with outsiders: a sentence with ``{own}`` and
-        ``{others}``; empty for the usual one
+    rates: how often the attack succeeds: a sentence about ``{guesses}`` with people in the data, and one about as many
+        with outsiders, each with their ``{count}``
     says: sentence with placeholders: ``{value}``, with its unit and the total; ``{variable}``, that of the row;
         ``{root}``, the square root in per cent; and parameters of the row such as ``{q}``
     good: sentence on good values
@@ -153,7 +165,7 @@ class Label:
     baseline: str = ""
     shared: bool = False
     scene: str = ""
-    rates: str = ""
+    rates: tuple[str, str] = USUAL_RATES
     term: str = ""
 
 

@@ -14,6 +14,9 @@ place:
 R also shows whatever makes members easier to guess than controls, such as a hold-out of other people; A equals R if a0
 = c0. Drafted limits and the gate use A.
 
+The row ``attack_without_release`` has a0, or ``baseline_success`` where an attack has no naive guess of its own, and
+``control_without_release`` has c0.
+
 A method declares ``controls=True``, ``outputs=attack_outputs(...)`` and ``combine=combine_attacks``, and returns
 ``AttackResult.estimates``.
 """
@@ -34,7 +37,7 @@ from ..data.arrays import Floats, Integers
 from ..data.intervals import AT_MOST_ONE, NON_NEGATIVE, SHARE, Range
 from ..data.provenance import ReleaseProvenance
 from ..methods.drafting import OURS, Case, OfferedLimit
-from ..methods.outputs import Label, Output, Question, RiskOutput
+from ..methods.outputs import USUAL_RATES, Label, Output, Question, RiskOutput
 from ..methods.results import Estimate
 from ..methods.rows import Row, average_with_intervals
 from ..statistics.score_interval import Z_95, score_interval
@@ -47,6 +50,8 @@ LARGEST_EXCESS, LARGEST_ADDED = "largest_excess_risk", "largest_added_risk"
 """Names of the outputs of an intruder who ignores misleading variables (``_best_strategy``)."""
 ADDED_RISK, DETECTABLE_ADDED = "added_risk", "detectable_added_risk"
 """Names of the outputs for the added risk and for the smallest detectable one."""
+ATTACK_WITHOUT, CONTROL_WITHOUT = "attack_without_release", "control_without_release"
+"""Names of the outputs for the success without the release, with people in the data and with outsiders."""
 
 
 ROW_OF_RANDOM_PEOPLE = (("people", "random"), ("guesses", "all"))
@@ -77,6 +82,22 @@ def residual_output(name: str, meaning: str, *, short: str, detectable: str, ris
 
 
 OUTSIDERS = "Outsiders are people outside the data, of whom no release was made."
+NOTICED = "would be noticed in four of five tests. Chance alone passes for one in one test of 40."
+"""End of a sentence on the smallest leak that is found with a power of 80 % at a two-sided level of 5 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class NaiveGuess:
+    """A guess that needs neither the release nor the attack, and how often it is right, as texts for people.
+
+    name: its name behind that of the attack
+    says: sentence with ``{value}``
+    baseline: what it is, beside the success of the attack
+    """
+
+    name: str
+    says: str
+    baseline: str
 
 
 def attack_outputs(
@@ -88,14 +109,19 @@ def attack_outputs(
     exact: bool = True,
     *,
     scene: str = "",
-    rates: str = "",
+    rates: tuple[str, str] = USUAL_RATES,
+    without: str = "",
+    naive: NaiveGuess | None = None,
 ) -> tuple[Output, ...]:
     """Return the declarations of all outputs of an ``attack``.
 
     ``guesses`` names its guesses ("predicates"), ``right`` says when one is right; ``exact`` adds a p-value. ``scene``
-    says what the intruder knows and does, and when he succeeds; ``rates`` as in ``Label``.
+    says what the intruder knows and does, and when he succeeds, ``without`` what he does without the release; ``rates``
+    as in ``Label``. An attack with a ``naive`` guess as its baseline has another output for its success without the
+    release.
     """
     scene = f"{scene} {OUTSIDERS}".strip()
+    added_scene = f"{scene} {without}".strip()
     title = attack.capitalize()
     about = "about people in the data"
     p_value = Output(
@@ -107,7 +133,8 @@ def attack_outputs(
         estimated=True,
         label=Label(
             f"{title}: chance of the difference",
-            f"If the release revealed nothing, the {attack} attack would differ as much between people in the data and outsiders with probability {{value}}.",
+            f"If the release revealed nothing, the {attack} attack would still find as much more about people in the data with probability {{value}}.",
+            "A large value is good; below 5 %, chance rarely finds as much, and the release may reveal something.",
             counts="share",
             term="p-value of the excess risk, by permutation",
         ),
@@ -128,7 +155,7 @@ def attack_outputs(
                 "Good is no more than for outsiders, people outside the data.",
                 f"The {attack} attack is right too often {about}.",
                 levers,
-                baseline="without the release",
+                baseline=naive.baseline if naive else "without the release",
                 scene=scene,
             ),
         ),
@@ -141,10 +168,13 @@ def attack_outputs(
             short="baseline",
             estimated=True,
             label=Label(
-                f"{title}: without the release",
-                f"Without the release, {{value}} of the {guesses} {about} are right.",
+                f"{title}: {naive.name if naive else 'without the release'}",
+                naive.says if naive else f"Without the release, {{value}} of the {guesses} {about} are right.",
+                scene=without if naive is None else "",
             ),
         ),
+        *((_without_release_output(ATTACK_WITHOUT, title, without, outsiders=False),) if naive else ()),
+        _without_release_output(CONTROL_WITHOUT, title, without, outsiders=True),
         Output(
             "control_success",
             f"share of the {guesses} that {right} of control records, of which no release was made",
@@ -187,9 +217,11 @@ def attack_outputs(
             short="detectable",
             estimated=True,
             label=Label(
-                f"{title}: detectable difference",
-                "So few people are attacked that a difference from outsiders below {value} may go unnoticed (power 80 %).",
+                f"{title}: least difference noticed",
+                f"A true difference from outsiders of {{value}} {NOTICED}",
+                "The smaller, the sharper the test: it grows with the number of people attacked.",
                 counts="share",
+                term="detectable excess risk, power 80 %",
             ),
         ),
         Output(
@@ -217,7 +249,7 @@ def attack_outputs(
                 levers,
                 counts="share",
                 baseline="the release tells no more about people in the data than about outsiders",
-                scene=scene,
+                scene=added_scene,
                 rates=rates,
                 term="added risk, the excess risk less that of guessing without the release",
             ),
@@ -230,12 +262,35 @@ def attack_outputs(
             short="detectable added",
             estimated=True,
             label=Label(
-                f"{title}: detectable addition",
-                "So few people are attacked that an addition below {value} may go unnoticed (power 80 %).",
+                f"{title}: least addition noticed",
+                f"A true addition of {{value}} {NOTICED}",
+                "The smaller, the sharper the test: it grows with the number of people attacked.",
                 counts="share",
+                term="detectable added risk, power 80 %",
             ),
         ),
         *((p_value,) if exact else ()),
+    )
+
+
+def _without_release_output(name: str, title: str, without: str, *, outsiders: bool) -> Output:
+    """Return the declaration of the success of an attack without the release, with people in the data or ``outsiders``."""
+    whom = "outsiders" if outsiders else "people in the data"
+    return Output(
+        name,
+        f"share of right guesses about {'control records' if outsiders else 'the records that the release was made of'} "
+        "where records of other people stand in place of the release",
+        "none",
+        "share",
+        range=SHARE,
+        short="control without" if outsiders else "attack without",
+        estimated=True,
+        label=Label(
+            f"{title}: outsiders, no release" if outsiders else f"{title}: without the release",
+            f"Without the release, {{value}} of the guesses about {whom} are right.",
+            "Neither good nor bad: no release changes it. What the release adds is measured from here.",
+            scene=without,
+        ),
     )
 
 
@@ -395,6 +450,7 @@ class AttackResult:
     p_value: permutation p-value from ``sfumato.engine.adversary.permuted``
     exact: whether the attack has a p-value
     added_success: what the release adds for both groups; None if unknown
+    is_naive: whether the baseline is a naive guess, and no attack without the release
     """
 
     attack: SuccessRate
@@ -404,6 +460,7 @@ class AttackResult:
     p_value: float | None = None
     exact: bool = True
     added_success: AddedSuccess | None = None
+    is_naive: bool = False
 
     def estimates(self, target: str = "", reason: str = "", **params: Any) -> tuple[Estimate, ...]:
         """Return the estimates that ``attack_outputs`` declares, for one ``target`` and these ``params``."""
@@ -422,6 +479,7 @@ class AttackResult:
         return (
             rate_estimate("attack_success", self.attack, reason or NO_GUESS, base),
             rate_estimate("baseline_success", self.baseline, "there is no guess to make without the release"),
+            *self._without_release_estimates(target, reason, params),
             rate_estimate("control_success", self.control, reason or NO_GUESS),
             self.excess_estimate(target, reason, params),
             self._detectable_excess_estimate(target, reason, params),
@@ -430,6 +488,23 @@ class AttackResult:
             self._detectable_added_estimate(target, reason, params),
             *((self._p_value_estimate(target, reason, params),) if self.exact else ()),
         )
+
+    def _without_release_estimates(self, target: str, reason: str, params: dict[str, Any]) -> list[Estimate]:
+        """Return the success rates without the release, from which the added risk is measured."""
+        gain = self.added_success
+        sides = [
+            (ATTACK_WITHOUT, self.attack, None if gain is None else gain.members),
+            (CONTROL_WITHOUT, self.control, None if gain is None else gain.controls),
+        ]
+        found = []
+        for name, rate, change in sides if self.is_naive else sides[1:]:
+            if not rate.guesses or change is None:
+                why = reason if not rate.guesses and reason else NO_ADDED_SUCCESS if rate.guesses else NO_GUESS
+                found.append(Estimate.not_computed(name, why, target, **params))
+            else:
+                value = min(1.0, max(0.0, rate.value - change))
+                found.append(Estimate(name, value, target, reason=reason, params=params))
+        return found
 
     def _p_value_estimate(self, target: str, reason: str, params: dict[str, Any]) -> Estimate:
         """Return the permutation p-value of the excess as an estimate."""

@@ -17,15 +17,17 @@ import pandas as pd
 
 from ..adversary.permuted import UnitsOfBoth, exact_p_value
 from ..data.arrays import Booleans, Floats, Integers
+from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.rows import distinct_rows
 from ..matching.strategies import VALUE_TOLERANCE, IntruderStrategy, Subset
-from ..methods.outputs import Label, Output, Question, RiskOutput
+from ..methods.outputs import BEST_PARTS, Label, Output, Question, RiskOutput
 from ..methods.results import Estimate
 from ._attack import (
     DETECTABLE_ADDED,
     LARGEST_ADDED,
     LARGEST_EXCESS,
+    NO_GUESS,
     OUTSIDERS,
     AddedSuccess,
     AttackResult,
@@ -35,18 +37,23 @@ from ._attack import (
 )
 from ._attacked_records import draw_half_of_units
 
+BEST_ATTACK, BEST_CONTROL = BEST_PARTS
 MAX_STRATEGIES = 16
 """Largest number of strategies that are tried."""
 
 
 def largest_excess_outputs(
-    attack: str, questions: tuple[Question, ...], levers: tuple[str, ...], scene: str = ""
+    attack: str, questions: tuple[Question, ...], levers: tuple[str, ...], scene: str = "", without: str = ""
 ) -> tuple[Output, ...]:
     """Return the declarations of the largest excess and added risk, beside the ``attack_outputs`` of an ``attack``.
 
-    ``scene`` as there.
+    ``scene`` and ``without`` as there. The success rates behind the largest added risk are outputs too.
     """
     scene = f"{scene} He uses only the variables that help him, as tried on other people. {OUTSIDERS}".strip()
+    rates = (
+        (BEST_ATTACK, "people in the data", "the records that the release was made of"),
+        (BEST_CONTROL, "for outsiders", "control records"),
+    )
     return (
         residual_output(
             LARGEST_EXCESS,
@@ -81,9 +88,26 @@ def largest_excess_outputs(
                 levers,
                 counts="share",
                 baseline="the release tells no more about people in the data than about outsiders",
-                scene=scene,
+                scene=f"{scene} {without}".strip(),
                 term="largest added risk, over the intruder's choice of variables",
             ),
+        ),
+        *(
+            Output(
+                name,
+                f"share of right guesses about {of}, by the variables of which the release adds most, chosen on other people",
+                "none",
+                "share",
+                range=SHARE,
+                short=f"best {'attack' if name == BEST_ATTACK else 'control'}",
+                estimated=True,
+                label=Label(
+                    f"Best {attack}: {whom}",
+                    f"By the variables of which the release adds most, {{value}} of the guesses about {'outsiders' if name == BEST_CONTROL else whom} are right.",
+                    scene=scene,
+                ),
+            )
+            for name, whom, of in rates
         ),
     )
 
@@ -218,7 +242,7 @@ def largest_excess_estimates(
     target: str = "",
     params: Mapping[str, Any],
     units: UnitsOfBoth | None = None,
-) -> tuple[Estimate, Estimate]:
+) -> tuple[Estimate, ...]:
     """Return the estimates of ``largest_excess_outputs``.
 
     Args:
@@ -246,13 +270,19 @@ def largest_excess_estimates(
     stream = rng.spawn(1)[0]
     gained = cross_fit_strategies(own - without[0], controls - without[1], stream, units)
     met = _chances_by_half(own, controls, gained.first_half, gained.chosen)
+    rates = SuccessRate.from_chances(met[0], of_own), SuccessRate.from_chances(met[1], of_controls)
+    said = _strategies_text(strategies, gained) + tried
     added = AttackResult(
-        SuccessRate.from_chances(met[0], of_own),
-        None,
-        SuccessRate.from_chances(met[1], of_controls),
+        rates[0], None, rates[1],
         added_success=AddedSuccess.from_differences(gained.own, gained.controls, stream, units),
-    ).added_risk_estimate(target, _strategies_text(strategies, gained) + tried, dict(params))
-    return replace(excess, measure=LARGEST_EXCESS), replace(added, measure=LARGEST_ADDED)
+    ).added_risk_estimate(target, said, dict(params))  # fmt: skip
+    found = [replace(excess, measure=LARGEST_EXCESS), replace(added, measure=LARGEST_ADDED)]
+    for name, rate in zip((BEST_ATTACK, BEST_CONTROL), rates, strict=True):
+        if not rate.guesses:
+            found.append(Estimate.not_computed(name, NO_GUESS, target, **params))
+        else:
+            found.append(Estimate(name, rate.value, target, *rate.interval, reason=said, params=dict(params)))
+    return tuple(found)
 
 
 def _strategies_text(strategies: Sequence[IntruderStrategy], best: CrossFittedChances) -> str:

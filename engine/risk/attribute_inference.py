@@ -3,8 +3,7 @@
 The intruder knows some variables of a person, takes the released records nearest to the person in these, and guesses
 the sensitive value from theirs. The same guesses are made for control records, which the release was not made from.
 Right guesses beyond the rate of the controls are a disclosure (Francis & Wagner 2025; Giomi et al. 2022, §3.1). The
-baseline is the best constant guess, learned from the controls. ``from_controls`` is the success of the same attack on
-the same people with the controls in place of the release.
+baseline is the best constant guess, learned from the controls.
 
 A level is guessed as the most frequent one of the neighbours, a number or date as the neighbour's value that lies
 within the radius of most of them. Ties are broken at random, and the probability of a right guess counts. A missing
@@ -50,6 +49,7 @@ from ._attack import (
     WITHOUT_CONTROLS,
     AddedSuccess,
     AttackResult,
+    NaiveGuess,
     SuccessRate,
     added_risk_limit,
     attack_outputs,
@@ -326,7 +326,7 @@ def _attacked_rows(
 
 def _sample_text(what: str, rows: Integers, data: Microdata) -> str:
     """Return how many records were sampled, in words; empty if all were taken."""
-    return f"{len(rows):,} of {len(data):,} {what}, at random" if len(rows) < len(data) else ""
+    return f"{len(rows):,} of {len(data):,} {what}, drawn at random" if len(rows) < len(data) else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -366,8 +366,6 @@ class _VariableAttack:
             n_strategies=len(self.strategies), without=self.without_release, target=name, params=params,
             units=self.units,
         )  # fmt: skip
-        learned = _success_rate(self.from_controls, every[0], None if self.units is None else self.units.own)
-        yield Estimate("from_controls", learned.value, name, *learned.interval, reason=words, params=params)
         if share is None:
             return
         sure = self.training.is_most_confident(share), self.control.is_most_confident(share)
@@ -386,7 +384,7 @@ class _VariableAttack:
         added = right - self.without_release[0], of_controls - self.without_release[1]
         gain = AddedSuccess.from_differences(added[0][own], added[1][others], independent_stream(rng), units)
         p_value = exact_p_value(right[own], of_controls[others], rng, units=units)
-        return AttackResult(*rates, p_value=p_value, added_success=gain)
+        return AttackResult(*rates, p_value=p_value, added_success=gain, is_naive=True)
 
 
 def _success_rate(right: Floats, chosen: Booleans, unit_of: Integers | None) -> SuccessRate:
@@ -586,25 +584,34 @@ SCENE = (
     "An intruder knows some variables of a person, looks up the released records nearest in these, and guesses another "
     "variable from theirs. He succeeds where the guess is right."
 )
+WITHOUT = "Without the release he looks up records of outsiders in its place."
 OUTPUTS = (
-    *attack_outputs("attribute inference", "guesses", "are right", ("inference",), INFERENCE, scene=SCENE),
-    *largest_excess_outputs("attribute inference", ("inference",), INFERENCE, SCENE),
+    *attack_outputs(
+        "attribute inference", "guesses", "are right", ("inference",), INFERENCE, scene=SCENE, without=WITHOUT,
+        naive=NaiveGuess(
+            "one guess for all",
+            "One value, guessed for everybody and learnt from outsiders, is right for {value} of the people in the data.",
+            "one value, guessed for everybody, without the release",
+        ),
+    ),
+    *largest_excess_outputs("attribute inference", ("inference",), INFERENCE, SCENE, WITHOUT),
+    # No longer computed: rows of it are in runs of earlier versions. The success without the release says the same.
     Output(
         "from_controls",
-        "share of the records that the release was made of whose value the same attack guesses rightly from the control records "
-        "in place of the release",
+        "share of the records that the release was made of whose value is guessed rightly from all control records",
         "none",
         "share",
+        intermediate=True,
         range=SHARE,
         estimated=True,
         label=Label(
-            "Right guesses from other people's records",
-            "From records of other people, without the release, {variable} is guessed rightly for {value}.",
+            "Right guesses from outsiders' records",
+            "The same attack, with records of outsiders in place of the release, guesses {variable} rightly for {value} of the people attacked.",
             "Neither good nor bad: it is the yardstick for guesses with the release, and no release changes it.",
             counts="share",
         ),
     ),
-)
+)  # fmt: skip
 
 
 def _draft_offer(case: Case) -> Offer | DeclinedOffer | None:
@@ -691,7 +698,10 @@ def attribute_inference(
             estimates += [Estimate.not_computed(output.name, error.reason, name, **params) for output in OUTPUTS]
             continue
         if kind == "random":
-            said = [_sample_text("records", own, confidential), _sample_text("controls", others, confidential.controls)]
+            said = [
+                _sample_text("records are attacked", own, confidential),
+                _sample_text("outsiders", others, confidential.controls),
+            ]
         else:
             said = [
                 f"the {len(own):,} most vulnerable of {len(confidential):,} records, and {len(others):,} controls as vulnerable"

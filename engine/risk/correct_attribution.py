@@ -129,10 +129,14 @@ LABELS = {
     ),
     "cap": Label(
         "Values guessed right within the table (CAP)",
-        "Another record of the table with the same keys has the right {variable} for {value} of the records.",
+        "Within one table, another record with the same known values has the right {variable} for {value} of the records.",
+        "Neither good nor bad: it says how much the known values tell within a table, whoever reads it.",
     ),
     "shared_keys": Label(
-        "People whose keys are released", "A released record has the keys of {value}.", counts="people"
+        "People whose keys are released",
+        "A released record has the same known values as {value}.",
+        "Neither good nor bad: only of these people can equal values disclose anything.",
+        counts="people",
     ),
 }
 

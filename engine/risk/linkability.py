@@ -46,6 +46,7 @@ from ._attack import (
     WITHOUT_CONTROLS,
     AddedSuccess,
     AttackResult,
+    NaiveGuess,
     SuccessRate,
     attack_outputs,
     combine_attacks,
@@ -315,10 +316,18 @@ SCENE = (
     "together. He looks up the released record nearest to each entry. He succeeds with a person whose two entries lead to "
     "the same record."
 )
+WITHOUT = "Without the release he looks up the record of an outsider that is nearest to each entry."
 OUTPUTS = (
-    *attack_outputs("linkage", "guesses", "are linked rightly", ("linkability",), IDENTITY, scene=SCENE),
-    *largest_excess_outputs("linkage", ("linkability",), IDENTITY, SCENE),
-)
+    *attack_outputs(
+        "linkage", "guesses", "are linked rightly", ("linkability",), IDENTITY, scene=SCENE, without=WITHOUT,
+        naive=NaiveGuess(
+            "linked at random",
+            "Linked to records picked at random, the two entries of {value} of the people in the data lead to the same one.",
+            "entries linked to records picked at random",
+        ),
+    ),
+    *largest_excess_outputs("linkage", ("linkability",), IDENTITY, SCENE, WITHOUT),
+)  # fmt: skip
 
 
 @measure_method(
@@ -390,7 +399,7 @@ def linkability(confidential: Microdata, released: Microdata, spec: LinkabilityS
         chance = rng.spawn(1)[0]
         p_value = exact_p_value(chances[0][0], chances[1][0], chance, units=units)
         gain = AddedSuccess.from_differences(chances[0][0] - without[0], chances[1][0] - without[1], side, units)
-        result = AttackResult(rates[0], by_chance, rates[1], p_value=p_value, added_success=gain)
+        result = AttackResult(rates[0], by_chance, rates[1], p_value=p_value, added_success=gain, is_naive=True)
         found += result.estimates(reason=words, **params)
         strategies = [choices.strategies[at] for at in tried]
         # those that are left out as too coarse cannot be the best

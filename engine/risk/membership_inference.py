@@ -601,7 +601,7 @@ def _family_estimates(
         return
     found = evaluate_best_attacker(scores[0], training, first, spec.false_positives, rng, unit_of=unit_of)
     chosen = " and ".join(dict.fromkeys(names[k] for k in found.selected_attackers))
-    words = f"{count_noun(people, what)} in the data and {controls:,} outside it; the attackers that did best with others: {chosen}"
+    words = f"{count_noun(people, what)} in the data and {controls:,} outside it; the attackers that did best with other people: {chosen}"
     yield Estimate("family_auc", found.area, "", found.lower, found.upper, without, reason=words, params=params)
     positives = found.true_positives
     # records of a unit are found together, so that they are taken for one at most
@@ -609,7 +609,7 @@ def _family_estimates(
     rate = SuccessRate(positives * people, people, design_effect=effect)
     yield Estimate(
         "family_tpr", positives, "", *rate.interval, found.false_positives,
-        reason=f"at {found.false_positives:.3g} false positives; {words}", params=params,
+        reason=words, params=params,
     )  # fmt: skip
     yield Estimate("p_value", found.p_value, "", reason=words, params=params)
     yield Estimate("detectable_auc", found.detectable_area, "", reason=words, params=params)
@@ -661,8 +661,8 @@ FAMILY_OUTPUTS = (
         risk=RiskOutput(gate_reference="chance", questions=("membership",), area=True),
         label=Label(
             "Members distinguished, best attacker (AUC)",
-            "Where chance gives 50 %, the best of several attackers says in {value} of pairs which of two people is in the data.",
-            "Good is 50 % or below: no attacker can tell who is in the data.",
+            "Of a person in the data and one outside, the best of several attackers picks the right one in {value} of pairs.",
+            "Good is 50 % or below, as chance gives: no attacker can tell who is in the data.",
             "At least one attacker finds out who is in the data.",
             MEMBERSHIP,
             counts="share",
@@ -681,8 +681,8 @@ FAMILY_OUTPUTS = (
         risk=RiskOutput(questions=("membership",)),
         label=Label(
             "Members found by the best attacker",
-            "At the allowed rate of false alarms, the best of several attackers finds {value} of the people who are in the data.",
-            "Good is no more than the rate of false alarms.",
+            "The best of several attackers finds {value} of the people in the data, while he takes {baseline} of the outsiders for them, wrongly.",
+            "Good is no more than his false alarms, the outsiders whom he takes for people in the data.",
             "The best attacker finds too many members.",
             MEMBERSHIP,
             counts="share",
@@ -699,7 +699,7 @@ FAMILY_OUTPUTS = (
         estimated=True,
         label=Label(
             "Chance of such a membership finding (p-value)",
-            "If the release revealed nothing, the best attacker would do as well with probability {value}.",
+            "If the release revealed nothing, the best attacker would still do as well or better with probability {value}.",
             "A large value is good; one below 5 % means that the release may reveal who is in the data.",
             counts="share",
         ),
@@ -714,8 +714,8 @@ FAMILY_OUTPUTS = (
         estimated=True,
         label=Label(
             "Smallest AUC that would have been found",
-            "A true AUC of {value} or more would be noticed in four of five tests; a weaker attack may go unnoticed.",
-            "The smaller, the sharper the test; an AUC of 50 % is chance, one of 100 % is certainty.",
+            "An attacker who is right in {value} of pairs is noticed in four of five tests; chance passes for one in one test of 40.",
+            "The smaller, the sharper the test; right in 50 % of pairs is chance, in 100 % certainty.",
             counts="share",
         ),
     ),
@@ -735,12 +735,12 @@ OUTPUTS = (
         statbarn="StatisticalHypothesisTests",
         label=Label(
             "Members distinguished from others (AUC)",
-            "Where chance gives 50 %, a person in the data looks more like the release than a person outside it in {value} of pairs.",
-            "Good is 50 % or below: people in the data look like anybody else.",
+            "Of a person in the data and one outside, the one in the data looks more like the release in {value} of pairs.",
+            "Good is 50 % or below, as chance gives: people in the data look like anybody else.",
             "The release reveals who is in the data.",
             MEMBERSHIP,
             counts="share",
-            baseline="by records of outsiders alone, without the release",
+            baseline="the same without the release, by how little each is like records of other outsiders",
             term="area under the ROC curve (AUC) of membership inference",
         ),
     ),
@@ -752,7 +752,11 @@ OUTPUTS = (
         MEMBERSHIP,
         exact=False,
         scene="An intruder has a person's values, and takes the person for one of the data where more released records are near than is usual for outsiders. He succeeds with a person in the data; an outsider so taken is a false alarm.",
-        rates="{own} of the people in the data are taken for people in the data, and {others} of the outsiders, wrongly",
+        without="Without the release he has records of some outsiders only, and takes those for people in the data who are least like these.",
+        rates=(
+            "Of {guesses} people in the data he takes {count} for such, rightly.",
+            "Of as many outsiders he takes {count} for people in the data, wrongly.",
+        ),
     ),
     *FAMILY_OUTPUTS,
 )

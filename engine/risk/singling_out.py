@@ -390,7 +390,7 @@ def _too_few_predicates_reason(predicates: PredicateSet, spec: SinglingOutSpec, 
         return "no predicate holds of exactly one released record"
     clauses, (records, variables) = predicates.variable.shape[1], made_from.shape
     if clauses > 1 and len(predicates) < spec.most and records * comb(variables, clauses) > MOST_TRIES:
-        return f"{len(predicates):,} predicates were found in {MOST_TRIES:,} tries"
+        return f"{len(predicates):,} descriptions were found in {MOST_TRIES:,} tries"
     few = len(predicates) < FEW_RIGHT_GUESSES
     return f"only {len(predicates)} predicates hold of exactly one released record" if few else ""
 
@@ -401,7 +401,7 @@ def _dominating_variable_remark(predicates: PredicateSet, names: list[str]) -> s
     first = int(counts.argmax())
     if len(names) < 2 or counts[first] * 2 <= len(predicates):
         return ""
-    return f"{counts[first]:,} of {len(predicates):,} predicates are of {names[first]}"
+    return f"{counts[first]:,} of {len(predicates):,} descriptions are by {names[first]}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -609,6 +609,7 @@ SCENE = (
     "An intruder describes exactly one released record by some of its values. He succeeds where the description fits "
     "exactly one person too."
 )
+WITHOUT = "Without the release he describes with values picked at random."
 
 
 @measure_method(
@@ -616,7 +617,17 @@ SCENE = (
     spec=SinglingOutSpec,
     source="Giomi, Boenisch, Wehmeyer & Tasnádi (2022), arXiv 2211.10459, §3 and §4.2; Cohen & Nissim (2020), PNAS 117(15)",
     outputs=attack_outputs(
-        "singling-out", "predicates", "hold of exactly one", ("singling out",), IDENTITY, scene=SCENE
+        "singling-out",
+        "predicates",
+        "hold of exactly one",
+        ("singling out",),
+        IDENTITY,
+        scene=SCENE,
+        without=WITHOUT,
+        rates=(
+            "Of {guesses} descriptions, exactly one person in the data fits {count}.",
+            "Exactly one outsider fits {count}.",
+        ),
     ),
     confidential=True,
     controls=True,

@@ -91,7 +91,7 @@ WINDOW_MEANINGS = {
 WINDOW_LABELS = {
     "largest_expected_match_risk": Label(
         "People found on average, best window",
-        "An unsure intruder searches the range around his belief that serves him best, or ignores it. He picks the right record for {value} on average.",
+        "An intruder searches the range around what he believes that serves him best, or ignores it. He picks the right record for {value} on average.",
         "Fewer are better; at 0 no window leads to the right person.",
         "The best window finds more people than the limit allows.",
         IDENTITY,
@@ -99,7 +99,7 @@ WINDOW_LABELS = {
     ),
     "largest_true_match_rate": Label(
         "Only match is the right one, best window",
-        "An unsure intruder searches the range around his belief that serves him best, or ignores it. His only match is right for {value}.",
+        "An intruder searches the range around what he believes that serves him best, or ignores it. His only match is right for {value}.",
         "Lower is better; at 0 no single match is the right person.",
         "The best window makes the intruder certain of more people than the limit allows.",
         IDENTITY,
@@ -107,7 +107,7 @@ WINDOW_LABELS = {
     ),
     "largest_attribute_risk": Label(
         "Sensitive values disclosed, best window",
-        "An unsure intruder guesses {sensitive} within the range around his belief that serves him best. On average all guesses are right for {value}.",
+        "An intruder guesses {sensitive} within the range around what he believes that serves him best. On average all guesses are right for {value}.",
         "Fewer are better. Some guesses are right by chance, and from other records.",
         "The best window discloses the sensitive values of more people than the limit allows.",
         INFERENCE,
@@ -603,7 +603,7 @@ def _mean_of_replicates(name: str, values: Sequence[float | NotComputable], reco
 
 OUTPUTS = (
     *(
-        replace(output, estimated=True, label=replace(output.label, name=f"{output.label.name}, intruder unsure"))
+        replace(output, estimated=True, label=replace(output.label, name=f"{output.label.name}, by uncertainty"))
         for output in identification.OUTPUTS
     ),
     *(
@@ -625,8 +625,8 @@ OUTPUTS = (
         estimated=True,
         risk=RiskOutput(questions=("inference",)),
         label=Label(
-            "Sensitive values disclosed, intruder unsure",
-            "An unsure intruder guesses {sensitive} from a random one of the matching released records. On average all guesses are right for {value}.",
+            "Sensitive values disclosed, by uncertainty",
+            "An intruder guesses {sensitive} from a random one of the matching released records. On average all guesses are right for {value}.",
             "Fewer are better. Some guesses are right by chance, and from other records.",
             "An intruder learns the sensitive values of more people than the limit allows.",
             INFERENCE,

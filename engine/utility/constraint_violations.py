@@ -65,7 +65,7 @@ class ConstraintViolationsSpec(Spec):
         Output("broken_records", "records that are known to break the rule", "low", unit="records", range=COUNT, short="broken", label=Label("Records that break a rule", "In the release, {value} break the rule {variable}.", "Fewer are better; at 0 every record keeps to the rule.", "Too many released records are impossible by the rule.", CONSTRAINTS),),
         Output(
             "unknown_records", "records for which the rule cannot be evaluated: a value is missing, or generalised",
-            "none", unit="records", range=COUNT, short="unknown", label=Label("Records that a rule cannot judge", "In the release, {value} cannot be judged by the rule {variable}."),),
+            "none", unit="records", range=COUNT, short="unknown", label=Label("Records that a rule cannot judge", "In the release, {value} cannot be judged by the rule {variable}: a value is missing or generalised."),),
     ),
     confidential=True,
 )  # fmt: skip

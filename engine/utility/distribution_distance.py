@@ -228,7 +228,7 @@ class DistributionDistanceSpec(Spec):
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Distance between the two distributions",
-                "The distribution of {variable} is {value} away from the confidential one (0: equal, 2: nothing in common).",
+                "The shares of the values of {variable} are {value} away from those of the data (0: equal, 2: nothing in common).",
                 "Lower is better; 0 is the same distribution.",
                 "The distribution of the variable differs too much.",
                 FIDELITY,
@@ -243,7 +243,7 @@ class DistributionDistanceSpec(Spec):
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Distance between conditional distributions",
-                "Given another variable, the distribution of {variable} is {value} away from the confidential one.",
+                "Among records alike in {condition}, the shares of {variable} are {value} away from those of the data (0: equal), summed over its values.",
                 "Lower is better; 0 is the same distribution.",
                 "The relation of the two variables differs too much.",
                 FIDELITY,

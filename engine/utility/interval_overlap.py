@@ -272,11 +272,12 @@ def _draft_offer(case: Case) -> Offer | None:
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Overlap of confidence intervals",
-                "The released and the confidential confidence interval overlap by {value}.",
+                "The confidence intervals of an estimate, from the release and from the data, overlap by {value}.",
                 "Higher is better; 100 % are equal intervals, below 0 they are apart.",
                 "The release leads to other conclusions than the data.",
                 FIDELITY,
                 counts="share",
+                baseline="equal intervals",
             ),
         ),
         Output(
@@ -284,7 +285,7 @@ def _draft_offer(case: Case) -> Offer | None:
             "estimate with its confidence interval, of all datasets by the combining rule for how they were made",
             "none",
             drawn="interval",
-            label=Label("Estimate", "The estimate is {value}."),
+            label=Label("Estimate", "Who analyses the release estimates {value}."),
         ),
         Output(
             "standard_error",
@@ -292,7 +293,10 @@ def _draft_offer(case: Case) -> Offer | None:
             "none",
             range=NON_NEGATIVE,
             statbarn="Shape",
-            label=Label("Standard error of an estimate", "The standard error of the estimate is {value}."),
+            label=Label(
+                "Standard error of an estimate",
+                "Who analyses the release gets a standard error of {value} for the estimate.",
+            ),
         ),
         *BOUNDS,
         # No longer computed: rows of it are in runs that an earlier version began.

@@ -729,7 +729,7 @@ def _draft_offer(case: Case) -> Offer | None:
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Difference found by chance alone (pMSE)",
-                "By chance alone a classifier of records of a fitting model would reach {value}, between 0 (not at all) and 0.25 (always).",
+                "Even if the release came from a model that fits, the classifier would reach {value}, between 0 (no difference) and 0.25.",
                 "Neither good nor bad: it is the yardstick for the difference that a model finds (pMSE).",
             ),
         ),

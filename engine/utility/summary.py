@@ -335,7 +335,7 @@ class SummarySpec(Spec):
             "none",
             statbarn="Position",
             label=Label(
-                "Quantile", "The {q} quantile of {variable} is {value}: that share of the records has it or less."
+                "Quantile", "A share of {q} of the records has {value} or less of {variable}: that is its {q} quantile."
             ),
         ),
         Output(
@@ -352,7 +352,9 @@ class SummarySpec(Spec):
             "none",
             "share",
             range=SHARE,
-            label=Label("Share of records with a value", "Of the records, {value} have this value of {variable}."),
+            label=Label(
+                "Share of records with a value", "Of the records, {value} have {level} as their value of {variable}."
+            ),
         ),
         Output(
             "share_missing",

@@ -315,10 +315,11 @@ _FRESH = "what a split of all units at random gives"
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Difference in the sizes of units",
-                "The shares of units of each size are {value} away from those of the data (0: equal, 1: nothing in common).",
+                "Of the released units, {value} would need another number of records to match the data.",
                 "Lower is better; good is what another sample of units has.",
                 "Units of the release have other numbers of records.",
                 FIDELITY,
+                counts="share",
                 baseline=_FRESH,
             ),
         ),
@@ -330,10 +331,11 @@ _FRESH = "what a split of all units at random gives"
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Difference in the composition of units",
-                "The shares of units by their values of {variable} are {value} away from those of the data (0: equal, 1: nothing in common).",
+                "Of the released units, {value} would need other values of {variable} to be composed as in the data.",
                 "Lower is better; good is what another sample of units has.",
                 "Units of the release are composed in another way.",
                 FIDELITY,
+                counts="share",
                 baseline=_FRESH,
             ),
         ),
@@ -344,7 +346,10 @@ _FRESH = "what a split of all units at random gives"
             range=(-1.0, 1.0),
             statbarn="CorrelationCoefficients",
             label=Label(
-                "Correlation between records of a unit", "Between records of a unit {variable} correlates by {value}."
+                "Correlation between records of a unit",
+                "The correlation of {variable} between records of one unit is {value}, from -1 over 0 (none) to 1.",
+                "Good is the same value as in the data.",
+                baseline="the confidential data",
             ),
         ),
         Output(
@@ -355,7 +360,7 @@ _FRESH = "what a split of all units at random gives"
             statbarn="CorrelationCoefficients",
             label=Label(
                 "Difference of a correlation within units",
-                "The correlation of {variable} between records of a unit is {value} away from that of the data.",
+                "The correlation of {variable} between records of one unit is {value} away from that of the data, of at most 2.",
                 "Lower is better: records of a unit are as alike as in the data.",
                 "Records of a unit are less alike, or more, than in the data.",
                 FIDELITY,
@@ -374,6 +379,7 @@ _FRESH = "what a split of all units at random gives"
                 "Too many released units are impossible by the rule.",
                 CONSTRAINTS,
                 counts="share",
+                baseline="the confidential data",
             ),
         ),
         Output(
@@ -384,10 +390,11 @@ _FRESH = "what a split of all units at random gives"
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Difference in changes from record to record",
-                "From one record to the next {variable} changes {value} otherwise than in the data (0: equal, 1: nothing in common).",
-                "Lower is better: values change as in the data.",
+                "Of the changes of {variable} from one record to the next, {value} would have to be others to match the data.",
+                "Lower is better; at 0 values change as in the data.",
                 "Values change over time otherwise than in the data.",
                 FIDELITY,
+                counts="share",
             ),
         ),
         Output(
@@ -398,10 +405,11 @@ _FRESH = "what a split of all units at random gives"
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Difference in the trajectories of units",
-                "The shares of units by their sequence of {variable} are {value} away from those of the data (0: equal, 1: nothing in common).",
+                "Of the released units, {value} would need another sequence of {variable} to match the data.",
                 "Lower is better; good is what another sample of units has.",
                 "Units of the release have other sequences of values.",
                 FIDELITY,
+                counts="share",
                 baseline=_FRESH,
             ),
         ),
@@ -413,10 +421,11 @@ _FRESH = "what a split of all units at random gives"
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Difference in where units begin",
-                "The shares of units that begin at each {variable} are {value} away from those of the data (0: equal, 1: nothing in common).",
+                "Of the released units, {value} would have to begin at another {variable} to match the data.",
                 "Lower is better; good is what another sample of units has.",
                 "Units of the release begin at other times.",
                 FIDELITY,
+                counts="share",
                 baseline=_FRESH,
             ),
         ),
@@ -428,10 +437,11 @@ _FRESH = "what a split of all units at random gives"
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Difference in where units end",
-                "The shares of units that end at each {variable} are {value} away from those of the data (0: equal, 1: nothing in common).",
+                "Of the released units, {value} would have to end at another {variable} to match the data.",
                 "Lower is better; good is what another sample of units has.",
                 "Units of the release drop out at other times.",
                 FIDELITY,
+                counts="share",
                 baseline=_FRESH,
             ),
         ),

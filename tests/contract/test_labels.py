@@ -74,7 +74,7 @@ def test_the_figures_of_a_sentence_are_those_of_its_row() -> None:
         "An intruder who picks one of the matching released records at random picks the right one for 12.5 of 1,000 people (1.25 %) on average."
     )
     assert sentence_of(row("utility.summary.quantile", 41.0, "age", q=0.9)) == (
-        "The 0.9 quantile of age is 41: that share of the records has it or less."
+        "A share of 0.9 of the records has 41 or less of age: that is its 0.9 quantile."
     )
     assert sentence_of(row("risk.linkability.excess_risk", 0.017, people="vulnerable")) == (
         "On a scale from success on outsiders (0 %) to always right (100 %), the linkage attack on people in the data reaches "
@@ -106,7 +106,7 @@ def test_a_full_name_has_variable_kind_people_and_knowledge() -> None:
     ) == ("Attribute inference: more than for outsiders (income; people easiest to find; confident guesses)")
     assert label_of(row("utility.summary.quantile", 41.0, "age", q=0.9)) == "Quantile (age; q 0.9)"
     assert label_of(row("studies.intruder_uncertainty.true_match_rate", 0.1, level=0.2)) == (
-        "Only match is the right one, intruder unsure (uncertainty 0.2)"
+        "Only match is the right one, by uncertainty (uncertainty 0.2)"
     )
 
 

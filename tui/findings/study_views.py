@@ -187,7 +187,7 @@ class CurveView(StudyView):
     def picture_title(self, picture: int) -> str:
         """Return the name of a measure, without what the question says already."""
         first = self.measures[picture][0]
-        return measure_name(f"{first.key}.{first.measure}").removesuffix(", intruder unsure")
+        return measure_name(f"{first.key}.{first.measure}").removesuffix(", by uncertainty")
 
     def finding_text(self, picture: int) -> str:
         """Return from where to where the measure goes along the axis, in the release and in the confidential data."""

@@ -190,7 +190,7 @@ def number_facts(
     of = "the confidential data themselves" if row.dataset == "confidential" else f"{row.dataset} data, {draws}"
     settings = [
         ("measured on", of),
-        *settings_facts(row.params, meaning.defaults, titles),
+        *settings_facts(row, meaning.defaults, titles),
     ]
     return [
         *explanation_facts(found),

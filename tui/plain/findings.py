@@ -177,7 +177,7 @@ def explain_number(session: PlainSession) -> None:
         raise ActNotPossible(f"run {run.id} has no value of this number.")
     found = read_explained_number(workspace, run.id, row)
     session.conversation.say(f"{explanation_title(row.key)}.")
-    settings = settings_facts(row.params, {})
+    settings = settings_facts(row, {})
     for name, text in (
         *explanation_facts(found),
         *definition_facts(describe_measure(row.key), row.target, row.level, settings),

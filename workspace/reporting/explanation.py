@@ -40,6 +40,7 @@ from .words import (
     outcome_text,
     row_interval_text,
     row_value_text,
+    value_text,
 )
 
 CONFIDENTIAL_REFERENCE = {"risk": "the same data released unprotected", "studies": "the same data released unprotected"}
@@ -49,7 +50,6 @@ WIDEST_TELLING = 0.5
 """Width of an interval of a share above which it says next to nothing."""
 SETTING_NAMES: Mapping[str, str] = {
     "known": "what he knows",
-    "synthesised": "and, synthesised",
     "other": "on the other list",
     "radius": "match within",
     "sensitive": "guessed",
@@ -64,8 +64,14 @@ SMALL_DIFFERENCE = 0.05
 """Upper end of an interval of a difference up to which it says that there is little to find."""
 CHANCE_LEVEL = 0.05
 """Level of a p-value below which chance alone does not explain a finding."""
+TIMES = 1.2
+"""Ratio from which a number is so many times its baseline, and not only above it."""
 CHANCE_AREA = 0.5
 """Area under the ROC curve of an attacker who guesses."""
+SYNTHESISED = "synthesised"
+"""Setting of what an intruder knows though the release has drawn values of it; a guess of values does without."""
+WITHOUT_RELEASE = "attack_without_release"
+"""Name of the success of an attack on people in the data without the release."""
 FactLines = list[tuple[str, str]]
 NO_FACTS: FactLines = []
 NO_TITLES: Mapping[str, str] = {}
@@ -112,16 +118,7 @@ def explanation_facts(found: ExplainedNumber) -> FactLines:
         *_reference_facts(found, output),
         ("how sure", _certainty_text(found, output)),
         # the reason of a number stands with how sure it is
-        *(
-            (
-                "verdict",
-                verdict_text(replace(one, reason="") if one.reason == row.reason else one, found.n_records).replace(
-                    CONFIDENTIAL_VALUE,
-                    UNPROTECTED_VALUE if row.family in CONFIDENTIAL_REFERENCE else CONFIDENTIAL_VALUE,
-                ),
-            )
-            for one in found.verdicts
-        ),
+        *(("verdict", _row_verdict_text(found, one)) for one in found.verdicts),
         *_failure_facts(found.verdicts, output),
         *audited_strip_facts(found.audited_records),
         ("what to change", _levers_text(found.verdicts, output)),
@@ -137,11 +134,16 @@ def _good_text(found: ExplainedNumber, output: Output) -> str:
 
 def _knowledge_text(row: Row) -> str:
     """Return the variables that the intruder of a risk has of a person; empty where its row does not say it."""
-    lists = (row.params.get(name) for name in (*KNOWLEDGE, "synthesised"))
+    return ", ".join(known_variables(row))
+
+
+def known_variables(row: Row) -> list[str]:
+    """Return the variables that the intruder of a risk has of a person: who guesses values has no synthesised ones."""
+    if row.family not in CONFIDENTIAL_REFERENCE:
+        return []
     guesses = "inference" in method_and_output(row.key)[1].risk.questions
-    guessed = row.params.get("sensitive") or () if guesses else ()
-    names = [str(one) for found in lists if isinstance(found, (list, tuple)) for one in found if one not in guessed]
-    return ", ".join(dict.fromkeys(names)) if row.family in CONFIDENTIAL_REFERENCE else ""
+    lists = (row.params.get(name) for name in (*KNOWLEDGE, *(() if guesses else (SYNTHESISED,))))
+    return list(dict.fromkeys(str(one) for found in lists if isinstance(found, (list, tuple)) for one in found))
 
 
 def _tolerance_text(row: Row) -> str:
@@ -160,7 +162,7 @@ def _uncertainty_text(row: Row) -> str:
     chooses = "best window" in measure_name(row.key)
     if row.level == 0:
         ignores = ", and ignores it where that finds more" if chooses else ""
-        return f"0: at this level of the study he is not unsure but knows {name} exactly{ignores}"
+        return f"0: he knows {name} exactly{ignores}; the other levels of the study are folded with this one"
     meant, example = level_meaning(row.key, row.params), level_example(row.key, row.params, row.level)
     wider = "; he searches a range around that" if chooses else ""
     said = f"{number(row.level)} in what he knows of {name}{meant and f': {meant}'}"
@@ -185,10 +187,10 @@ def _distance_text(found: ExplainedNumber) -> str:
 
 def _words_text(found: ExplainedNumber, output: Output) -> str:
     """Return a number in words: of an attack what is done and when it succeeds, its parts, and whether chance explains it."""
-    said = [output.label.scene, sentence_of(found.row, found.n_records)]
+    said = [output.label.scene]
     if _is_attack_difference(found.row, output):
-        said.append(_successes_text(found.parts, output))
-    return " ".join(part for part in said if part)
+        said.append(_successes_text(found, output))
+    return " ".join(part for part in (*said, sentence_of(found.row, found.n_records)) if part)
 
 
 def _is_attack_difference(row: Row, output: Output) -> bool:
@@ -208,7 +210,10 @@ def _standing_text(found: ExplainedNumber, output: Output) -> str:
     elif _is_attack_difference(row, output):
         said = [_difference_text(row.lower, row.upper), _addition_text(found), _weakness_text(found)]
     else:
-        said = [_distance_text(found) or _beside_data_text(found, output) or _beside_baseline_text(found, output)]
+        beside_data = _distance_text(found) or _beside_data_text(found, output)
+        said = [beside_data]
+        if not beside_data or row.baseline != _confidential_value(found):
+            said.append(_beside_baseline_text(found, output))
         said.append(_yardstick_text(found))
     # what is the same as in the data, or is only to be near, has no limits as a rule
     limited = bool(found.verdicts) or output.goal == "none" or row.draw is not None
@@ -260,7 +265,9 @@ def _beside_baseline_text(found: ExplainedNumber, output: Output) -> str:
         return f"below {of}"
     if output.goal == "one":
         return f"above {of}, by more than drawing the datasets explains"
-    return f"{number(row.value / row.baseline)} times {of}" if row.baseline > 0 else f"above {of}"
+    if row.baseline > 0 and row.value >= TIMES * row.baseline:
+        return f"{number(row.value / row.baseline)} times {of}"
+    return f"above {of}, by more than the interval explains" if row.lower is not None else f"above {of}"
 
 
 def _chance_text(row: Row) -> str:
@@ -293,15 +300,49 @@ def _yardstick_text(found: ExplainedNumber) -> str:
     return f"more than {anyway}" if lower > other.value else f"about {anyway}"
 
 
-def _successes_text(parts: Mapping[str, Row], output: Output) -> str:
-    """Return how often an attack succeeds with people in the data and with outsiders; empty where one is not known."""
-    own, others = (parts[name].value if name in parts else None for name in ("attack_success", "control_success"))
-    number_of = row_value_text(parts["guesses"]) if "guesses" in parts else ""
-    if own is None or others is None:
+SUCCESS_PARTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "excess_risk": (("attack_success",), ("control_success",)),
+    "added_risk": (("attack_success", WITHOUT_RELEASE), ("control_success", "control_without_release")),
+    "largest_added_risk": (
+        ("best_attack_success", WITHOUT_RELEASE),
+        ("best_control_success", "control_without_release"),
+    ),
+}
+"""Success rates that a difference is made of, with people in the data and with outsiders: with the release, then without
+it."""
+
+
+def _successes_text(found: ExplainedNumber, output: Output) -> str:
+    """Return how often an attack succeeds with people in the data and with as many outsiders, with the release and, of
+    what it adds, without it; empty where one of these is not known.
+    """
+    parts = dict(found.parts)
+    if WITHOUT_RELEASE not in parts and "baseline_success" in parts:
+        # an attack without a naive guess has the same attack without the release as its baseline
+        parts[WITHOUT_RELEASE] = parts["baseline_success"]
+    guesses = parts["guesses"].value if "guesses" in parts else None
+    values = [
+        [parts[name].value for name in names if name in parts] for names in SUCCESS_PARTS.get(found.row.measure, ())
+    ]
+    sides = [[one for one in side if one is not None] for side in values]
+    wanted = [len(names) for names in SUCCESS_PARTS.get(found.row.measure, ())]
+    if not guesses or not sides or [len(side) for side in sides] != wanted:
         return ""
-    rates = output.label.rates or "{own} of its guesses are right about people in the data, {others} about outsiders"
-    said = rates.format(own=format_percent(own), others=format_percent(others))
-    return f"{said} ({number_of} in each dataset)." if number_of else f"{said}."
+    said = [
+        text.format(guesses=number(guesses), count=_counts_text(side, guesses))
+        for text, side in zip(output.label.rates, sides, strict=True)
+    ]
+    return " ".join(said)
+
+
+def _counts_text(rates: Sequence[float], guesses: float) -> str:
+    """Return success rates as counts: ``559 (56.05 %)``, ``571 (57.2 %) with the release and 560 (56.1 %) without it, 11 more``."""
+    counts = [f"{number(rate * guesses)} ({format_percent(rate)})" for rate in rates]
+    if len(rates) < 2:
+        return counts[0]
+    change = guesses * (rates[0] - rates[1])
+    more = f"{number(abs(change))} {'more' if change > 0 else 'fewer'}" if change else "as many"
+    return f"{counts[0]} with the release and {counts[1]} without it, {more}"
 
 
 def _area_text(lower: float, upper: float) -> str:
@@ -361,6 +402,24 @@ def verdict_text(verdict: Verdict, records: int | None = None) -> str:
 def verdict_line(verdict: Verdict, name: str, records: int | None = None) -> str:
     """Return a verdict with the name of its number: ``not met: Only match is the right one, 88 of 20,190 ...``."""
     return f"{verdict.outcome}: {name}, {_verdict_judgement(verdict, records)}"
+
+
+def _row_verdict_text(found: ExplainedNumber, verdict: Verdict) -> str:
+    """Return a verdict on a number in a line, a ratio to the unprotected data in the unit of the number itself."""
+    row, own = found.row, _confidential_value(found)
+    # the reason of a number stands with how sure it is
+    verdict = replace(verdict, reason="") if verdict.reason == row.reason else verdict
+    compares_ratio = verdict.bound == "max_ratio" and not method_and_output(row.key)[1].risk.ratio_to
+    if not compares_ratio or row.value is None or own is None or verdict.observed is None:
+        unprotected = UNPROTECTED_VALUE if row.family in CONFIDENTIAL_REFERENCE else CONFIDENTIAL_VALUE
+        return verdict_text(verdict, found.n_records).replace(CONFIDENTIAL_VALUE, unprotected)
+    whole, of = (
+        value_text(row.key, one, found.n_records, row.params, unit=row.unit) for one in (verdict.limit * own, own)
+    )
+    reference = "unprotected" if row.family in CONFIDENTIAL_REFERENCE else "in the data"
+    limit = f"at most {whole.partition(' of ')[0]}, which is {format_percent(verdict.limit)} of the {of.partition(' of ')[0]} {reference}"
+    why = f"; {verdict.reason}" if verdict.reason else ""
+    return f"{outcome_text(verdict.outcome)}: {row_value_text(row, found.n_records)}, {limit}{why}"
 
 
 def _verdict_judgement(verdict: Verdict, records: int | None) -> str:
@@ -520,10 +579,17 @@ def definition_facts(
     )
 
 
-def settings_facts(
-    params: Mapping[str, Any], defaults: Mapping[str, Any], titles: Mapping[str, str] = NO_TITLES
-) -> FactLines:
-    """Return the settings of a number in words, variables with their ``titles``, and last those that are left at ``defaults``."""
+def settings_facts(row: Row, defaults: Mapping[str, Any], titles: Mapping[str, str] = NO_TITLES) -> FactLines:
+    """Return the settings of a number in words, variables with their ``titles``, and last those that are left at ``defaults``.
+
+    What an intruder knows is one list, as above (``known_variables``).
+    """
+    params = dict(row.params)
+    if names := known_variables(row):
+        params = {
+            "known": names,
+            **{name: one for name, one in params.items() if name not in (*KNOWLEDGE, SYNTHESISED)},
+        }
     chosen = [
         (
             SETTING_NAMES.get(name, name),
@@ -535,7 +601,7 @@ def settings_facts(
         # the sentence and the name say of whom a number is
         if name not in ("by", "of")
     ]
-    left = {SETTING_NAMES.get(name, name): value for name, value in defaults.items() if name not in params}
+    left = {SETTING_NAMES.get(name, name): value for name, value in defaults.items() if name not in row.params}
     return [*chosen, ("left at default", method_use_text({}, left))]
 
 

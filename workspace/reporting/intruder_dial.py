@@ -328,9 +328,9 @@ class IntruderDial:
             return self.numbers.limits.texts[name]
         if name == "certain":
             share = format_percent(limit / max(1, self.numbers.number))
-            return f"limit {math.floor(limit + 1e-9):,} ({share})"
+            return f"limit {_limit_number(limit)} ({share})"
         if name == "expected":
-            return f"limit {format_number(limit)}"
+            return f"limit {_limit_number(limit)}"
         return f"the policy allows {format_number(limit) if limit else 'none'}"
 
     @property
@@ -474,9 +474,5 @@ def increase_limit_text(found: float, more: float) -> str:
 
 
 def _limit_number(limit: float) -> str:
-    """Return a limit on people in whole ones; below one as it is, since an average may be less than 1 and meet it.
-
-    Less than a thousandth of a person is no one.
-    """
-    whole = math.floor(limit + 1e-9)
-    return f"{whole:,}" if whole or limit < 1e-3 else format_number(limit)
+    """Return a limit on people as the table of numbers has it; less than a thousandth of a person is no one."""
+    return "0" if abs(limit) < 1e-3 else format_number(limit)

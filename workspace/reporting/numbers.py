@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sfumato.engine.methods.labels import is_of_units, measure_name, method_and_output, own_params, subject_of
-from sfumato.engine.methods.outputs import ATTACK_PARTS, QUESTIONS
+from sfumato.engine.methods.outputs import ATTACK_PARTS, BEST_PARTS, QUESTIONS
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.outcomes import WORST_FIRST
 from sfumato.engine.recipe.thresholds import Verdict
@@ -31,6 +31,8 @@ from .words import (
 
 LEADING_PART = "excess_risk"
 """The part of an attack that stands for all of them: how often a guess is right beyond what controls explain."""
+LEADING_BEST = "largest_added_risk"
+"""The number of the best choice of variables in whose line its success rates are folded."""
 FAMILIES = ("risk", "utility", "quality", "studies", "synthesis")
 """Families of numbers, in the order in which a key goes through them."""
 
@@ -179,14 +181,11 @@ def good_word(line: NumberLine) -> str:
     return "1" if output.goal == "one" else AS_IN_THE_DATA if is_statistic else ""
 
 
-def is_same_attack(row: Row, other: Row) -> bool:
-    """Return whether two rows are parts of one attack: of the same method, variable and settings."""
-    return (row.method_key, row.target, row.params) == (other.method_key, other.target, other.params)
-
-
 def leading_measure(family: str, measure: str) -> str:
     """Return the measure in whose line a measure is folded: its own, except for the parts of an attack."""
-    return LEADING_PART if family == "risk" and measure in ATTACK_PARTS else measure
+    if family != "risk":
+        return measure
+    return LEADING_PART if measure in ATTACK_PARTS else LEADING_BEST if measure in BEST_PARTS else measure
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,8 +407,8 @@ def _values_text(line: NumberLine, cells: Mapping[str, str]) -> str:
     if released and cells["interval"]:
         released += f" ({cells['interval']})"
     judged = "" if line.verdict is None else f"{line.verdict.outcome}, {cells['limit']}"
-    if cells["release"] == cells["confidential"]:
-        # what is measured without the release is no number of it
+    if not cells["confidential"] or cells["release"] == cells["confidential"]:
+        # what is measured without the release is no number of it, and what stands alone needs no name
         return ", ".join(part for part in (released.removeprefix("release "), judged) if part)
     said = [released, cells["confidential"] and f"confidential {cells['confidential']}", judged]
     return ", ".join(part for part in said if part)

@@ -251,8 +251,8 @@ def counted_total(row: Row, records: int | None = None) -> int:
 def row_interval_text(row: Row, records: int | None = None, digits: int = 0) -> str:
     """Return the interval of a row in the unit of its value: ``0.36 .. 0.52 %``; empty where it has none.
 
-    With the number of confidential ``records`` people are counted where the value counts them: ``73 .. 105``. Ends with
-    few significant ``digits`` are rounded outward.
+    With the number of confidential ``records`` people are counted where the value counts them: ``73 .. 105``. Ends that
+    have more than ``digits`` significant ones in full are rounded outward to these.
     """
     from sfumato.engine.methods.labels import method_and_output
 
@@ -264,8 +264,17 @@ def row_interval_text(row: Row, records: int | None = None, digits: int = 0) -> 
         lower, upper = row.lower, row.upper
         in_percent = method_and_output(row.key)[1].in_percent or row.unit == "share"
     if digits:
-        lower, upper = _round_down(lower, digits), -_round_down(-upper, digits)
+        lower, upper = (
+            end if _significant_digits(end, in_percent=in_percent) <= digits else way * _round_down(way * end, digits)
+            for way, end in ((1, lower), (-1, upper))
+        )
     return unit_interval_text(lower, upper, in_percent=in_percent)
+
+
+def _significant_digits(value: float, *, in_percent: bool) -> int:
+    """Return the number of significant digits of a value as it is written in full."""
+    text = format_percent(value) if in_percent else number(value)
+    return len("".join(sign for sign in text.partition("e")[0] if sign.isdigit()).strip("0"))
 
 
 def _round_down(value: float, digits: int) -> float:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sfumato.engine.methods.labels import method_and_output
+from sfumato.engine.methods.outputs import ATTACK_PARTS, BEST_PARTS
 from sfumato.engine.methods.rows import Row
 
 from ..reporting.explanation import ExplainedNumber
-from ..reporting.numbers import NumberLine, is_same_attack, member_facts
+from ..reporting.numbers import NumberLine, member_facts
 from ..reporting.words import NO_SETTINGS, SettingsByMethod
 from ..store.runs import count_records_and_units, find_run
 from ..store.workspace import Workspace
 from .audits import audited_records_of_row
-from .results import read_series_rows, verdicts_of_row
+from .results import read_attack_rows, read_series_rows, verdicts_of_row
 
 
 def read_explained_number(
@@ -21,7 +22,6 @@ def read_explained_number(
 ) -> ExplainedNumber:
     """Read a row with its verdicts, companions, yardstick and audited targets, and what is folded into its line."""
     records = count_records_and_units(workspace, find_run(workspace, run_id))
-    members = () if line is None else (line, *line.members)
     return ExplainedNumber(
         row,
         read_series_rows(workspace, run_id, row),
@@ -29,7 +29,7 @@ def read_explained_number(
         records,
         audited_records_of_row(workspace, run_id, row),
         () if line is None else member_facts(line, records, apart),
-        {one.release.measure: one.release for one in members if one.release and is_same_attack(one.release, row)},
+        {one.measure: one for one in read_attack_rows(workspace, run_id, row, (*ATTACK_PARTS, *BEST_PARTS))},
         _read_yardstick(workspace, run_id, row),
     )
 

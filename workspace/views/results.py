@@ -302,6 +302,19 @@ def read_series_rows(workspace: Workspace, run_id: int, row: Row) -> list[Row]:
     return [one for one in found if one.params == row.params]
 
 
+def read_attack_rows(workspace: Workspace, run_id: int, row: Row, measures: Sequence[str]) -> list[Row]:
+    """Read the rows of the attack of a risk that are of these measures, on the same data as the row; none of another number."""
+    if row.family != "risk":
+        return []
+    query = f"""SELECT {_COLUMNS} FROM result JOIN task ON task.id = result.task_id
+                WHERE result.run_id = ? AND result.family = ? AND result.method = ? AND result.target = ?
+                      AND result.dataset = ? AND result.draw IS ? AND task.kind = 'combine'
+                      AND result.measure IN ({_placeholders(measures)}) ORDER BY result.id"""
+    named = (run_id, row.family, row.method, row.target, row.dataset, row.draw)
+    found = (_stored_row(one) for one in workspace.connection.execute(query, [*named, *measures]))
+    return [one for one in found if one.params == row.params]
+
+
 def verdicts_of_row(workspace: Workspace, run_id: int, row: Row) -> list[Verdict]:
     """Return the verdicts about a row; none for confidential data or a single dataset."""
     if row.draw is not None or row.dataset == "confidential":

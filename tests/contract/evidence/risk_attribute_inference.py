@@ -52,7 +52,7 @@ def attribute_inference(case: Case) -> dict[str, Answers]:
     """Record by record: whom the intruder asks, what they say, and whether it is right."""
     controls = case.confidential.controls
     assert controls is not None
-    names = ("attack_success", "baseline_success", "control_success", "excess_risk", "guesses", "from_controls")
+    names = ("attack_success", "baseline_success", "control_success", "excess_risk", "guesses")
     found: dict[str, Answers] = {name: {} for name in names}
 
     def hidden(name: str) -> bool:
@@ -65,8 +65,6 @@ def attribute_inference(case: Case) -> dict[str, Answers]:
                 answers[series(name)] = None
             continue
         own, others = (nearest_guesses(case, name, case.released, of) for of in (case.confidential, controls))
-        learned = nearest_guesses(case, name, controls, case.confidential)
-        found["from_controls"][series(name)] = sum(right for right, *_ in learned) / len(learned)
         values = [v for v in cells(controls, name) if v is not None or case.kind(name).has_levels]
         radius = case.spec.radius.get(name)
         agree = {v: sum(agrees(radius, w, v) for w in values) for v in values}
@@ -96,18 +94,19 @@ def attribute_inference(case: Case) -> dict[str, Answers]:
 RANDOM = {"people": ["random"]}
 """The most vulnerable are whom tests/engine/adversary/test_targets.py says; what is asked of them is the same."""
 
+WITHOUT = ("attack_without_release", "control_without_release", "best_attack_success", "best_control_success")
+"""What is right without the release, or by the variables of which it adds most: on halves that are drawn at random."""
+
 EVIDENCE = Evidence(
     oracle=attribute_inference,
-    outputs=(
-        *("attack_success", "baseline_success", "control_success", "excess_risk", "guesses"),
-        "from_controls",
-    ),
+    outputs=("attack_success", "baseline_success", "control_success", "excess_risk", "guesses"),
     no_oracle={
         "detectable_excess": "it is the power of a test: tests/engine/adversary/test_power.py counts what simulated attacks find",
         "excess_p_value": "it is drawn at random: tests/engine/adversary/test_permuted.py holds it against Fisher's test",
         "added_risk": "its halves of the controls are drawn at random: tests/engine/risk/test_added_risk.py knows what each person adds",
         "detectable_added_risk": "it is the power of a test: tests/engine/risk/test_added_risk.py counts what simulated attacks find",
         "largest_added_risk": "its halves are drawn at random: tests/engine/risk/test_added_risk.py knows what a leak adds",
+        **dict.fromkeys(WITHOUT, "its halves are drawn at random: tests/engine/risk/test_added_risk.py counts by hand"),
         "largest_excess_risk": "its halves are drawn at random: tests/engine/risk/test_best_strategy.py chooses again by loops",
     },
     tiny=[
@@ -135,10 +134,9 @@ EVIDENCE = Evidence(
         "excess_risk": Expected(doubled=ALL_GUESSES, copy=same, permuted=not_higher, noise=not_higher),
         "baseline_success": Expected(doubled=ALL_GUESSES, copy=same, permuted=CONFIDENT, noise=CONFIDENT),
         "guesses": Expected(doubled=of_all_guesses(times(2)), copy=same, permuted=CONFIDENT, noise=CONFIDENT),
-        "from_controls": Expected(doubled=ALL_GUESSES, copy=same, permuted=same, noise=same),
         "detectable_excess": POWER,
         **dict.fromkeys(
-            ("added_risk", "detectable_added_risk", "largest_added_risk"),
+            ("added_risk", "detectable_added_risk", "largest_added_risk", *WITHOUT),
             Expected(*[free("halves of people and controls are dealt by values and names")] * 8),
         ),
         "excess_p_value": DEALT,

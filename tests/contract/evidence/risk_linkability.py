@@ -67,6 +67,9 @@ def linkability(case: Case) -> dict[str, Answers]:
 RANDOM = {"people": ["random"]}
 """The most vulnerable are whom tests/engine/adversary/test_targets.py says; what is asked of them is the same."""
 
+WITHOUT = ("attack_without_release", "control_without_release", "best_attack_success", "best_control_success")
+"""What is right without the release, or by the variables of which it adds most: on halves that are drawn at random."""
+
 EVIDENCE = Evidence(
     oracle=linkability,
     outputs=("attack_success", "baseline_success", "control_success", "excess_risk", "guesses"),
@@ -76,6 +79,7 @@ EVIDENCE = Evidence(
         "added_risk": "its halves of the controls are drawn at random: tests/engine/risk/test_added_risk.py knows what each person adds",
         "detectable_added_risk": "it is the power of a test: tests/engine/risk/test_added_risk.py counts what simulated attacks find",
         "largest_added_risk": "its halves are drawn at random: tests/engine/risk/test_added_risk.py knows what a leak adds",
+        **dict.fromkeys(WITHOUT, "its halves are drawn at random: tests/engine/risk/test_added_risk.py counts by hand"),
         "largest_excess_risk": "its halves are drawn at random: tests/engine/risk/test_best_strategy.py chooses again by loops",
     },
     tiny=[
@@ -93,7 +97,7 @@ EVIDENCE = Evidence(
         "guesses": Expected(doubled=of_all_guesses(times(2)), copy=same, permuted=same, noise=same),
         "detectable_excess": POWER,
         **dict.fromkeys(
-            ("added_risk", "detectable_added_risk", "largest_added_risk"),
+            ("added_risk", "detectable_added_risk", "largest_added_risk", *WITHOUT),
             Expected(*[free("halves of people and controls are dealt by values and names")] * 8),
         ),
         "excess_p_value": DEALT,

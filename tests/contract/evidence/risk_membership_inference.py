@@ -15,6 +15,7 @@ EVIDENCE = Evidence(
                 "attack_success",
                 "baseline_success",
                 "control_success",
+                "control_without_release",
                 "excess_risk",
                 "detectable_excess",
                 "added_risk",

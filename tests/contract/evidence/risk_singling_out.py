@@ -40,6 +40,7 @@ EVIDENCE = Evidence(
         "excess_risk": SINGLED_OUT,
         "baseline_success": replace(SINGLED_OUT, permuted=GUESSED, noise=GUESSED, levels=GUESSED),
         "control_success": replace(SINGLED_OUT, permuted=GUESSED, noise=GUESSED),
+        "control_without_release": replace(SINGLED_OUT, permuted=GUESSED, noise=GUESSED, levels=GUESSED),
         "detectable_excess": replace(SINGLED_OUT, permuted=GUESSED, noise=GUESSED),
         "added_risk": replace(SINGLED_OUT, permuted=GUESSED, noise=GUESSED, levels=GUESSED),
         "detectable_added_risk": replace(SINGLED_OUT, permuted=GUESSED, noise=GUESSED, levels=GUESSED),

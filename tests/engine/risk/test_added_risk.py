@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -132,12 +133,32 @@ def test_the_added_risk_by_hand() -> None:
     added = {one.measure: one for one in result.estimates()}["added_risk"]
     assert added.value == pytest.approx((5 / 50 - 2 / 40) / 0.5)
     assert added.lower <= 0 < added.upper  # type: ignore[operator]
+    for is_naive in (False, True):
+        rates = {one.measure: one for one in replace(result, is_naive=is_naive).estimates()}
+        assert rates["control_without_release"].value == pytest.approx(18 / 40)
+        assert ("attack_without_release" in rates) is is_naive
+    assert rates["attack_without_release"].value == pytest.approx(25 / 50)
     plain = {one.measure: one for one in AttackResult(SuccessRate(30, 50), None, SuccessRate(20, 40)).estimates()}[
         "added_risk"
     ]
     assert plain.value is None
     assert plain.reason == "there are no guesses without the release to compare with"
+    alone = {one.measure: one for one in AttackResult(SuccessRate(30, 50), None, SuccessRate(20, 40)).estimates()}
+    assert alone["control_without_release"].reason == plain.reason
     assert AddedSuccess.from_differences(own[:0], others, np.random.default_rng(1)) is None
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_the_added_risk_is_made_of_four_success_rates(attack: str) -> None:
+    """The rates of all variables and, with those of the best choice in place of the first two, of the best choice."""
+    for found in simulated(attack, 0.3, 0.2, times=2):
+        without, of_others = (found[name].value for name in ("attack_without_release", "control_without_release"))
+        for measure, own, others in (
+            ("added_risk", "attack_success", "control_success"),
+            ("largest_added_risk", "best_attack_success", "best_control_success"),
+        ):
+            a, c = found[own].value, found[others].value
+            assert found[measure].value == pytest.approx(((a - without) - (c - of_others)) / (1 - c))  # type: ignore[operator]
 
 
 def test_the_area_without_a_release_is_a_half_of_equal_people_and_more_of_others() -> None:

@@ -135,7 +135,7 @@ def test_a_variable_that_rules_is_named_and_has_only_its_share() -> None:
     found = attack(data, others, data, most=200, by_variable=True)
     assert found["univariate", "guesses", "income"].value == 50
     assert found["univariate", "guesses", ""].value <= 60
-    assert "predicates are of income" in found["univariate", "attack_success", ""].reason
+    assert "descriptions are by income" in found["univariate", "attack_success", ""].reason
     assert found["univariate", "attack_success", "sex"].reason == "no value of it is one released record's alone"
     assert "predicates are of" not in found["multivariate", "attack_success", ""].reason
 

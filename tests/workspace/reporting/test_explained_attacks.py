@@ -43,10 +43,38 @@ def test_an_attack_says_what_is_done_when_it_succeeds_and_with_whom() -> None:
         "He succeeds with a person whose two entries lead to the same record.",
         "Outsiders are people outside the data, of whom no release was made.",
         "reaches 2 %.",
-        "5 % of its guesses are right about people in the data, 3 % about outsiders (500 guesses in each dataset).",
+        "Of 500 people in the data he is right about 25 (5 %). Of as many outsiders he is right about 15 (3 %).",
         "This is more than chance explains.",
     ):
         assert said in told
+
+
+@pytest.mark.parametrize(
+    ("measure", "own", "others"),
+    [
+        ("added_risk", "attack_success", "control_success"),
+        ("largest_added_risk", "best_attack_success", "best_control_success"),
+    ],
+)
+def test_what_a_release_adds_says_its_four_success_rates_in_people(measure: str, own: str, others: str) -> None:
+    parts = (
+        part(own, 0.05),
+        part("attack_without_release", 0.04),
+        part("baseline_success", 0.5),  # a naive guess, which is another number
+        part(others, 0.03),
+        part("control_without_release", 0.036),
+        part("guesses", 500, unit="guesses"),
+    )
+    told = words(part(measure, 0.0165, (0.01, 0.03), ""), *parts)
+    assert "Without the release he looks up the record of an outsider that is nearest to each entry." in told
+    assert (
+        "Of 500 people in the data he is right about 25 (5 %) with the release and 20 (4 %) without it, 5 more." in told
+    )
+    assert (
+        "Of as many outsiders he is right about 15 (3 %) with the release and 18 (3.6 %) without it, 3 fewer." in told
+    )
+    without_one = [one for one in parts if one.measure != "control_without_release"]
+    assert "Of 500 people" not in words(part(measure, 0.0165, (0.01, 0.03), ""), *without_one)
 
 
 @pytest.mark.parametrize(
@@ -73,9 +101,9 @@ def test_people_are_counted_in_every_part_of_an_explanation() -> None:
 
 def test_the_definition_stands_before_what_is_folded_and_settings_are_in_words() -> None:
     meaning = describe_measure("risk.identification.true_match_rate")
-    settings = settings_facts(
-        {"known": ["age", "sex"], "radius": {"pay": "5%"}}, {"coverage": 1}, {"age": "years of age"}
-    )
+    params = {"known": ["age"], "synthesised": ["sex", "age"], "radius": {"pay": "5%"}}
+    row = Row("risk", "identification", "true_match_rate", "", "synthetic", None, None, 0.1, None, None, params=params)
+    settings = settings_facts(row, {"coverage": 1}, {"age": "years of age"})
     facts = definition_facts(meaning, "", None, settings, [("related numbers", "by unit: 3")])
     names = [name for name, _ in facts]
     assert (
@@ -84,6 +112,11 @@ def test_the_definition_stands_before_what_is_folded_and_settings_are_in_words()
     found = dict(facts)
     assert found["in the field"] == "true match rate (TMR), re-identification with certainty"
     assert found["what he knows"] == "age: years of age; sex"
+    assert dict(explanation_facts(ExplainedNumber(row)))["intruder knows"] == "age, sex"
+    # who guesses values matches by the known variables alone
+    guessing = replace(row, family="studies", method="intruder_uncertainty", measure="attribute_risk")
+    assert dict(explanation_facts(ExplainedNumber(guessing)))["intruder knows"] == "age"
+    assert dict(settings_facts(guessing, {}))["what he knows"] == "age"
     assert found["match within"] == "pay 5%"
     assert found["left at default"] == "share in his file 1"
 
@@ -140,7 +173,7 @@ def test_a_study_says_how_unsure_the_intruder_is() -> None:
         unit="share", params={"variable": "pay"},
     )  # fmt: skip
     for level, said in (
-        (0.0, "0: at this level of the study he is not unsure but knows pay exactly"),
+        (0.0, "0: he knows pay exactly; the other levels of the study are folded with this one"),
         (0.05, "0.05 in what he knows of pay; 0 is exact"),
     ):
         facts = dict(explanation_facts(ExplainedNumber(replace(row, level=level))))
@@ -244,7 +277,8 @@ def test_members_of_an_attack_on_membership_are_taken_for_members() -> None:
             ("excess_risk", 0.0254, 0.0084, 0.0533, 0.0),
             ("attack_success", 0.0341, None, None, None),
             ("control_success", 0.009, None, None, None),
+            ("guesses", 1000.0, None, None, None),
         )
     ]
-    said = "3.41 % of the people in the data are taken for people in the data, and 0.9 % of the outsiders, wrongly."
+    said = "Of 1,000 people in the data he takes 34.1 (3.41 %) for such, rightly. Of as many outsiders he takes 9 (0.9 %) for people in the data, wrongly."
     assert said in words(*rows)

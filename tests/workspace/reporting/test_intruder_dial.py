@@ -181,7 +181,7 @@ def test_people_are_whole_unless_that_hides_the_side_of_the_limit(value, limit, 
 
 
 @pytest.mark.parametrize(
-    ("found", "ratio", "said"), [(2693, 0.2, "limit 538:"), (4, 0.2, "limit 0.8:"), (0, 0.2, "limit 0:")]
+    ("found", "ratio", "said"), [(2693, 0.2, "limit 538.6:"), (4, 0.2, "limit 0.8:"), (0, 0.2, "limit 0:")]
 )
 def test_a_limit_below_one_person_is_not_written_as_none(found: float, ratio: float, said: str) -> None:
     assert ratio_limit_text(found, ratio).startswith(said)

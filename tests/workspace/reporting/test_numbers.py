@@ -70,7 +70,7 @@ def test_settings_of_a_measure_and_variable_are_folded_and_listed() -> None:
     folded = fold_number_lines(number_lines(rows))
     assert [line.row.target for line in folded] == ["age", "pay"]
     assert [line.number_of_others for line in folded] == [1, 1]
-    assert [text for _, text in member_facts(folded[0])] == ["age; q 0.25: release 30", "age; q 0.5: release 41"]
+    assert [text for _, text in member_facts(folded[0])] == ["age; q 0.25: 30", "age; q 0.5: 41"]
     assert line_cells(folded[0])["others"] == "1 more"
 
 
