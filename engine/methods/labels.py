@@ -388,8 +388,10 @@ def sentence_of(row: ValuedRow, records: int | None = None) -> str:
     method, output = method_and_output(row.key)
     if row.value is None:
         return f"{label_of(row)} was not computed: {row.reason or 'the run has no such row'}."
-    value = quantity_of(row.key, row.value, records, row.params, unit=row.unit)
     template = output.label.says
+    # a difference in either direction is more or less by its size
+    size = abs(row.value) if "{more}" in template else row.value
+    value = quantity_of(row.key, size, records, row.params, unit=row.unit)
     if (units := getattr(records, "units", None)) is not None and is_of_units(row.params or {}):
         # Who matches a unit is a unit, by all its records.
         for verb in ("released", "matching"):
@@ -400,6 +402,7 @@ def sentence_of(row: ValuedRow, records: int | None = None) -> str:
     own = own_params(method, row.params)
     figures = {name: format_setting(one) for name, one in (row.params or {}).items() if name in fields}
     figures |= {"value": value, "variable": row.target or "the variable"}
+    figures["more"] = "less" if row.value < 0 else "more"
     if "baseline" in fields:
         figures["baseline"] = (
             "some" if row.baseline is None else quantity_of(row.key, row.baseline, records, row.params, unit=row.unit)

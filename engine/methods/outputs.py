@@ -40,8 +40,11 @@ the release, without it, and of controls with it and without it, what is in exce
 how many guesses there are, how much of the excess the release adds, the smallest such part that would have been found,
 and how probable as much is where the release reveals nothing. They stand side by side in one table. An attack whose
 baseline is no naive guess has its success without the release there."""
-BEST_PARTS = ("best_attack_success", "best_control_success")
-"""Success rates, with people in the data and with controls, of the choice of variables of which a release adds most."""
+BEST_PARTS = {
+    "largest_excess_risk": ("best_attack_success", "best_control_success"),
+    "largest_added_risk": ("best_attack_with_release", "best_control_with_release"),
+}
+"""Success rates, with people in the data and with controls, of the best choice of variables for each of these measures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +148,8 @@ class Label:
     rates: how often the attack succeeds: a sentence about ``{guesses}`` with people in the data, and one about as many
         with outsiders, each with their ``{count}``
     says: sentence with placeholders: ``{value}``, with its unit and the total; ``{variable}``, that of the row;
-        ``{root}``, the square root in per cent; and parameters of the row such as ``{q}``
+        ``{root}``, the square root in per cent; ``{baseline}``, that of the row; ``{more}``, "more" or, of a negative
+        value, "less", beside its size; and parameters of the row such as ``{q}``
     good: sentence on good values
     fails: sentence on what a failed limit means
     levers: what to change then

@@ -37,7 +37,6 @@ from ._attack import (
 )
 from ._attacked_records import draw_half_of_units
 
-BEST_ATTACK, BEST_CONTROL = BEST_PARTS
 MAX_STRATEGIES = 16
 """Largest number of strategies that are tried."""
 
@@ -50,10 +49,6 @@ def largest_excess_outputs(
     ``scene`` and ``without`` as there. The success rates behind the largest added risk are outputs too.
     """
     scene = f"{scene} He uses only the variables that help him, as tried on other people. {OUTSIDERS}".strip()
-    rates = (
-        (BEST_ATTACK, "people in the data", "the records that the release was made of"),
-        (BEST_CONTROL, "for outsiders", "control records"),
-    )
     return (
         residual_output(
             LARGEST_EXCESS,
@@ -82,7 +77,7 @@ def largest_excess_outputs(
             risk=RiskOutput(gate_reference="chance", questions=questions),
             label=Label(
                 f"Best {attack}: added by release",
-                "The release helps him more with people in the data than with outsiders, by {value} of the guesses that fail about outsiders.",
+                "The release helps him {more} with people in the data than with outsiders, by {value} of the guesses that fail about outsiders.",
                 "Good is 0 % or below: beside other people's records, the release then helps no more with people in the data than with outsiders.",
                 "The best choice of variables discloses more about people in the data than about outsiders.",
                 levers,
@@ -93,21 +88,30 @@ def largest_excess_outputs(
             ),
         ),
         *(
-            Output(
-                name,
-                f"share of right guesses about {of}, by the variables of which the release adds most, chosen on other people",
-                "none",
-                "share",
-                range=SHARE,
-                short=f"best {'attack' if name == BEST_ATTACK else 'control'}",
-                estimated=True,
-                label=Label(
-                    f"Best {attack}: {whom}",
-                    f"By the variables of which the release adds most, {{value}} of the guesses about {'outsiders' if name == BEST_CONTROL else whom} are right.",
-                    scene=scene,
-                ),
-            )
-            for name, whom, of in rates
+            _rate_of_best(attack, scene, name, adds_most=measure == LARGEST_ADDED, outsiders=outsiders)
+            for measure, names in BEST_PARTS.items()
+            for name, outsiders in zip(names, (False, True), strict=True)
+        ),
+    )
+
+
+def _rate_of_best(attack: str, scene: str, name: str, *, adds_most: bool, outsiders: bool) -> Output:
+    """Return the declaration of a success rate of the best choice of variables, for people in the data or ``outsiders``."""
+    whom, of = ("outsiders", "control records") if outsiders else ("people in the data", "the records of the data")
+    title = f"{attack.capitalize()} adding most" if adds_most else f"Best {attack}"
+    chosen = "of which the release adds most" if adds_most else "that help most"
+    return Output(
+        name,
+        f"share of right guesses about {of}, by the variables {chosen}, chosen on other people",
+        "none",
+        "share",
+        range=SHARE,
+        short=name.replace("_", " "),
+        estimated=True,
+        label=Label(
+            f"{title}: {'outsiders' if outsiders else 'people'}",
+            f"By the variables {chosen}, {{value}} of the guesses about {whom} are right.",
+            scene=scene,
         ),
     )
 
@@ -277,11 +281,15 @@ def largest_excess_estimates(
         added_success=AddedSuccess.from_differences(gained.own, gained.controls, stream, units),
     ).added_risk_estimate(target, said, dict(params))  # fmt: skip
     found = [replace(excess, measure=LARGEST_EXCESS), replace(added, measure=LARGEST_ADDED)]
-    for name, rate in zip((BEST_ATTACK, BEST_CONTROL), rates, strict=True):
-        if not rate.guesses:
-            found.append(Estimate.not_computed(name, NO_GUESS, target, **params))
-        else:
-            found.append(Estimate(name, rate.value, target, *rate.interval, reason=said, params=dict(params)))
+    for measure, sides, words in (
+        (LARGEST_EXCESS, (result.attack, result.control), excess.reason),
+        (LARGEST_ADDED, rates, said),
+    ):
+        for name, rate in zip(BEST_PARTS[measure], sides, strict=True):
+            if not rate.guesses:
+                found.append(Estimate.not_computed(name, NO_GUESS, target, **params))
+            else:
+                found.append(Estimate(name, rate.value, target, *rate.interval, reason=words, params=dict(params)))
     return tuple(found)
 
 

@@ -303,9 +303,10 @@ def _yardstick_text(found: ExplainedNumber) -> str:
 SUCCESS_PARTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "excess_risk": (("attack_success",), ("control_success",)),
     "added_risk": (("attack_success", WITHOUT_RELEASE), ("control_success", "control_without_release")),
+    "largest_excess_risk": (("best_attack_success",), ("best_control_success",)),
     "largest_added_risk": (
-        ("best_attack_success", WITHOUT_RELEASE),
-        ("best_control_success", "control_without_release"),
+        ("best_attack_with_release", WITHOUT_RELEASE),
+        ("best_control_with_release", "control_without_release"),
     ),
 }
 """Success rates that a difference is made of, with people in the data and with outsiders: with the release, then without

@@ -31,8 +31,8 @@ from .words import (
 
 LEADING_PART = "excess_risk"
 """The part of an attack that stands for all of them: how often a guess is right beyond what controls explain."""
-LEADING_BEST = "largest_added_risk"
-"""The number of the best choice of variables in whose line its success rates are folded."""
+LEADING_BEST = {name: measure for measure, names in BEST_PARTS.items() for name in names}
+"""The number of the best choice of variables in whose line its success rates are folded, by rate."""
 FAMILIES = ("risk", "utility", "quality", "studies", "synthesis")
 """Families of numbers, in the order in which a key goes through them."""
 
@@ -185,7 +185,7 @@ def leading_measure(family: str, measure: str) -> str:
     """Return the measure in whose line a measure is folded: its own, except for the parts of an attack."""
     if family != "risk":
         return measure
-    return LEADING_PART if measure in ATTACK_PARTS else LEADING_BEST if measure in BEST_PARTS else measure
+    return LEADING_PART if measure in ATTACK_PARTS else LEADING_BEST.get(measure, measure)
 
 
 @dataclass(frozen=True, slots=True)

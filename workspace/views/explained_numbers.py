@@ -16,6 +16,9 @@ from ..store.workspace import Workspace
 from .audits import audited_records_of_row
 from .results import read_attack_rows, read_series_rows, verdicts_of_row
 
+PARTS = (*ATTACK_PARTS, *(name for names in BEST_PARTS.values() for name in names))
+"""Measures of which an attack is made."""
+
 
 def read_explained_number(
     workspace: Workspace, run_id: int, row: Row, line: NumberLine | None = None, apart: SettingsByMethod = NO_SETTINGS
@@ -29,7 +32,7 @@ def read_explained_number(
         records,
         audited_records_of_row(workspace, run_id, row),
         () if line is None else member_facts(line, records, apart),
-        {one.measure: one for one in read_attack_rows(workspace, run_id, row, (*ATTACK_PARTS, *BEST_PARTS))},
+        {one.measure: one for one in read_attack_rows(workspace, run_id, row, PARTS)},
         _read_yardstick(workspace, run_id, row),
     )
 

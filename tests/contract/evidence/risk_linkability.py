@@ -67,7 +67,10 @@ def linkability(case: Case) -> dict[str, Answers]:
 RANDOM = {"people": ["random"]}
 """The most vulnerable are whom tests/engine/adversary/test_targets.py says; what is asked of them is the same."""
 
-WITHOUT = ("attack_without_release", "control_without_release", "best_attack_success", "best_control_success")
+WITHOUT = (
+    *("attack_without_release", "control_without_release", "best_attack_success", "best_control_success"),
+    *("best_attack_with_release", "best_control_with_release"),
+)
 """What is right without the release, or by the variables of which it adds most: on halves that are drawn at random."""
 
 EVIDENCE = Evidence(

@@ -155,10 +155,12 @@ def test_the_added_risk_is_made_of_four_success_rates(attack: str) -> None:
         without, of_others = (found[name].value for name in ("attack_without_release", "control_without_release"))
         for measure, own, others in (
             ("added_risk", "attack_success", "control_success"),
-            ("largest_added_risk", "best_attack_success", "best_control_success"),
+            ("largest_added_risk", "best_attack_with_release", "best_control_with_release"),
         ):
             a, c = found[own].value, found[others].value
             assert found[measure].value == pytest.approx(((a - without) - (c - of_others)) / (1 - c))  # type: ignore[operator]
+        a, c = (found[name].value for name in ("best_attack_success", "best_control_success"))
+        assert found["largest_excess_risk"].value == pytest.approx((a - c) / (1 - c))  # type: ignore[operator]
 
 
 def test_the_area_without_a_release_is_a_half_of_equal_people_and_more_of_others() -> None:

@@ -57,7 +57,9 @@ def test_a_strategy_that_works_is_found_and_named() -> None:
     own[2] = rng.random(400) < 0.55
     strategies = [make_strategy("ab", used) for used in ("ab", "a", "b")]
     nothing = np.zeros(own.shape[1]), np.zeros(controls.shape[1])
-    found, added = largest_excess_estimates(own, controls, strategies, rng, n_strategies=4, without=nothing, params={})
+    found, added, *_ = largest_excess_estimates(
+        own, controls, strategies, rng, n_strategies=4, without=nothing, params={}
+    )
     assert found.value == pytest.approx(0.5, abs=0.08)
     assert found.lower > 0.35  # type: ignore[operator]
     assert found.reason == "the best intruder compares b; ignores a (3 of 4 choices are tried)"
@@ -96,7 +98,7 @@ def test_what_is_guessed_without_the_release_is_not_added_by_it() -> None:
     own[1], controls[1] = 0.5, 0.1
     for people, others in ((0.9, 0.2), (0.4, 0.2), (0.0, 0.0), (0.9, 0.0)):
         without = np.full(40, people), np.full(30, others)
-        _, found = largest_excess_estimates(
+        _, found, *_ = largest_excess_estimates(
             own, controls, strategies, np.random.default_rng(6), n_strategies=2, without=without, params={}
         )
         added = ((0.9 - people) - (0.2 - others)) / (1 - 0.2)

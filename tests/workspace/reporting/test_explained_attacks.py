@@ -53,7 +53,7 @@ def test_an_attack_says_what_is_done_when_it_succeeds_and_with_whom() -> None:
     ("measure", "own", "others"),
     [
         ("added_risk", "attack_success", "control_success"),
-        ("largest_added_risk", "best_attack_success", "best_control_success"),
+        ("largest_added_risk", "best_attack_with_release", "best_control_with_release"),
     ],
 )
 def test_what_a_release_adds_says_its_four_success_rates_in_people(measure: str, own: str, others: str) -> None:
