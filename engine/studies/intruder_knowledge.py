@@ -389,7 +389,7 @@ OUTPUTS = (
         range=SHARE,
         short="found for certain",
         label=Label(
-            "Only match is the right one by knowledge",
+            "People found for certain by knowledge",
             "An intruder who knows {variables} finds exactly one match, the right one, for {value}.",
             "Lower is better; at 0 no single match is the right person.",
             "This knowledge makes an intruder certain of too many people.",

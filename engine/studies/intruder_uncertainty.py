@@ -98,7 +98,7 @@ WINDOW_LABELS = {
         counts="people",
     ),
     "largest_true_match_rate": Label(
-        "Only match is the right one, best window",
+        "People found for certain, best window",
         "An intruder searches the range around what he believes that serves him best, or ignores it. His only match is right for {value}.",
         "Lower is better; at 0 no single match is the right person.",
         "The best window makes the intruder certain of more people than the limit allows.",

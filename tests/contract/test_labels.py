@@ -99,14 +99,14 @@ def test_a_value_that_was_not_computed_says_why() -> None:
 
 def test_a_full_name_has_variable_kind_people_and_knowledge() -> None:
     assert label_of(row("risk.identification.true_match_rate", known=["age", "sex"])) == (
-        "Only match is the right one (knows age, sex)"
+        "People found for certain (knows age, sex)"
     )
     assert label_of(
         row("risk.attribute_inference.excess_risk", 0.1, "income", people="vulnerable", guesses="confident")
     ) == ("Attribute inference: more than for outsiders (income; people easiest to find; confident guesses)")
     assert label_of(row("utility.summary.quantile", 41.0, "age", q=0.9)) == "Quantile (age; q 0.9)"
     assert label_of(row("studies.intruder_uncertainty.true_match_rate", 0.1, level=0.2)) == (
-        "Only match is the right one, by uncertainty (uncertainty 0.2)"
+        "People found for certain, by uncertainty (uncertainty 0.2)"
     )
 
 
@@ -137,10 +137,10 @@ def test_a_number_of_a_method_that_is_gone_is_named_by_its_words() -> None:
 
 def test_short_names_say_settings_only_where_rows_differ_in_them() -> None:
     rate = "risk.identification.true_match_rate"
-    assert labels_of([row(rate, known=["age", "sex"])]) == ["Only match is the right one"]
+    assert labels_of([row(rate, known=["age", "sex"])]) == ["People found for certain"]
     assert labels_of([row(rate, known=["age", "sex"]), row(rate, known=["age"])]) == [
-        "Only match is the right one (knows age, sex)",
-        "Only match is the right one (knows age)",
+        "People found for certain (knows age, sex)",
+        "People found for certain (knows age)",
     ]
     assert labels_of([row("utility.propensity.pmse"), row("utility.propensity.pmse", model="cart")]) == [
         "Difference that a model finds (pMSE) (model logit)",

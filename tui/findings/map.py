@@ -452,7 +452,7 @@ def few_runs_lines(found: RiskUtilityMap, x: MapAxis, y: MapAxis) -> list[str]:
 def axis_name(axis: MapAxis) -> str:
     """Return the name of an axis with the settings in which uses of its method differ.
 
-    Example: ``Only match is the right one (income; S 0.1)``.
+    Example: ``People found for certain (income; S 0.1)``.
     """
     # Settings with a short value are shown even if all uses agree in them.
     varying = {name: axis.settings.get(name, default) for name, default in axis.varying_settings.items()}

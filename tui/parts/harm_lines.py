@@ -34,7 +34,7 @@ from sfumato.workspace.visible_text import replace_unprintable
 
 from ..widgets.facts import wrap_text
 from .gate_lines import ALSO_SEEN, INKS, cut_lines, title_with_witnesses
-from .gauges import GAUGE, STYLES, draw_range
+from .gauges import GAUGE, STYLES, draw_range, draw_share
 
 if TYPE_CHECKING:
     from sfumato.workspace.gate.gate import Finding
@@ -111,7 +111,7 @@ def harm_lines(
 
     In a narrow list the gauge is left out, then words are shortened, then shares of the people, what was found and the
     limit are left out. A name uses the cells of empty columns beside it. Limits that are met are green only with
-    ``safe``. Within ``height`` lines, if all entries fit, the name has a line of its own where it would be cut, and a
+    ``safe``. Within ``height`` lines, if all entries fit, a name that would be cut goes on in a second line, and a
     sentence stands below what is open, in up to ``most_of_note`` lines.
 
     records: number of confidential records
@@ -122,7 +122,7 @@ def harm_lines(
     inner = max(1, width - state - len(GAP))
     layout = _choose_layout(cells, inner, height - 1)
     names = _short_names(cells, layout.room)
-    # A name that would be cut has a line of its own, where all of them can have one.
+    # A name that would be cut has a second line, where all of them can have one.
     is_tall = _has_lines_for(cells, layout, height - 1)
     n_lines = len(cells) + is_tall * layout.count_long_names(cells)
     notes = _note_lines([one.note for one in cells], inner, min(height - 1 - n_lines, height), most_of_note)
@@ -130,10 +130,10 @@ def harm_lines(
     for place, one in enumerate(cells):
         start, blank = Content.assemble((fit_text(one.state, state), one.ink), GAP), " " * (state + len(GAP))
         if is_tall and not layout.has_room_for(place, one.name):
-            columns = layout.line_text(place, "", "")
-            # How many others see the same is said where there is room.
-            name = one.name if cell_len(one.name) <= inner else one.name.partition(ALSO_SEEN)[0]
-            line = Content.assemble(start, fit_text(name, inner), "\n", blank, columns)
+            # The numbers of all entries stand in the line of their state.
+            first, second = _two_lines_of_name(one.name, layout.room_for(place), inner)
+            line = Content.assemble(start, layout.line_text(place, first, first))
+            line = Content.assemble(line, "\n", blank, second) if second else line
         else:
             line = Content.assemble(start, layout.line_text(place, one.name, names[one.name]))
         for told in notes[place]:
@@ -199,6 +199,21 @@ class _Layout:
             for head, cells in self._columns
         ]
         return GAP.join([fit_text("what", self.room), *heads])
+
+
+def _two_lines_of_name(name: str, room: int, inner: int) -> tuple[str, str]:
+    """Return a long name in two lines, the first of ``room`` cells beside the numbers, the second of ``inner`` cells.
+
+    How many others see the same is said where there is room; it alone has no line of its own.
+    """
+    if cell_len(name.partition(ALSO_SEEN)[0]) <= room:
+        return name.partition(ALSO_SEEN)[0], ""
+    for told in (name, name.partition(ALSO_SEEN)[0]):
+        first = wrap_text(told, room, "", "")[0]
+        rest = told[len(first) :].strip()
+        if cell_len(rest) <= inner:
+            break
+    return first, cut_text(rest, inner)
 
 
 def _note_lines(notes: Sequence[str], width: int, room: int, most: int) -> list[list[str]]:
@@ -327,10 +342,19 @@ def _finding_cells(finding: Finding, witnesses: Sequence[Finding], is_waived: bo
         replace_unprintable(brief if is_measured else ""),
         replace_unprintable(limit if is_measured else ""),
         replace_unprintable(brief_limit if is_measured else ""),
-        draw_range(finding.compared_value, finding.limit or 0.0, ink) if is_measured and is_open else NO_GAUGE,
+        _finding_gauge(finding, people, ink) if is_measured and is_open else NO_GAUGE,
         replace_unprintable(finding.message) if is_open else "",
         True,
     )
+
+
+def _finding_gauge(finding: Finding, people: int | None, ink: str) -> Content:
+    """Return the gauge of a finding; a limit of 0, which nothing is twice of, stands on a gauge of all people."""
+    value, limit = finding.compared_value or 0.0, finding.limit
+    if limit == 0 and finding.people:
+        whole = 1.0 if finding.unit.startswith(SHARE) else float(people or 0)
+        return draw_share(value, whole, limit, ink) if value <= whole else NO_GAUGE
+    return draw_range(finding.compared_value, limit or 0.0, ink)
 
 
 def _is_number_of_people(finding: Finding, people: int | None) -> bool:

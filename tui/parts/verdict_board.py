@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from sfumato.workspace.gate.answer import ReleaseAnswer
     from sfumato.workspace.gate.gate import Finding
 
+FAINT = "$text-muted"
 NAME_LEAST = 30
 GAP = 2
 AMPLE = 1000
@@ -417,7 +418,10 @@ class VerdictBoard(Scroll):
         shown, self._rows = self._list_lines(self.size.height)
         if self._rows:
             at = self._rows[self._at]
-            shown[at] = Content.assemble(shown[at]).stylize("reverse" if self.has_focus else "bold underline")
+            line = Content.assemble(shown[at])
+            # Faint parts, such as the track of a gauge, would be grey blocks when they are reversed.
+            strong = Content(line.plain, [span for span in line.spans if span.style != FAINT])
+            shown[at] = strong.stylize("reverse") if self.has_focus else line.stylize("bold underline")
         self.show_text(Content("\n").join([line if isinstance(line, Content) else Content(line) for line in shown]))
 
     def count_needed_lines(self) -> int:

@@ -382,7 +382,7 @@ def labelled_verdict_lines(verdicts: Sequence[Verdict], records: int | None = No
 
 
 def _verdict_text(verdict: Verdict, name: str, records: int | None = None) -> str:
-    """Return a verdict in a line: ``✗ Only match is the right one: 88 of 20,190 (0.44 %), at most 0.1 %``."""
+    """Return a verdict in a line: ``✗ People found for certain: 88 of 20,190 (0.44 %), at most 0.1 %``."""
     limit = limit_text(verdict.bound, verdict.limit, verdict.value)
     found = verdict.reason if verdict.observed is None else observed_text(verdict, records)
     return f"{sign_for(verdict.outcome)} {name}: {found}, {limit}"

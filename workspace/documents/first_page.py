@@ -264,7 +264,7 @@ def _limit_changes(change: ChangesSinceRelease) -> list[str]:
 
 
 def _threshold_text(threshold: Threshold) -> str:
-    """Return a threshold in words: ``Only match is the right one, best variables at most 2 %``."""
+    """Return a threshold in words: ``People found for certain, best variables at most 2 %``."""
     target = f" of {replace_unprintable(threshold.target)}" if threshold.target else ""
     return f"{measure_name(threshold.value)}{target} {limit_text(threshold.bound, threshold.limit, threshold.value)}"
 

@@ -14,6 +14,7 @@ from sfumato.engine.wording import RecordCount, count_of_noun
 
 from ..errors import WorkspaceError
 from ..policy.policy import Policy, read_policy_of_workspace
+from ..reporting.words import CAN_BE_FOUND
 from ..store.runs import RunState, count_confidential_records, find_run
 from ..store.workspace import Workspace
 from . import sentences
@@ -30,8 +31,6 @@ AUDIENCE_WORDS: dict[Audience, str] = {
     "contract": "to users under contract",
     "enclave": "into an enclave",
 }
-FOUND = "can be found"
-"""Beginning of the clauses about people who can be found."""
 MOST_NAMED_FINDINGS = 3
 """Findings that a sentence names; it counts the others."""
 MOST_NAMED_VARIABLES = 8
@@ -298,8 +297,8 @@ def _found_texts(findings: Sequence[Finding], records: RecordCount) -> tuple[str
         return "", ""
     people = _people_text(worst.people, records)
     counted = f": {worst.counted}" if worst.counted else ""
-    by = worst.headline.removeprefix(FOUND).strip()
-    if worst.headline.startswith(FOUND) and by:
+    by = worst.headline.removeprefix(CAN_BE_FOUND).strip()
+    if worst.headline.startswith(CAN_BE_FOUND) and by:
         return fill_sentence(sentences.PEOPLE_COUNTED, people=people, counted=counted), f"{_capitalised(by)}."
     clause = worst.headline or worst.title.removeprefix("people ")
     if not worst.headline and clause == worst.title:
@@ -340,7 +339,7 @@ def _claim_text(findings: Sequence[Finding], people: int | None, records: Record
     """Return how many people the worst finding is about, for a heading; empty where none counts people."""
     if not people or not records:
         return ""
-    if _worst_finding(findings).headline.startswith(FOUND):
+    if _worst_finding(findings).headline.startswith(CAN_BE_FOUND):
         return fill_sentence(sentences.CAN_BE_FOUND, people=people, records=records, noun=records.noun)
     return fill_sentence(sentences.PEOPLE_CONCERNED, people=people, records=records, noun=records.noun)
 

@@ -401,7 +401,7 @@ def verdict_text(verdict: Verdict, records: int | None = None) -> str:
 
 
 def verdict_line(verdict: Verdict, name: str, records: int | None = None) -> str:
-    """Return a verdict with the name of its number: ``not met: Only match is the right one, 88 of 20,190 ...``."""
+    """Return a verdict with the name of its number: ``not met: People found for certain, 88 of 20,190 ...``."""
     return f"{verdict.outcome}: {name}, {_verdict_judgement(verdict, records)}"
 
 

@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 from sfumato.engine.matching.radius import Radius
 from sfumato.engine.studies._knowledge_counts import KnowledgeCounts
-from sfumato.engine.wording import agreeing_word, count_of_noun, format_number, format_percent, join_names
+from sfumato.engine.wording import count_of_noun, format_number, format_percent, join_names
 
-from .words import sign_for
+from .words import CAN_BE_FOUND, FOR_CERTAIN, ON_AVERAGE, sign_for
 
 Reaches = tuple[tuple[str, float], ...]
 """Half widths of what is known of some variables, by name, without those that are known surely."""
-CERTAIN_TITLE, EXPECTED_TITLE = "found for certain, one match", "found on average, by guessing"
-"""What is counted, each with its gloss: his only match is the right one, or he picks one of his matches at random."""
+CERTAIN_TITLE, EXPECTED_TITLE = f"{FOR_CERTAIN}, one match", f"{ON_AVERAGE}, by guessing"
+"""What is counted, each with its gloss."""
 FoundBy = Literal["certain", "expected", "few"]
 MOST_WINDOWS = 64
 """Combinations of windows that are counted for drawn variables: those of two variables."""
@@ -296,7 +296,7 @@ class IntruderDial:
         """Return the numbers of the dial; none as long as they are not counted."""
         limits = self.numbers.limits
         smallest = limits.smallest_group
-        group = "in small groups" if smallest is None else f"in groups of fewer than {smallest}"
+        group = f"{CAN_BE_FOUND}, {'small group' if smallest is None else f'group under {smallest}'}"
         titles: dict[FoundBy, str] = {
             "certain": CERTAIN_TITLE,
             "expected": EXPECTED_TITLE,
@@ -370,15 +370,15 @@ class IntruderDial:
         if found is None:
             return "No single variable lowers this number: coarsen two of them."
         name, value = found
-        how = {"certain": "found for certain", "expected": "found on average", "few": "in such groups"}[main.name]
+        how = {"certain": f"are {FOR_CERTAIN}", "expected": f"are {ON_AVERAGE}", "few": CAN_BE_FOUND}[main.name]
         if not value:
-            return f"For this intruder coarsen {name} first: then no {self.numbers.noun} are {how}."
+            return f"For this intruder coarsen {name} first: then no {self.numbers.noun} {how}."
         # "At most" stays true only of a number that is rounded up.
         most = math.ceil(value - 1e-9)
         people = count_of_noun(most, self.numbers.noun)
-        return (
-            f"For this intruder coarsen {name} first: then at most {people} {agreeing_word(most, 'is', 'are')} {how}."
-        )
+        if most == 1:
+            how = how.replace("are ", "is ", 1)
+        return f"For this intruder coarsen {name} first: then at most {people} {how}."
 
     def variable_text(self, variable: DialVariable) -> str:
         """Return a variable with how surely it is known: ``age ± 2``."""

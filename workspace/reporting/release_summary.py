@@ -112,7 +112,7 @@ def thresholds_sentence(verdicts: Sequence[Verdict], records: int | None = None)
 
 
 def _verdict_text(verdict: Verdict, records: int | None) -> str:
-    """Return a threshold with what was found: ``Only match is the right one: 30 of 1,000 (3 %), limit at most 1 %``."""
+    """Return a threshold with what was found: ``People found for certain: 30 of 1,000 (3 %), limit at most 1 %``."""
     found = "not computed" if verdict.observed is None else observed_text(verdict, records)
     why = f" (undecided: {verdict.reason})" if verdict.outcome == "undecided" else ""
     return f"{label_of(verdict)}: {found}, limit {limit_text(verdict.bound, verdict.limit, verdict.value)}{why}"

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from sfumato.engine.methods.rows import Row
     from sfumato.engine.recipe.thresholds import Verdict
 
+CAN_BE_FOUND, FOR_CERTAIN, ON_AVERAGE = "can be found", "found for certain", "found on average"
+"""Words for people whom a release exposes, wherever they are counted: those in small groups, those whose only match is
+the right one, and those whom he finds who picks one of his matches at random.
+"""
 FAMILY_HEADINGS = {
     "synthesis": "Privacy account",
     "utility": "Utility",

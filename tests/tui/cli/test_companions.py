@@ -118,7 +118,7 @@ def test_every_source_has_a_table_of_ours_beside_the_published(
         and r["draw"] is None
         and r["level"] is None
     )
-    line = next(one for one in tables["A paper, Table 4"].splitlines() if "Only match is the right one" in one)
+    line = next(one for one in tables["A paper, Table 4"].splitlines() if "People found for certain" in one)
     assert f"{rate['value']:.4g}  " in line
     assert f"{rate['value'] / 0.02:.4g}  " in line
     zero = next(one for one in tables["A paper, Table 4"].splitlines() if "People with an only match" in one)

@@ -78,7 +78,7 @@ def test_a_search_says_each_look_in_a_pipe_and_what_is_best_and_left(
     assert len(lines) >= found["looked_at"]
     assert all(re.match(r"Look \d+ of \d+: .+", line) for line in lines)
     assert any("best so far: look " in line and "left" in line for line in lines)
-    assert any("limit met; only match is the right one" in line for line in lines)
+    assert any("limit met; people found for certain" in line for line in lines)
     assert not re.search(r"[\x00-\x09\x0b-\x1f]", said.err), "no control characters but the ends of lines"
 
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)

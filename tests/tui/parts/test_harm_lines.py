@@ -31,6 +31,12 @@ def listed(width, height=0, entries=ENTRIES, **changes):
     return heads, [line.plain.split("\n") for line in lines]
 
 
+def name_in(lines):
+    """Return the name that stands in the first two lines of an entry, which begin below the state."""
+    parts = [line[13:].split("  ")[0].strip() for line in lines[:2]]
+    return " ".join(parts).strip()
+
+
 @pytest.mark.parametrize("width", [1, 20, 40, 57, 76, 105, 156, 300])
 @pytest.mark.parametrize("height", [0, 4, 40])
 def test_every_line_fits(width, height):
@@ -47,7 +53,7 @@ def test_a_wide_list_says_people_with_their_share_a_gauge_and_the_limit():
     assert "379 of 3,411 (11.11 %)" in block[0]
     assert "├" in block[0]
     assert block[0].rstrip().endswith("at most 5 %")
-    assert "Only match is the right one" in limit[0]
+    assert "People found for certain" in limit[0]
     assert "102.3 of 3,411 (3 %)" in limit[0]
 
 
@@ -69,9 +75,19 @@ def test_a_state_is_its_sign_and_one_word():
     ]
 
 
-def test_a_long_title_with_a_line_of_its_own_leaves_out_what_it_has_no_room_for():
+def test_a_long_title_goes_on_in_a_second_line_and_leaves_out_what_it_has_no_room_for():
     _, lines = listed(78, 40, witnesses={"keys": (UNMADE,)})
-    assert lines[0][0].rstrip() == f"✗ blocks     {TITLE}", "the number of witnesses is left out, and nothing is cut"
+    assert name_in(lines[0]) == f"{TITLE} · also seen by 1 check"
+    assert "also seen" not in " ".join(lines[1]), "the number of witnesses alone has no line"
+    _, lines = listed(66, 40, witnesses={"keys": (UNMADE,)})
+    assert name_in(lines[0]) == TITLE, "the number of witnesses is left out, and nothing is cut"
+
+
+def test_a_limit_of_0_has_a_gauge_of_all_people():
+    share = listed(130, 40, entries=[finding(limit=0.0, compared_value=1.0, people=3411)])[1][0][0]
+    assert "■┤" in share, "all people are at its end"
+    count = listed(130, 40, entries=[finding(limit=0.0, compared_value=0.0, people=None)])[1][0][0]
+    assert "■" not in count
 
 
 def test_a_name_in_its_line_comes_before_a_gauge():
@@ -89,10 +105,11 @@ def test_a_narrow_list_leaves_out_shares_of_people_before_what_was_found():
 
 
 def test_where_there_is_room_long_names_and_messages_have_lines_of_their_own():
-    name, numbers, message = listed(80, 40)[1][0]
-    assert name.rstrip() == f"✗ blocks     {TITLE}"
-    assert " ".join(numbers.split()) == "379 of 3,411 (11.11 %) at most 5 %"
-    assert message.strip() == "379 people are found"
+    lines = listed(80, 40)[1][0]
+    assert name_in(lines) == TITLE
+    assert lines[0].startswith("✗ blocks     people who")
+    assert " ".join(lines[0].split()).endswith("≤ 5 %"), "its numbers stand in its first line"
+    assert lines[2].strip() == "379 people are found"
     (line,) = listed(80, 4)[1][0]
     assert "…" in line, "a low list has one line for each"
 

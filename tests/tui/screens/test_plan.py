@@ -58,10 +58,10 @@ async def test_a_threshold_is_listed_by_what_it_limits_in_words(sit, built_data)
     """Where there is no room for settings, what is limited stays; once only ``max = 0.9`` did."""
     async with sit(built_data, "g", tab="plan", size=(120, 40)) as seat:
         lines = [line[1:60].strip() for line in seat.text.splitlines()]
-        assert lines[lines.index("Limits") + 1].startswith("Only match is the right one: at most 90 %")
+        assert lines[lines.index("Limits") + 1].startswith("People found for certain: at most 90 %")
     async with sit(built_data, "g", tab="plan", size=(100, 30)) as seat:
         lines = [line[1:60].strip() for line in seat.text.splitlines()]
-        assert lines[lines.index("Limits") + 1].startswith("Only match is the right")
+        assert lines[lines.index("Limits") + 1].startswith("People found for certain")
 
 
 @pytest.mark.slow

@@ -275,7 +275,7 @@ def test_facts_come_in_the_order_in_which_people_ask():
     found = dict(told)
     assert found["verdict"] == "✗ not met: 18.13 of 1,000 (1.81 %), at most 1 %, 0.81 points outside the limit"
     assert found["compared with"] == "400 of 1,000 people (40 %): the same data released unprotected"
-    assert found["this means"] == "The only match is the right one for more people than the limit allows."
+    assert found["this means"] == "More people are found for certain than the limit allows."
 
 
 def test_a_verdict_that_is_met_needs_no_levers():
@@ -300,7 +300,7 @@ def test_a_method_of_another_version_is_named_as_unknown():
 
 @pytest.mark.parametrize(
     ("width", "name"),
-    [(40, "Only match is the right one"), (20, "Only match is the r…"), (12, "Only match…")],
+    [(40, "People found for certain"), (20, "People found for ce…"), (12, "People foun…")],
 )
 def test_a_name_loses_its_end_where_there_is_no_room(width, name):
     assert shortened_name(width, ResultLine(line(), "", {})) == name
@@ -318,11 +318,12 @@ def test_names_of_one_recipe_stay_different_however_short(width):
 
 def test_a_word_of_a_human_name_finds_its_rows(directory):
     with Workspace.open(directory, read_only=True) as reader:
-        found = read_selected_rows(reader, ResultSelection(1, filter_text="Right one"), 0, 100)
+        found = read_selected_rows(reader, ResultSelection(1, filter_text="For certain"), 0, 100)
         assert {row.key.rpartition(".")[2] for row in found} == {"true_match_rate", "largest_true_match_rate"}
-        without = read_selected_rows(reader, ResultSelection(1, filter_text="!right"), 0, 10_000)
+        named = read_selected_rows(reader, ResultSelection(1, filter_text="certain"), 0, 10_000)
+        without = read_selected_rows(reader, ResultSelection(1, filter_text="!certain"), 0, 10_000)
         assert "true_match_rate" not in {row.key.rpartition(".")[2] for row in without}
-        assert len(found) + len(without) == len(read_selected_ids(reader, ResultSelection(1)))
+        assert len(named) + len(without) == len(read_selected_ids(reader, ResultSelection(1)))
 
 
 @pytest.mark.parametrize(

@@ -82,8 +82,8 @@ async def test_m_and_dots_go_through_measures_and_studies(sit, directory):
             await seat.press("m")
             seen.append(head(seat))
         assert [line.strip("│ ").partition(" (")[0] for line in seen] == [
-            "People found on average", "Only match is the right one", "Only matches that are wrong", "People with an only match",
-            "People found on average, best window", "Only match is the right one, best window", "Sensitive values disclosed",
+            "People found on average", "People found for certain", "Only matches that are wrong", "People with an only match",
+            "People found on average, best window", "People found for certain, best window", "Sensitive values disclosed",
             "Sensitive values disclosed, best window", "People found on average",
         ]  # fmt: skip
         await seat.press("act:previous_picture")
@@ -124,7 +124,7 @@ async def test_t_shows_the_numbers(sit, directory):
         assert "95 % interval" in seat.text
         assert "0.2" in seat.text
         await seat.press("m")
-        assert "Only match is the right one" in head(seat)
+        assert "People found for certain" in head(seat)
         await seat.press("t")
         assert isinstance(seat.app.focused, Plot)
 

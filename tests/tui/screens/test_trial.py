@@ -25,7 +25,7 @@ async def test_the_board_follows_every_key(sit, directory, size):
     async with sit(directory, "T", tab="verdicts", size=size) as seat:
         assert isinstance(seat.app.screen, LimitTrial)
         assert "WHAT IF: nothing is saved" in seat.text
-        assert "threshold 1/3: Only match is the right one" in seat.text
+        assert "threshold 1/3: People found for certain" in seat.text
         assert "1 of 3 thresholds is not met, 1 not computed" in seat.text
         await retype(seat, "0.000")
         assert "2 of 3 thresholds are not met, 1 not computed" in seat.text

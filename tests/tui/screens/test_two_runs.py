@@ -180,7 +180,7 @@ async def test_t_shows_verdicts_and_what_only_one_run_has(sit, directory, size):
         text = await seat.press("c")
         assert "run 2 beside run 4 Household survey" in text
         text = await seat.press("m", "m")
-        assert "Only match is the right one (" in text
+        assert "People found for certain (" in text
         assert "income within 25%" in text or size[0] < 120
 
 
@@ -359,7 +359,7 @@ async def test_a_number_of_two_runs_is_explained(sit, directory):
             assert f" {name} " in text, name
         assert "Keys of this place" in await seat.press("q", "question_mark")
         text = await seat.press("q", "m", "enter")
-        assert "╭─ Only match is the right one ─" in text
+        assert "╭─ People found for certain ─" in text
         assert re.search(r"✓ met, \d[\d.]* %", text)
 
 

@@ -37,8 +37,8 @@ def test_verdicts_on_two_uses_of_a_measure_are_told_apart_and_failures_come_firs
     lines = detail_text(met, failed, width=90).splitlines()
     heading, first, second = lines[-3:]
     assert heading.split() == ["limit", "found", "allowed"]
-    assert " ".join(first.split()) == "✗ Only match is the right one (income within 20%) 27 of 90 (30 %) ≤ 10 %"
-    assert " ".join(second.split()) == "✓ Only match is the right one (income within 5%) 0.9 of 90 (1 %) ≤ 10 %"
+    assert " ".join(first.split()) == "✗ People found for certain (income within 20%) 27 of 90 (30 %) ≤ 10 %"
+    assert " ".join(second.split()) == "✓ People found for certain (income within 5%) 0.9 of 90 (1 %) ≤ 10 %"
     assert len({line.index("of 90") for line in (first, second)}) <= 2
     assert len(first.rstrip()) == len(second.rstrip()) == len(heading.rstrip())
 
@@ -46,7 +46,7 @@ def test_verdicts_on_two_uses_of_a_measure_are_told_apart_and_failures_come_firs
 def test_limits_that_are_all_met_take_one_line():
     text = detail_text(*[verdict("met", 0.01, radius={"income": f"{n}%"}) for n in range(12)], width=40)
     assert "✓ 12 of 12 limits met" in text
-    assert "Only match" not in text
+    assert "for certain" not in text
 
 
 def test_a_number_without_a_value_of_the_release_has_a_dash_or_only_that_before():
@@ -54,7 +54,7 @@ def test_a_number_without_a_value_of_the_release_has_a_dash_or_only_that_before(
     for width in (70, 40, 22):
         text = FullRunDetail(DETAIL, "", (), rows, {}).to_lines(width).plain
         assert ": ," not in text
-        assert "Only match" in " ".join(text.split())
+        assert "for certain" in " ".join(text.split())
         assert max(map(len, text.splitlines())) <= width
     assert text.splitlines()[-1].split()[-2:] == ["-", "45"] or "confidential data 45" in " ".join(text.split())
 
@@ -159,5 +159,5 @@ def test_a_number_has_a_line_for_each_variable_and_not_for_each_setting():
         for n, value in ((1, 0.5), (2, 0.7), (3, 0.9))
     ]
     text = FullRunDetail(DETAIL, "", (), rows, {}).to_lines(56).plain
-    assert text.count("Only match is the right one") == 1
-    assert FullRunDetail(DETAIL, "", (), rows, {}).to_lines(100).plain.count("Only match is the right one") == 3
+    assert text.count("People found for certain") == 1
+    assert FullRunDetail(DETAIL, "", (), rows, {}).to_lines(100).plain.count("People found for certain") == 3

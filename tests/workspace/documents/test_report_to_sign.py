@@ -62,7 +62,7 @@ def test_the_summary_stands_first_and_says_what_goes_out_what_failed_and_what_wa
         "3 synthetic datasets of 80 records. Replaced: visits, income. Unchanged, as in the confidential data: region, age."
         in told
     )
-    assert "The threshold is not met: Only match is the right one" in told
+    assert "The threshold is not met: People found for certain" in told
     assert "Inference: NOT MEASURED." in told
     assert "Membership: NOT MEASURED." in told
     assert "Linkability: measured by Identification risk." in told

@@ -56,10 +56,10 @@ def test_no_two_rows_have_one_name(rows, room):
 def test_rows_that_need_no_more_have_their_human_names_alone():
     rows = [row(radius={"income": "5%"}), row("utility.ecdf.max_abs_difference", "income")]
     assert shortened_row_names(60, rows, {}) == [
-        "Only match is the right one",
+        "People found for certain",
         "Largest gap between distributions (income)",
     ]
-    assert shortened_row_names(25, rows, {}) == ["Only match is the right…", "Largest gap bet… (income)"]
+    assert shortened_row_names(25, rows, {}) == ["People found for certain", "Largest gap bet… (income)"]
 
 
 def test_a_shortened_name_says_what_another_that_begins_alike_does_not():
@@ -73,8 +73,8 @@ def test_only_what_differs_is_said():
         row(radius={"income": "20%", "visits": 1}, known=["a"]),
     ]
     assert shortened_row_names(90, rows, {}) == [
-        "Only match is the right one (income within 5%)",
-        "Only match is the right one (income within 20%)",
+        "People found for certain (income within 5%)",
+        "People found for certain (income within 20%)",
     ]
 
 

@@ -25,14 +25,14 @@ def verdict(**more: object) -> Verdict:
 
 def test_a_verdict_is_one_line_state_name_value_limit() -> None:
     said = "88 of 20,000 (0.44 %), at most 1 %, 0.56 points inside the limit"
-    assert verdict_line(verdict(), "Only match is the right one", 20_000) == f"met: Only match is the right one, {said}"
+    assert verdict_line(verdict(), "People found for certain", 20_000) == f"met: People found for certain, {said}"
     assert verdict_text(verdict(), 20_000).endswith(f"met: {said}")
 
 
 def test_what_was_not_computed_says_why_and_no_value() -> None:
     one = verdict(observed=None, margin=None, outcome="not computed", reason="no record matches")
-    assert verdict_line(one, "Only match is the right one") == (
-        "not computed: Only match is the right one, at most 1 %; no record matches"
+    assert verdict_line(one, "People found for certain") == (
+        "not computed: People found for certain, at most 1 %; no record matches"
     )
 
 

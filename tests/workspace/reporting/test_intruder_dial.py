@@ -42,7 +42,7 @@ def test_it_begins_with_what_the_plan_says_that_he_knows():
         "The intruder knows sex and age ± 0.",
         "Found for certain, one match: 44 of 200 people (22 %); limit 10 (5 %).",
         "Found on average, by guessing: 60 of 200 people (30 %).",
-        "In small groups: 90 of 200 people (45 %).",
+        "Can be found, small group: 90 of 200 people (45 %).",
         "For this intruder coarsen age first: then no people are found for certain.",
     ]
 
@@ -86,7 +86,7 @@ def test_the_number_that_is_above_its_limit_decides(limits, name, allowed):
 
 def test_groups_are_named_by_the_size_below_which_they_are_small():
     titles = [line.title for line in make_dial(DialLimits(few=0.0, smallest_group=11)).lines()]
-    assert titles[-1] == "in groups of fewer than 11"
+    assert titles[-1] == "can be found, group under 11"
 
 
 def test_one_person_is_found_and_where_no_variable_helps_it_says_so():

@@ -56,7 +56,7 @@ def test_a_series_is_one_line_of_both_data() -> None:
     assert line.confidential is not None
     assert line.release is not None
     cells = line_cells(line, 3411)
-    assert cells["measure"] == "Only match is the right one"
+    assert cells["measure"] == "People found for certain"
     assert cells["confidential"] == "1,364 of 3,411 (40 %)"
     assert cells["release"] == "341.1 of 3,411 (10 %)"
 
@@ -168,7 +168,7 @@ def test_a_line_that_is_read_aloud_names_its_values_and_its_limit() -> None:
     rows = [row(RATE, 0.4, "confidential"), row(RATE, 0.1), row(RATE, 0.1, by="unit")]
     (line,) = fold_number_lines(number_lines(rows, [verdict(rows[1], "not met")]))
     assert line_sentence(line, 1000) == (
-        "Only match is the right one: release 100 of 1,000 (10 %), confidential 400 of 1,000 (40 %), not met, "
+        "People found for certain: release 100 of 1,000 (10 %), confidential 400 of 1,000 (40 %), not met, "
         "at most 5 %; 1 more setting."
     )
 

@@ -43,7 +43,7 @@ def test_what_an_intruder_knows_is_said_where_the_plan_leaves_it_to_the_roles():
     facts = dict(words("measure").facts)
     assert facts["known"] == "age, sex (all quasi-identifiers)"
     assert facts["radius"] == "income 10%, age 1"
-    assert "Only match is the right one: at most 1.2" in facts["limit"]
+    assert "People found for certain: at most 1.2" in facts["limit"]
     told = {**PLAN, "measure": [{"method": "risk.identification", "known": ["sex"]}]}
     assert dict(words("measure", plan=told).facts)["known"] == "sex"
 
@@ -62,7 +62,7 @@ def test_a_limit_says_for_which_people_it_is():
 
 def test_a_limit_is_called_by_its_number():
     found = words("threshold")
-    assert found.name == "Only match is the right one"
+    assert found.name == "People found for certain"
     assert found.settings.endswith("; income")
     facts = dict(found.facts)
     assert facts["measured by"] == "Identification risk"

@@ -92,7 +92,7 @@ def test_all_kept_columns_find_those_whom_the_gate_counts(directory):
     (finding,) = [one for one in examination.findings if one.check == "kept_keys"]
     few = {line.name: line for line in dial.toggle_variable("shoe").lines()}["few"]
     assert few.value == finding.people
-    assert (few.title, few.limit_text) == ("in groups of fewer than 11", "the policy allows none")
+    assert (few.title, few.limit_text) == ("can be found, group under 11", "the policy allows none")
 
 
 @pytest.mark.slow

@@ -181,7 +181,7 @@ def test_the_progress_of_a_search_has_looks_the_best_so_far_and_the_time_left(
     assert first.seconds_left > 0
     assert "left" in first.text
     assert first.best.n_limits == 1
-    assert first.best.people.startswith("only match is the right one")
+    assert first.best.people.startswith("people found for certain")
     assert " of 1,000" in first.best.people
     assert first.best.utility.partition(":")[0].lower().startswith("difference as a multiple of chance")
     assert [one.number for one in first.new] == sorted(first.ended)
