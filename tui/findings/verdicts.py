@@ -30,6 +30,7 @@ from sfumato.workspace.reporting.findings import finding_text
 from sfumato.workspace.reporting.harm import harm_counts_text
 from sfumato.workspace.store.runs import RunState, RunSummary, count_records_and_units, find_run
 from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.number_lines import count_number_lines
 from sfumato.workspace.views.results import read_verdicts, row_of_verdict
 
 from ..parts.page import CallInProcess, RunPane
@@ -82,13 +83,13 @@ class RunVerdicts:
     run_id: the run
     verdicts: verdicts by group, the worst first
     n_records: number of confidential records
-    n_others: number of results without a verdict
+    n_numbers: number of lines of its numbers
     """
 
     run_id: int
     verdicts: list[Verdict]
     n_records: int
-    n_others: int
+    n_numbers: int
 
 
 def _read_verdicts(run_id: int, workspace: Workspace) -> RunVerdicts:
@@ -99,14 +100,7 @@ def _read_verdicts(run_id: int, workspace: Workspace) -> RunVerdicts:
     # Labels import the methods, which takes long, so they are loaded in the thread before the screen needs them.
     labels_of(verdicts)
     records = count_records_and_units(workspace, find_run(workspace, run_id))
-    query = "SELECT count(*) FROM result WHERE run_id = ? AND draw IS NULL AND dataset != 'confidential'"
-    (numbers,) = workspace.connection.execute(query, (run_id,)).fetchone()
-    return RunVerdicts(
-        run_id,
-        sort_by_group(verdicts),
-        records,
-        max(0, numbers - len({(one.value, one.target, one.level) for one in verdicts})),
-    )
+    return RunVerdicts(run_id, sort_by_group(verdicts), records, count_number_lines(workspace, run_id))
 
 
 class VerdictsPane(RunPane, SplitView):
@@ -138,7 +132,7 @@ class VerdictsPane(RunPane, SplitView):
         super().__init__(id="verdicts")
         self._verdicts: list[Verdict] = []
         self._records: int | None = None
-        self._others = 0
+        self._numbers = 0
         self._is_read = False
         self._examined: ExaminedRun | None = None
         self._examining: int | None = None
@@ -165,7 +159,7 @@ class VerdictsPane(RunPane, SplitView):
         """Show the verdicts, unless another run is shown by now."""
         if self.line is not None and answer.run_id == self.line.run.id:
             self._verdicts, self._records, self._is_read = answer.verdicts, answer.n_records, True
-            self._others = answer.n_others
+            self._numbers = answer.n_numbers
             self._show_board()
             self._read_people()
 
@@ -455,9 +449,9 @@ class VerdictsPane(RunPane, SplitView):
         rule.set_text(self._list_title())
         # In a very low terminal the list needs the line.
         rule.display = self.app.size.height >= LEAST_RULED
-        if self._is_read and (self._verdicts or self._others or gate.answer is not None):
+        if self._is_read and (self._verdicts or self._numbers or gate.answer is not None):
             width = max(40, self.list_width - MARGIN)
-            shown.show_board(self._verdicts, width, self._records, self._others, none, gate)
+            shown.show_board(self._verdicts, width, self._records, self._numbers, none, gate)
         else:
             shown.show_message(none)
         self._place_people()

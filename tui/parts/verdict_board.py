@@ -209,7 +209,7 @@ class VerdictBoard(Scroll):
     """List of the gate's findings and of the limits, the most harmful first; a cursor moves from entry to entry.
 
     Checks that pass and limits that are met are folded into one line, those that do not apply into another, and all
-    other numbers into a third. Limits that are met are listed where nothing is open.
+    all numbers into a third. Limits that are met are listed where nothing is open.
     """
 
     DEFAULT_CSS = "VerdictBoard { scrollbar-size: 1 1; }"
@@ -228,7 +228,7 @@ class VerdictBoard(Scroll):
         finding: Finding
 
     class NumbersSelected(Message):
-        """Message that the user wants to see all other numbers."""
+        """Message that the user wants to see all numbers."""
 
     class BoardCursorMoved(Message):
         """Message that another line may be under the cursor."""
@@ -239,7 +239,7 @@ class VerdictBoard(Scroll):
         self._verdicts: Sequence[Verdict] = ()
         self._entries: Sequence[Entry] = ()
         self._gate = GateLines()
-        self._at = self._others = 0
+        self._at = self._numbers = 0
         self._none, self._width = "", 40
         self._needed: tuple[Sequence[Entry], int] = (), 0
         self._records: int | None = None
@@ -270,21 +270,21 @@ class VerdictBoard(Scroll):
         verdicts: Sequence[Verdict],
         width: int,
         records: int | None = None,
-        others: int = 0,
+        numbers: int = 0,
         none: str = "",
         gate: GateLines | None = None,
     ) -> None:
         """Show findings and verdicts in ``width`` cells.
 
         records: number of confidential records
-        others: number of other numbers
+        numbers: number of lines of the run's numbers
         none: why there are no verdicts
         gate: what is shown of the gate
 
         The cursor stays on its line if that still exists, and on the first line if it was there.
         """
         before, chosen = self._last_entry, self._current_entry
-        self._verdicts, self._width, self._records, self._others = verdicts, width, records, others
+        self._verdicts, self._width, self._records, self._numbers = verdicts, width, records, numbers
         self._none, self._gate = none, gate or GateLines()
         self._entries = self._list_entries()
         # A cursor on the first line has not been moved by the user, so it stays first when lines are added above.
@@ -323,7 +323,7 @@ class VerdictBoard(Scroll):
         others = [one for one, rank in zip(listed, ranks, strict=True) if rank > PASSES]
         if others:
             entries += [BoardFold.OTHERS, *(others if BoardFold.OTHERS in self._unfolded else [])]
-        return entries + ([BoardFold.NUMBERS] if self._others else [])
+        return entries + ([BoardFold.NUMBERS] if self._numbers else [])
 
     @property
     def _last_entry(self) -> int:
@@ -343,7 +343,7 @@ class VerdictBoard(Scroll):
         """Show a text in place of the board."""
         if self._last_entry >= 0:
             self.call_after_refresh(self.refresh_bindings)
-        self._verdicts, self._entries, self._others, self._gate = (), (), 0, GateLines()
+        self._verdicts, self._entries, self._numbers, self._gate = (), (), 0, GateLines()
         self.show_text(text)
 
     def action_lines(self, lines: int) -> None:
@@ -368,7 +368,7 @@ class VerdictBoard(Scroll):
         super().action_ends(end)
 
     def action_ask(self) -> None:
-        """Explain the line under the cursor, show the other numbers, or unfold or fold what passes or does not apply."""
+        """Explain the line under the cursor, show all numbers, or unfold or fold what passes or does not apply."""
         entry = self._current_entry
         if entry is BoardFold.NUMBERS:
             self.post_message(self.NumbersSelected())
@@ -458,7 +458,7 @@ class VerdictBoard(Scroll):
                 shown.append("")
             rows.append(len(shown))
             shown += [self._fold_line(entry)] if isinstance(entry, BoardFold) else next(texts).split("\n")
-        if has_none and not self._others:
+        if has_none and not self._numbers:
             shown += ["", self._none]
         return shown, rows
 
@@ -468,4 +468,4 @@ class VerdictBoard(Scroll):
             return f"{sign_for('into')} {passes_text(self._gate.findings, self._verdicts)}"
         if fold is BoardFold.OTHERS:
             return f"{sign_for('into')} {not_applying_text(self._gate.findings)}"
-        return f"{sign_for('into')} {self._others:,} {'other ' if self._verdicts else ''}numbers"
+        return f"{sign_for('into')} all {count_noun(self._numbers, 'number')} of the run"

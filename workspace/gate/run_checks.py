@@ -25,6 +25,7 @@ from ..ingest.unit_detection import (
     list_unit_candidates,
     propose_unit,
 )
+from ..reporting.findings import MULTIPLE
 from ..reporting.questions import BLOCK_FROM, WARN_FROM, unanswered_questions
 from ..reporting.results import method_title, row_output
 from ..reporting.words import thresholds_text
@@ -46,7 +47,7 @@ from .questions import (
 from .sentences import fill_sentence
 
 FITTED = 0.5
-"""An s_pmse below it shows that records are repeated (METHODS: two sides of s_pmse)."""
+"""A multiple of chance (s_pmse) below it shows that records are repeated (METHODS: two sides of s_pmse)."""
 MOSTLY_DESCRIBED = 0.95
 """A release that describes less of its file's people is to be judged."""
 EXCESS = "excess (0 by chance, 1 for certain)"
@@ -450,7 +451,7 @@ RUN_CHECKS = (
         "more steps or another sampler; the Diagnostics tab shows them", _check_model_diagnostics, intruder="none",
     ),
     GateCheck(
-        "memorised", "whether records were copied", "s_pmse", FITTED, None,
+        "memorised", "whether records were copied", MULTIPLE, FITTED, None,
         "a model that is fitted and drawn from differs from its data as much as another draw does; what differs less repeats them",
         "larger leaves (minbucket of [[synthesis]]), or a model instead of donors", _check_memorised, "Snoke et al. (2018)", is_minimum=True,
     ),

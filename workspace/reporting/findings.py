@@ -26,7 +26,9 @@ SHARE = "share of the "
 """Beginning of the units of numbers that are written in per cent."""
 EXCESS = "excess"
 """Scale of numbers from which what chance gives has been taken off."""
-SCALES = (EXCESS, "missing variation", "probability", "ratio", "s_pmse")
+MULTIPLE = "multiple of chance"
+"""Scale of the difference that a classifier finds, of which chance alone gives 1."""
+SCALES = (EXCESS, "missing variation", "probability", "ratio", MULTIPLE)
 """Units of numbers that count nothing; the name of the unit precedes the number."""
 STATUSES = ("block", "warn", "not checked", "pass")
 """Statuses of findings, the worst first."""

@@ -217,7 +217,7 @@ class LeverEffect:
     """What a lever does to what it is for, and to the utility, on a sample.
 
     reason: why this is not known; empty where it is
-    change: what it is for before and after, such as ``11 % -> 2 % of people``
+    change: what it is for before and after, such as ``11 % -> 2 % of the people sampled``
     utility: the utility before and after, such as ``utility 1.3 -> 1.6``
     sample: the records that it was tried on, in a sentence
     helps: whether what it is for became better
@@ -244,7 +244,7 @@ class LeverEffect:
 
     @property
     def sentence(self) -> str:
-        """Return the effect in words: ``11 % to 2 % of people: better; utility 1.3 to 1.6: worse``."""
+        """Return the effect in words: ``11 % to 2 % of the people sampled: better; utility 1.3 to 1.6: worse``."""
         parts = [(self.change, "better" if self.helps else "not better"), (self.utility, self.utility_word)]
         told = "; ".join(f"{text}: {word}" if word else text for text, word in parts if text)
         return self.reason or told.replace(" -> ", " to ")
@@ -296,6 +296,11 @@ def sample_text(trial: LeverTrial) -> str:
     return f"Estimates from trials on a sample of {count_noun(trial.records, 'record')}; whole runs differ."
 
 
+def _of_sample(trial: LeverTrial) -> str:
+    """Return that a number is of a sample; empty where a trial has all records."""
+    return "" if trial.is_whole else " in the sample"
+
+
 def _compare_finding(aim: LeverAim, before: LeverTrial, after: LeverTrial) -> LeverEffect:
     """Compare what the gate finds by the check that a lever is for."""
     one, other = before.find_finding(aim.check), after.find_finding(aim.check)
@@ -304,11 +309,12 @@ def _compare_finding(aim: LeverAim, before: LeverTrial, after: LeverTrial) -> Le
     if one.people is not None or other.people is not None:
         first, second = float(one.people or 0), float(other.people or 0)
         shares = (format_percent(people / max(1, before.people)) for people in (first, second))
-        text, helps = f"{' -> '.join(shares)} of {before.noun}", second < first
+        of = before.noun if before.is_whole else f"the {before.noun} sampled"
+        text, helps = f"{' -> '.join(shares)} of {of}", second < first
     else:
         first, second = one.value or 0.0, other.value or 0.0
         text, helps = (
-            f"{aim.title}: {number(first)} -> {number(second)}",
+            f"{aim.title}: {number(first)} -> {number(second)}{_of_sample(before)}",
             second > first if one.at_least else second < first,
         )
     # What still warns may have become milder without another number.
@@ -322,6 +328,6 @@ def _compare_limit(aim: LeverAim, before: LeverTrial, after: LeverTrial) -> Leve
     if one is None or other is None or one.observed is None or other.observed is None:
         return LeverEffect("not tried: the number cannot be computed on a sample")
     first, second = one.observed, other.observed
-    text = f"{aim.title}: {' -> '.join(limit_quantity(aim.bound, value, aim.value) for value in (first, second))}"
+    text = f"{aim.title}: {' -> '.join(limit_quantity(aim.bound, value, aim.value) for value in (first, second))}{_of_sample(before)}"
     helps = second > first if aim.bound.startswith("min") else second < first
     return LeverEffect(change=text, helps=helps, before=first, after=second)

@@ -22,6 +22,7 @@ from ..reporting.words import UNMET_OUTCOMES
 from ..store.workspace import Workspace
 from .results import (
     FAILURES,
+    SHARE_OF_BAND,
     ResultSelection,
     SortedResultIds,
     has_averages,
@@ -84,6 +85,18 @@ def read_folded_series(workspace: Workspace, run_id: int) -> FoldedSeries:
     unmet = {one for one in missed if one is not None}
     keys = [f"{family}.{method}.{measure}" for family, method, measure, _ in folds]
     return FoldedSeries(series_by_row, rows_by_series, fold_by_series, keys, unmet)
+
+
+def count_number_lines(workspace: Workspace, run_id: int) -> int:
+    """Count the lines of the table of a run's numbers, with the numbers of their settings folded."""
+    kind = "=" if has_averages(workspace, run_id) else "<>"
+    query = f"""SELECT DISTINCT result.family, result.method, result.measure, result.target
+                FROM result JOIN task ON task.id = result.task_id
+                WHERE result.run_id = ? AND result.draw IS NULL AND task.kind {kind} 'combine' AND NOT ({SHARE_OF_BAND})"""
+    found = workspace.connection.execute(query, (run_id,))
+    return len(
+        {(family, method, leading_measure(family, measure), target) for family, method, measure, target in found}
+    )
 
 
 HEADED_SORTS = (FAILURES, "measure")

@@ -116,11 +116,11 @@ async def test_the_board_scrolls_with_the_keys_of_a_pager(sit, directory):
         first = seat.text
         assert "✗ unmet" in first
         await seat.press("G")
-        assert "other numbers" in seat.text
+        assert "numbers of the run" in seat.text
         await seat.press("g")
         assert seat.text == first
         await seat.press("j", "ctrl+d", "ctrl+u", "k", "pagedown", "pageup", "home", "end")
-        assert "other numbers" in seat.text
+        assert "numbers of the run" in seat.text
 
 
 def gauge_text(observed, limit=0.02, width=18, **changes):
@@ -228,8 +228,8 @@ async def test_what_is_met_is_one_line_that_opens_and_all_other_numbers_are_one_
         assert "Findings: not examined" in lines[2], "the copy has no tables"
         assert any("1 of 3 plan limits met" in line for line in lines)
         beside = [line.partition("│")[0].strip() for line in lines]
-        (folded,) = (line for line in beside if line.endswith("other numbers"))
-        assert int(folded.split()[1].replace(",", "")) > 10
+        (folded,) = (line for line in beside if line.endswith("numbers of the run"))
+        assert int(folded.split()[2].replace(",", "")) > 10
         assert "[Numbers]" in await seat.press("G", "enter")
 
 
@@ -253,6 +253,5 @@ async def test_a_run_without_limits_leads_to_its_numbers(sit, directory, monkeyp
     monkeypatch.setattr("sfumato.tui.findings.verdicts.read_verdicts", lambda *_: [])
     async with sit(directory, tab="verdicts", size=(120, 40)) as seat:
         assert "The plan of this run sets no limits" in seat.text
-        assert re.search(r"[\d,]+ numbers", seat.text)
-        assert "other numbers" not in seat.text
+        assert re.search(r"all [\d,]+ numbers of the run", seat.text)
         assert "[Numbers]" in await seat.press("enter")

@@ -45,8 +45,8 @@ def cells(check: GateCheck, compared_value: float | None) -> dict[str, str]:
         ("worst_records", 0.95, "0.95", "≤ 0.9", "probability 0.95", "at most 0.9"),
         ("membership_excess", 0.48, "0.48", "≤ 0.2", "0.48 above chance", "at most 0.2"),
         ("risk_above_confidential", 0.07591, "0.07591", "≤ 1", "ratio 0.07591", "at most 1"),
-        ("memorised", 0.4, "0.4", "≥ 0.5", "s_pmse 0.4", "at least 0.5"),
-        ("memorised", 1.334, "1.334", "≥ 0.5", "s_pmse 1.334", "at least 0.5"),
+        ("memorised", 0.4, "0.4", "≥ 0.5", "multiple of chance 0.4", "at least 0.5"),
+        ("memorised", 1.334, "1.334", "≥ 0.5", "multiple of chance 1.334", "at least 0.5"),
         ("weighted_records", 3.0, "3", "", "3 weights", ""),
     ],
 )
