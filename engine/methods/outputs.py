@@ -133,8 +133,8 @@ class RiskOutput:
 
 
 USUAL_RATES = (
-    "Of {guesses} people in the data he is right about {count}.",
-    "Of as many outsiders he is right about {count}.",
+    "Of {guesses} {people} in the data he is right about {count}.",
+    "Of as many {outsiders} he is right about {count}.",
 )
 """How often an attack succeeds with people in the data and with outsiders, unless its own label says it."""
 
@@ -145,8 +145,8 @@ class Label:
 
     name: at most 45 characters
     scene: what the intruder of an attack knows and does and when he succeeds, in front of ``says``
-    rates: how often the attack succeeds: a sentence about ``{guesses}`` with people in the data, and one about as many
-        with outsiders, each with their ``{count}``
+    rates: how often the attack succeeds: a sentence about ``{guesses}`` with ``{people}`` in the data, and one about as
+        many with ``{outsiders}``, each with their ``{count}``
     says: sentence with placeholders: ``{value}``, with its unit and the total; ``{variable}``, that of the row;
         ``{root}``, the square root in per cent; ``{baseline}``, that of the row; ``{more}``, "more" or, of a negative
         value, "less", beside its size; and parameters of the row such as ``{q}``

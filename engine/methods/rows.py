@@ -159,7 +159,9 @@ def average_series(rows: Sequence[Row], records: int | None = None, bounds: Rang
         return first
     values = [row.value for row in computed if row.value is not None]
     # A synthetic release may have more records than the data, so its largest count widens the range.
-    counted = (None, max(records, *values)) if records is not None and first.unit == "records" else UNBOUNDED
+    # There are no more units than records.
+    is_count = first.unit in ("records", "units")
+    counted = (None, max(records, *values)) if records is not None and is_count else UNBOUNDED
     within = intersect_ranges(intersect_ranges(_range_of_measure(first), bounds), counted)
     mean, lower, upper = monte_carlo_mean(values, within=within)
     baselines = [row.baseline for row in computed if row.baseline is not None]

@@ -754,8 +754,8 @@ OUTPUTS = (
         scene="An intruder has a person's values, and takes the person for one of the data where more released records are near than is usual for outsiders. He succeeds with a person in the data; an outsider so taken is a false alarm.",
         without="Without the release he has records of some outsiders only, and takes those for people in the data who are least like these.",
         rates=(
-            "Of {guesses} people in the data he takes {count} for such, rightly.",
-            "Of as many outsiders he takes {count} for people in the data, wrongly.",
+            "Of {guesses} {people} in the data he recognises {count}.",
+            "Of as many {outsiders} he wrongly takes for people in the data {count}.",
         ),
     ),
     *FAMILY_OUTPUTS,

@@ -135,7 +135,6 @@ class _CrossedLayout:
     values: (m, R), NaN where missing
     datasets, beliefs: masks of those kept so that no value is missing, (m,) and (R,)
     missing: reason why a value is missing
-    units: number of units that rows by unit are about
     """
 
     rows: Sequence[Row]
@@ -143,7 +142,6 @@ class _CrossedLayout:
     datasets: NDArray[np.bool_]
     beliefs: NDArray[np.bool_]
     missing: str
-    units: int | None = None
 
     @classmethod
     def from_rows(cls, rows: Sequence[Row], replicates: Sequence[Row]) -> _CrossedLayout:
@@ -154,8 +152,7 @@ class _CrossedLayout:
         lines = [row.params.get("values", {}).get(measure, own) for row, own in zip(replicates, alone, strict=True)]
         reasons = [row.params.get("missing", {}).get(measure, row.reason) for row in replicates]
         table = np.array([[np.nan if value is None else value for value in line] for line in lines])
-        units = next((int(row.params["units"]) for row in replicates if "units" in row.params), None)
-        return cls(rows, table, *complete_rows_and_columns(table), next(filter(None, reasons), ""), units)
+        return cls(rows, table, *complete_rows_and_columns(table), next(filter(None, reasons), ""))
 
     @property
     def complete_values(self) -> Floats:
@@ -178,6 +175,7 @@ def _crossed_layouts(rows: Sequence[Row]) -> Iterator[_CrossedLayout]:
 
 def _use_and_level(row: Row) -> tuple[Any, ...]:
     """Return a key of the use of the study and the level that a row belongs to."""
+    # rows of runs that an earlier version began have the number of units too
     params = {key: value for key, value in row.params.items() if key not in ("values", "missing", "units")}
     return replace(row, measure="", params=params).series
 
@@ -192,8 +190,7 @@ def _combine_layout(layout: _CrossedLayout, records: int | None) -> Row:
     kept = layout.complete_values
     if not kept.size:
         return layout.empty_row
-    most = records if layout.units is None else layout.units
-    mean, lower, upper = _mean_with_interval(kept, _range_of_measure(layout.empty_row.measure, most))
+    mean, lower, upper = _mean_with_interval(kept, _range_of_measure(layout.empty_row.measure, records))
     reason = "; ".join(
         filter(
             None, (_left_out_remark(layout), _interval_remark(kept, layout.empty_row.level, banded=lower is not None))
@@ -203,7 +200,7 @@ def _combine_layout(layout: _CrossedLayout, records: int | None) -> Row:
 
 
 def _range_of_measure(measure: str, records: int | None) -> Range:
-    """Return the range of a measure's values; a count of records, or of as many units, is at most ``records``."""
+    """Return the range of a measure's values; a count of records or units is at most ``records``."""
     output = _OUTPUTS.get(measure)
     if output is None:
         return UNBOUNDED
@@ -402,8 +399,7 @@ def _measure_beliefs(
     records = len(sure.knowledge.certain.confidential)
     estimates = list(_mean_estimates(replicates, records, {}, sure.released, exact=exact))
     if isinstance(units, UncertainUnits):
-        params = {**BY_UNIT, "units": len(units.units)}
-        estimates += _mean_estimates(by_unit, len(units.units), params, sure.released, exact=exact)
+        estimates += _mean_estimates(by_unit, records, BY_UNIT, sure.released, exact=exact)
     elif isinstance(units, NotComputable):
         names = (*IDENTIFICATION_SUMMARIES, *identification.SUMMARY_OF_LARGEST)
         estimates += [Estimate.not_computed(name, units.reason, **BY_UNIT) for name in names]
@@ -420,14 +416,13 @@ def _mean_estimates(
 ) -> Iterator[Estimate]:
     """Yield the means over the replicates, and for a release their values under each belief.
 
-    ``most`` is the number of records or units, ``params`` those of the rows by unit.
+    ``most`` is the number of records, ``params`` those of the rows by unit.
     """
     values = {name: [found[name] for found in replicates] for name in replicates[0]}
-    own = BY_UNIT if params else {}
     for name, found in values.items():
         estimate = _mean_of_replicates(name, found, most, exact=exact)
         unit = "units" if params and _OUTPUTS[name].unit == "records" else ""
-        yield replace(estimate, unit=unit, params=own)
+        yield replace(estimate, unit=unit, params=params)
     if released.origin != "confidential":
         yield Estimate(REPLICATES, float(len(replicates)), params={**_values_and_reasons(values), **params})
 

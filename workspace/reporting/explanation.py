@@ -23,7 +23,7 @@ from sfumato.engine.methods.labels import (
 from sfumato.engine.methods.outputs import Output
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import count_noun, format_percent
+from sfumato.engine.wording import count_noun, format_percent, record_noun
 
 from .audits import AuditedRecord, audited_strip_facts
 from .numbers import section_title
@@ -64,6 +64,8 @@ SMALL_DIFFERENCE = 0.05
 """Upper end of an interval of a difference up to which it says that there is little to find."""
 CHANCE_LEVEL = 0.05
 """Level of a p-value below which chance alone does not explain a finding."""
+MANY_TIMES = 2
+"""Ratio above which a number is so many times another, and not per cent higher."""
 TIMES = 1.2
 """Ratio from which a number is so many times its baseline, and not only above it."""
 CHANCE_AREA = 0.5
@@ -214,7 +216,7 @@ def _standing_text(found: ExplainedNumber, output: Output) -> str:
         said = [beside_data]
         if not beside_data or row.baseline != _confidential_value(found):
             said.append(_beside_baseline_text(found, output))
-        said.append(_yardstick_text(found))
+        said += [_yardstick_text(found), _chance_of_finding_text(found)]
     # what is the same as in the data, or is only to be near, has no limits as a rule
     limited = bool(found.verdicts) or output.goal == "none" or row.draw is not None
     said.append("" if limited else "No limit is set for it.")
@@ -247,6 +249,8 @@ def _beside_data_text(found: ExplainedNumber, output: Output) -> str:
         return f"not {wanted} {beside}"
     if own == 0:
         return f"{wanted} {beside}, where it is 0"
+    if row.value > MANY_TIMES * own:
+        return f"{number(row.value / own)} times that of the same data released unprotected"
     return f"{format_percent(abs(row.value - own) / own)} {wanted} {beside}"
 
 
@@ -257,10 +261,10 @@ def _beside_baseline_text(found: ExplainedNumber, output: Output) -> str:
         return ""
     value = quantity_of(row.key, row.baseline, found.n_records, row.params, unit=row.unit)
     of = f"{value} ({output.label.baseline})"
+    if row.value == row.baseline and row.lower == row.upper:
+        return f"equal to {of}"
     if row.lower is not None and row.upper is not None and row.lower <= row.baseline <= row.upper:
         return f"no different from {of}, as far as the interval can tell"
-    if row.value == row.baseline:
-        return f"equal to {of}"
     if row.value < row.baseline:
         return f"below {of}"
     if output.goal == "one":
@@ -268,6 +272,15 @@ def _beside_baseline_text(found: ExplainedNumber, output: Output) -> str:
     if row.baseline > 0 and row.value >= TIMES * row.baseline:
         return f"{number(row.value / row.baseline)} times {of}"
     return f"above {of}, by more than the interval explains" if row.lower is not None else f"above {of}"
+
+
+def _chance_of_finding_text(found: ExplainedNumber) -> str:
+    """Return how probable a share of members found is without a leak; empty for other numbers."""
+    chance = found.parts.get("p_value")
+    if chance is None or chance.value is None or found.row.measure != "family_tpr":
+        return ""
+    explains = "chance alone may explain it" if chance.value >= CHANCE_LEVEL else "chance alone rarely gives as much"
+    return f"If the release revealed nothing, he would do as well or better with probability {format_percent(chance.value)}: {explains}"
 
 
 def _chance_text(row: Row) -> str:
@@ -329,8 +342,13 @@ def _successes_text(found: ExplainedNumber, output: Output) -> str:
     wanted = [len(names) for names in SUCCESS_PARTS.get(found.row.measure, ())]
     if not guesses or not sides or [len(side) for side in sides] != wanted:
         return ""
+    noun = record_noun(found.n_records)
+    who = {"people": noun, "outsiders": "outsiders"}
+    if noun != "people":
+        # who is attacked is a record, of which a person may have several
+        who = {"people": f"{noun} of people", "outsiders": f"{noun} of outsiders"}
     said = [
-        text.format(guesses=number(guesses), count=_counts_text(side, guesses))
+        text.format(guesses=number(guesses), count=_counts_text(side, guesses), **who)
         for text, side in zip(output.label.rates, sides, strict=True)
     ]
     return " ".join(said)
@@ -366,7 +384,7 @@ def _difference_text(lower: float | None, upper: float | None) -> str:
     if upper - lower > WIDEST_TELLING:
         return f"Too few guesses to tell: the true value may be as high as {format_percent(upper)}."
     if upper > SMALL_DIFFERENCE:
-        return f"This may be chance, but {format_percent(upper)} cannot be ruled out either."
+        return f"Undecided: this may be chance, but a true value of {format_percent(upper)} cannot be ruled out either."
     return f"Chance alone explains it; the true value is at most {format_percent(upper)} (95 % interval)."
 
 

@@ -16,8 +16,8 @@ from ..store.workspace import Workspace
 from .audits import audited_records_of_row
 from .results import read_attack_rows, read_series_rows, verdicts_of_row
 
-PARTS = (*ATTACK_PARTS, *(name for names in BEST_PARTS.values() for name in names))
-"""Measures of which an attack is made."""
+PARTS = (*ATTACK_PARTS, *(name for names in BEST_PARTS.values() for name in names), "p_value")
+"""Measures of which an attack is made, with the chance of a finding by the best of several attackers."""
 
 
 def read_explained_number(

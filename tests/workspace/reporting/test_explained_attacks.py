@@ -280,5 +280,5 @@ def test_members_of_an_attack_on_membership_are_taken_for_members() -> None:
             ("guesses", 1000.0, None, None, None),
         )
     ]
-    said = "Of 1,000 people in the data he takes 34.1 (3.41 %) for such, rightly. Of as many outsiders he takes 9 (0.9 %) for people in the data, wrongly."
+    said = "Of 1,000 people in the data he recognises 34.1 (3.41 %). Of as many outsiders he wrongly takes for people in the data 9 (0.9 %)."
     assert said in words(*rows)
