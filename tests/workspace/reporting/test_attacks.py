@@ -53,7 +53,7 @@ def test_attacks_of_other_targets_params_and_datasets_stay_apart() -> None:
         *rows(60, 20, draw=1),
         *rows(60, 20, "confidential"),
     ]
-    assert [len(parts) for parts in group_attack_rows(found)] == [9] * 5
+    assert [len(parts) for parts in group_attack_rows(found)] == [10] * 5
     assert attack_table([PLAIN]) is None
 
 
@@ -93,6 +93,7 @@ def test_json_has_a_table_an_attack() -> None:
         "params",
         "attack",
         "baseline",
+        "control_without",
         "control",
         "excess",
         "detectable",
