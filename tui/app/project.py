@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
 from textual import events, on, work
@@ -60,6 +60,9 @@ from ..plan.plan import PlanTab
 from ..runs.runs import RunsTab
 from .next_step import ProjectStage, next_step_text, stage_of_project, step_with_keys
 from .seals import ChecksRunSeals
+
+if TYPE_CHECKING:
+    from sfumato.workspace.gate.answer import ReleaseAnswer
 
 PLACES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "data": ("Data", {"data": "Variables", "rows": "Rows"}),
@@ -384,11 +387,15 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         ]
         return "".join(f"{part}  " for part in said if part)
 
-    def _title_parts(self, state: str, line: RunSummary) -> list[tuple[str, str] | str]:
-        """Return the name of the project, the state of a run, and the gate's answer for it with unmet limits after it."""
+    def _title_parts(
+        self, state: str, line: RunSummary, answer: ReleaseAnswer | None = None
+    ) -> list[tuple[str, str] | str]:
+        """Return the name of the project, the state of a run, and the gate's answer for it with unmet limits after it.
+
+        answer: the answer; by default the one that is known
+        """
         into = f" {sign_for('into')} "
-        into = f" {sign_for('into')} "
-        answer = self.sfumato.gate_memory.release_answers(self._standing.stamp).get(line.run.id)
+        answer = answer or self.sfumato.gate_memory.release_answers(self._standing.stamp).get(line.run.id)
         judged = self._unanswered_text(line) if answer is None else signed_answer_text(answer)
         room = self.size.width - len("Sfumato") - 2 * len(into) - cell_len(state + judged) - 2
         title = cut_text(self._title, max(LEAST_TITLE, room))
@@ -819,7 +826,12 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
             return
         places = {place: title for place, (title, _) in PLACES.items()}
         # From Data and Plan, too, the title is that of the run.
-        where = title_line(*self._title_parts(self._run_description(here), here))
+        described = self._run_description(here)
+
+        def where(answer: ReleaseAnswer | None) -> Content:
+            """Return the title line with the gate's answer."""
+            return title_line(*self._title_parts(described, here, answer))
+
         release = ReleaseScreen(here.run.id, places, where)
 
         def show_chosen_place(place: str | None) -> None:

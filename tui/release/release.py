@@ -27,7 +27,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.keys.own_keys import current_key
-from sfumato.tui.session.gate_answers import BEING_EXAMINED, NOT_ASKED, NOT_EXAMINED, ExaminedRun, signed_answer_text
+from sfumato.tui.session.gate_answers import ExaminedRun
 from sfumato.tui.widgets.panel import SECOND, DialogBox, FrameEdge, FrameRule, FrameSides, TabEdge
 from sfumato.workspace.release.forms import DatasetForm, form_for_file, writable_forms
 from sfumato.workspace.reporting.findings import (
@@ -104,6 +104,7 @@ FRAME_LINES = 9
 """Lines of the screen that are neither above the list nor findings: title, places, edges, head of the list, keys, a blank
 line.
 """
+FIRST_PAGE = "First page of the assessment"
 BETWEEN_PARTS = 2
 """Lines of a part below the findings besides its facts: a blank one and its title."""
 SUMMARY_LINES = 2
@@ -290,9 +291,13 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
 
     needs_engine = True
 
-    def __init__(self, run_id: int, places: Mapping[str, str], where: Content | str = "") -> None:
-        """Create the screen for a run; ``places`` are titles of the project's places by name, ``where``
-        its title line.
+    def __init__(
+        self, run_id: int, places: Mapping[str, str], where: Callable[[ReleaseAnswer | None], Content]
+    ) -> None:
+        """Create the screen for a run.
+
+        places: titles of the project's places by name
+        where: function that returns the title line with the gate's answer, None before there is one
         """
         super().__init__()
         self._run_id, self._places, self._where = run_id, places, where
@@ -341,9 +346,11 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
 
     def on_mount(self) -> None:
         """Show the title and the first step; the base class's own handler runs as well."""
-        self.query_one("#where", Line).set_text(self._where)
+        self.query_one("#where", Line).set_text(self._where(None))
         self.query_one(TabLine).active = "release"
         self._show_waiver_field(None)
+        for name, text in self.sfumato.gate_memory.typed_texts(self._run_id).items():
+            self.query_one(f"#{name}", Input).value = text
         self.go_to_step("findings")
 
     def go_to_step(self, step: str) -> None:
@@ -437,7 +444,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
     def show_row_text(self) -> None:
         """Show the explanation of the current finding: what was found, why it matters, and how to fix it."""
         here, scroll = self.current_finding, self.query_one(Explanation)
-        width = max(20, scroll.scrollable_content_region.width)
+        width = max(20, scroll.scrollable_content_region.width - 1)
         lines: list[Content] = []
         if here is not None and (looked := self._looked) is not None:
             reason = looked.waiver_reasons.get(here.check, "")
@@ -572,20 +579,10 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         self._looked = looked
         # A check that is waived here is shown as waived in Findings too.
         self.sfumato.gate_memory.store_examination(looked)
-        self.query_one("#where", Line).set_text(self._title_with_answer(looked))
+        self.query_one("#where", Line).set_text(self._where(looked.release_answer))
         self.query_one(f"#{REASON}", Input).placeholder = looked.reason_hint
         self.refresh_bindings()
         self._show_steps()
-
-    def _title_with_answer(self, looked: ExaminedRun) -> Content:
-        """Return the title line of the place before with the answer of now."""
-        where = self._where if isinstance(self._where, Content) else Content(self._where)
-        answer = Content.styled(signed_answer_text(looked.release_answer), "bold")
-        waited = next((text for text in (BEING_EXAMINED, NOT_ASKED, NOT_EXAMINED) if text in where.plain), "")
-        if not waited:
-            return where
-        at = where.plain.rindex(waited)
-        return Content.assemble(where[:at], answer, where[at + len(waited) :])
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Enable asking a second person if the policy requires one."""
@@ -735,10 +732,14 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         ]
         room = self.size.height - FRAME_LINES - above - rows
         for title, facts in self._parts_below(plan, answer):
-            part = fact_lines(facts, self._list_width)
-            if facts and room >= len(lines) + len(part) + BETWEEN_PARTS:
-                lines += [Content(""), Content.styled(title, "bold"), *part]
-        below.display = self.size.width >= EXPLANATION_MIN_WIDTH and room > len(lines)
+            # Of the first page, what there is room for: the document has all of it.
+            fewest = 1 if title == FIRST_PAGE else len(facts)
+            for number in range(len(facts), fewest - 1, -1):
+                part = fact_lines(facts[:number], self._list_width)
+                if part and room >= len(lines) + len(part) + BETWEEN_PARTS:
+                    lines += [Content(""), Content.styled(title, "bold"), *part]
+                    break
+        below.display = self.size.width >= EXPLANATION_MIN_WIDTH and room >= len(lines)
         # What leaves follows the last finding, and not the lower edge.
         grid.styles.height = rows + 2 if below.display else "1fr"
         below.update(Content("\n").join(lines))
@@ -748,8 +749,8 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
     ) -> list[tuple[str, Sequence[tuple[str, str]]]]:
         """Return what stands below the findings after what leaves, as titles with facts, what is read first first."""
         return [
-            ("First page of the assessment", [] if answer is None else first_page_facts(answer)),
             ("Who has signed", [] if self._looked is None else signature_facts(self._looked, self._past)),
+            (FIRST_PAGE, [] if answer is None else first_page_facts(answer)),
             ("The files", release_files_facts(plan, self._form)),
         ]
 
@@ -857,10 +858,12 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         self._leave_unless_writing(None)
 
     def _leave_unless_writing(self, place: str | None) -> None:
-        """Close the screen with a place, unless the release is being written."""
+        """Close the screen with a place, unless the release is being written; what was typed is there again later."""
         if self._writing:
             self.sfumato.say("The release is being written")
         else:
+            typed = {name: self.query_one(f"#{name}", Input).value for name in (REASON, DIRECTORY)}
+            self.sfumato.gate_memory.keep_typed_texts(self._run_id, {} if self._done else typed)
             self.dismiss(place)
 
     @on(Input.Submitted)

@@ -150,10 +150,12 @@ class GateMemory:
     """Examinations of runs in this session.
 
     runs: examinations by run number
+    typed: texts of the fields of a release that were left before it was written, by run number and field
     lock: held while a run is examined
     """
 
     runs: dict[int, ExaminedRun] = field(default_factory=dict)
+    typed: dict[int, Mapping[str, str]] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
     def examine(self, directory: Path, run_id: int, call: Callable[..., Any]) -> ExaminedRun:
@@ -197,6 +199,14 @@ class GateMemory:
         """Return the examination of a run with this stamp, or None."""
         kept = self.runs.get(run_id)
         return kept if kept is not None and kept.stamp == stamp != "" else None
+
+    def keep_typed_texts(self, run_id: int, texts: Mapping[str, str]) -> None:
+        """Keep what was typed for the release of a run and not used yet, by field."""
+        self.typed[run_id] = dict(texts)
+
+    def typed_texts(self, run_id: int) -> Mapping[str, str]:
+        """Return what was typed for the release of a run and not used yet, by field."""
+        return self.typed.get(run_id, {})
 
     def given_waivers(self, run_id: int) -> Mapping[str, str]:
         """Return the reasons by check that were given for a run in this session."""

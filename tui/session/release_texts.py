@@ -142,7 +142,7 @@ def contents_and_place_facts(
 def first_page_facts(answer: ReleaseAnswer) -> list[tuple[str, str]]:
     """Return what the first page of the risk assessment says, by name: who is found and how, and what is left open."""
     texts = {
-        "answer": f"{answer.title}. {answer.sentence}",
+        "answer": answer.sentence,
         "learnt": answer.learned,
         "change first": answer.change,
         "not examined": answer.not_covered,

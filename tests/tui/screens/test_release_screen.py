@@ -143,6 +143,19 @@ async def test_the_last_step_says_what_leaves_from_whom_it_can_be_found_and_to_w
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
+async def test_what_was_typed_for_a_release_is_there_again(sit, tables, tmp_path):
+    """Escape once lost a justification of several sentences."""
+    async with sit(tables, "w", tab="verdicts") as seat:
+        await type_in(seat, "reason", "agreed with the board")
+        await type_in(seat, "directory", str(tmp_path / "out"))
+        await seat.press("escape")
+        assert isinstance(seat.app.screen, ProjectScreen)
+        await seat.press("5")
+        fields = [seat.app.screen.query_one(f"#release-{name}").value for name in ("reason", "directory")]
+        assert fields == ["agreed with the board", str(tmp_path / "out")]
+
+
 async def test_a_reason_without_words_is_asked_for_again(sit, tables, tmp_path):
     async with sit(tables, "w", tab="verdicts") as seat:
         await type_in(seat, "reason", "7")
@@ -434,8 +447,8 @@ async def test_below_what_leaves_stand_the_first_page_who_has_signed_and_the_fil
         below = seat.app.screen.query_one("#release-below")
         await seat.until(lambda: "The files" in below.content.plain)
         said = " ".join(below.content.plain.split())
-        order = ("What leaves", "First page of the assessment", "answer May this leave to the public? NO.", "learnt",
-                 "Who has signed", "released not yet", "second person the policy asks for none",
+        order = ("What leaves", "Who has signed", "released not yet", "second person the policy asks for none",
+                 "First page of the assessment", "answer ", "learnt",
                  "The files", "public/ dataset-SYNTHETIC-01.csv to 03.csv: 90 records each, 3 columns: region, visits, income",
                  "internal/ risk-assessment.html: to sign")  # fmt: skip
         places = [said.find(one) for one in order]
