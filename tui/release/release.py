@@ -732,13 +732,12 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         ]
         room = self.size.height - FRAME_LINES - above - rows
         for title, facts in self._parts_below(plan, answer):
+            left = room - len(lines) - BETWEEN_PARTS
             # Of the first page, what there is room for: the document has all of it.
-            fewest = 1 if title == FIRST_PAGE else len(facts)
-            for number in range(len(facts), fewest - 1, -1):
-                part = fact_lines(facts[:number], self._list_width)
-                if part and room >= len(lines) + len(part) + BETWEEN_PARTS:
-                    lines += [Content(""), Content.styled(title, "bold"), *part]
-                    break
+            kept = _fitting_facts(facts, self._list_width, left) if title == FIRST_PAGE else facts
+            part = fact_lines(kept, self._list_width)
+            if kept and len(part) <= left:
+                lines += [Content(""), Content.styled(title, "bold"), *part]
         below.display = self.size.width >= EXPLANATION_MIN_WIDTH and room >= len(lines)
         # What leaves follows the last finding, and not the lower edge.
         grid.styles.height = rows + 2 if below.display else "1fr"
@@ -966,6 +965,15 @@ def _with_approval(workspace: Workspace, plan: ReleasePlan, form: DatasetForm, l
     bare = replace(looked.examination, waivers=(), approval=None)
     examination, open_for = approve_or_explain(workspace, plan, looked.policy, bare, form)
     return replace(looked, examination=examination, why_unapproved=open_for)
+
+
+def _fitting_facts(facts: Sequence[tuple[str, str]], width: int, most: int) -> list[tuple[str, str]]:
+    """Return the facts that fit into ``most`` lines of ``width`` cells, in their order; one that does not is left out."""
+    kept: list[tuple[str, str]] = []
+    for fact in facts:
+        if len(fact_lines([*kept, fact], width)) <= most:
+            kept.append(fact)
+    return kept
 
 
 def approval_text(looked: ExaminedRun) -> str:
