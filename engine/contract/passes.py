@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -75,8 +76,9 @@ def suited_spec(method: Method, schema: Schema) -> Any:
     """Return parameters of a measure that can be computed in passes: those of the examples, else its defaults."""
     passes = method.measurement.measure_passes
     assert passes is not None
-    for spec in (example_spec(method, schema), method.spec()):
-        own = spec.for_release(schema, SYNTHESISED)
+    # A method with a parameter that everybody must give has no defaults.
+    for make_spec in (partial(example_spec, method, schema), method.spec):
+        own = make_spec().for_release(schema, SYNTHESISED)
         if passes.suits(own, schema):
             return own
     pytest.skip("neither the example nor the defaults can be computed in passes")

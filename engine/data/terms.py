@@ -105,11 +105,21 @@ def level_numbers(levels: Iterable[object]) -> NDArray[np.float64]:
 
 def check_domain(factor: TermFactor, numbers: NDArray[np.float64], place: str = "") -> None:
     """Raise BadInput where a function of a column is undefined for some of its values (n,)."""
+    require_domain(factor, count_outside(factor, numbers), place)
+
+
+def count_outside(factor: TermFactor, numbers: NDArray[np.float64]) -> int:
+    """Count the values (n,) of a column for which a function of it is undefined."""
     if factor.function not in _DOMAIN:
-        return
-    edge, closed, instead = _DOMAIN[factor.function]
-    outside = int((numbers < edge).sum() if closed else (numbers <= edge).sum())
+        return 0
+    edge, closed, _ = _DOMAIN[factor.function]
+    return int((numbers < edge).sum() if closed else (numbers <= edge).sum())
+
+
+def require_domain(factor: TermFactor, outside: int, place: str = "") -> None:
+    """Raise BadInput where a function of a column is undefined for some values, ``outside`` of them."""
     if outside:
+        edge, closed, instead = _DOMAIN[factor.function or ""]
         side = "below" if closed else "at or below"
         raise BadInput(
             place or str(factor),

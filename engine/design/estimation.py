@@ -14,32 +14,48 @@ Ernst 2000).
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, gammaln, xlog1py
 
-from ..data.arrays import Booleans, Floats
+from ..data.arrays import Booleans, Floats, Integers
+from ..data.block_sums import BlockWork, Summands, SummedTable, TableInMemory
 from ..data.intervals import UNBOUNDED, Range, bounded_interval
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema
-from ..data.terms import PredictorTerm, TermFactor, check_domain, parse_term
+from ..data.terms import PredictorTerm, TermFactor, check_domain, count_outside, parse_term, require_domain
 from ..errors import BadInput, NotComputable
 from ..statistics.columns import column_scales, independent_columns, missing_values_text, qr_factors
 from ..statistics.combining import t_quantile
 from ..statistics.interval_estimate import RESIDUAL_ROUNDING, IntervalEstimate, t_interval
+from ..statistics.number_facts import NumberFacts
+from ..statistics.ordered_blocks import (
+    bounds_of_rank,
+    count_values,
+    cut_values,
+    merge_counts,
+    quantile_of_neighbours,
+    rank_of_quantile,
+)
 from ..wording import count_noun
 from .design_matrix import Design
 from .design_triangle import design_triangle
 from .logistic import BlockedLogistic, LogisticCoefficients, LogisticFit, logistic_regression
-from .sparse_design import independent_basis, make_sparse_design
+from .regression_rows import stack_triangles
+from .sparse_design import AskedDesign, independent_basis, make_sparse_design
 from .survey_estimation import SurveySample, survey_linear_coefficients, survey_logistic_coefficients
 
+NO_VALUE = "no record has a value"
+RESAMPLES_ALIKE = "resamples of one record are all the same, so its quantile has no interval"
+ALL_LACK_VALUES = "every record lacks a value of one of the variables"
 _NEGLIGIBLE = 1e-10
 _WIDEST_GAP = 30
 _NEARLY_COLLINEAR = 1e-12
@@ -84,29 +100,42 @@ class BootstrapQuantile:
         return float(lower), float(upper)
 
 
-def bootstrap_quantile(ordered: Floats, p: float) -> BootstrapQuantile:
-    """Return the bootstrap distribution of the p-quantile, 0 <= p <= 1, of sorted values ``ordered`` (n,)."""
-    n = len(ordered)
-    whole = int((n - 1) * p)
+def bootstrap_quantile(ordered: Floats, p: float, records: int | None = None, first: int = 1) -> BootstrapQuantile:
+    """Return the bootstrap distribution of the p-quantile, 0 <= p <= 1, of n sorted values.
+
+    ordered: all of them, or of ``records`` values those from rank ``first``, from 1, that ``needed_ranks`` says
+    """
+    n = len(ordered) if records is None else records
     # The quantile interpolates as numpy.quantile does, (1 - g) X_(r) + g X_(r+1) with r - 1 + g = (n - 1) p. In a
     # resample these are x_(I) and x_(J), I and J the ceilings of n times order statistics of n uniform variables
     # (Hutson & Ernst 2000).
-    r, g = whole + 1, (n - 1) * p - whole
-    first, last = _rank_window(n, r, g)
-    k = np.arange(first, last + 1)
+    r, g = _rank_and_gap(n, p)
+    k = np.arange(*_rank_window(n, r))
     if g == 0:
-        return _trimmed_distribution(ordered[k - 1], _rank_probabilities(k, n, r))
+        return _trimmed_distribution(ordered[k - first], _rank_probabilities(k, n, r))
     # J - I is nearly geometric whatever n is, so a narrow band of pairs holds all but a negligible part.
     gaps = np.arange(_WIDEST_GAP + 1)
-    lower, upper = ordered[k - 1, None], ordered[np.minimum(k[:, None] + gaps, n) - 1]
+    lower, upper = ordered[k - first, None], ordered[np.minimum(k[:, None] + gaps, n) - first]
     values = lower + g * (upper - lower)
     return _trimmed_distribution(values.ravel(), _pair_probabilities(k, gaps, n, r).ravel())
 
 
-def _rank_window(n: int, r: int, g: float) -> tuple[int, int]:
-    """Return the first and last rank that the lower order statistic takes with more than a negligible probability."""
+def needed_ranks(n: int, p: float) -> Integers:
+    """Return the ranks, from 1, of n values that the bootstrap distribution of the p-quantile needs, ascending."""
+    first, end = _rank_window(n, _rank_and_gap(n, p)[0])
+    return np.arange(first, min(end + _WIDEST_GAP, n + 1))
+
+
+def _rank_and_gap(n: int, p: float) -> tuple[int, float]:
+    """Return the rank, from 1, at or below the p-quantile of n values, and how far it is to the next."""
+    whole = int((n - 1) * p)
+    return whole + 1, (n - 1) * p - whole
+
+
+def _rank_window(n: int, r: int) -> tuple[int, int]:
+    """Return the ranks that the lower order statistic takes with more than a negligible probability: first and end."""
     low, high = betaincinv(r, n - r + 1, [_NEGLIGIBLE, 1 - _NEGLIGIBLE])
-    return max(1, int(np.floor(n * low))), min(n, int(np.ceil(n * high)) + 1)
+    return max(1, int(np.floor(n * low))), min(n, int(np.ceil(n * high)) + 1) + 1
 
 
 def _rank_probabilities(k: NDArray[np.int_], n: int, r: int) -> Floats:
@@ -144,15 +173,38 @@ def mean_estimate(values: Floats, confidence: float = 0.95, within: Range = UNBO
 
     Raises NotComputable where there are fewer than two values.
     """
-    n = len(values)
-    if n < 2:
+    return _mean_of_facts(NumberFacts.from_values(values), confidence, within)
+
+
+def mean_of_variable(
+    name: str, table: SummedTable, confidence: float = 0.95, within: Range = UNBOUNDED
+) -> IntervalEstimate:
+    """Return the mean of a variable's values as ``mean_estimate`` does. Raises NotComputable where it has none too."""
+    (parts,) = table.ask_sums(partial(_facts_of_block, name), _keep_parts)
+    return _mean_of_facts(NumberFacts.from_blocks(parts), confidence, within)
+
+
+def _facts_of_block(name: str, data: Microdata) -> Summands:
+    return (NumberFacts.from_values(data.numbers(name)).as_array,)
+
+
+def _keep_parts(parts: Sequence[Summands]) -> Summands:
+    """Return the summands of all blocks beside each other, as tuples."""
+    return tuple(zip(*parts, strict=True))
+
+
+def _mean_of_facts(facts: NumberFacts, confidence: float, within: Range) -> IntervalEstimate:
+    if not facts.present:
+        raise NotComputable(NO_VALUE)
+    if facts.present < 2:
         raise NotComputable("one record has no standard deviation, so its mean has no interval")
-    # Scaled, so that squares of huge or tiny values neither overflow nor vanish.
-    scale = float(column_scales(values))
-    scaled = values / scale
-    error = float(np.std(scaled, ddof=1) / np.sqrt(n)) * scale if np.ptp(scaled) > 0 else 0.0
-    mean = float(np.mean(scaled)) * scale
-    return IntervalEstimate(mean, error, *bounded_interval(mean, t_quantile(n - 1, confidence) * error, within))
+    error = 0.0
+    if facts.high > facts.low:
+        # Scaled, so that squares of huge or tiny values neither overflow nor vanish.
+        deviation = math.sqrt(facts.squares / (facts.present - 1))
+        error = deviation / math.sqrt(facts.present) * facts.scale
+    half = t_quantile(facts.present - 1, confidence) * error
+    return IntervalEstimate(facts.mean, error, *bounded_interval(facts.mean, half, within))
 
 
 def quantile_estimate(values: Floats, p: float, confidence: float = 0.95) -> IntervalEstimate:
@@ -162,12 +214,58 @@ def quantile_estimate(values: Floats, p: float, confidence: float = 0.95) -> Int
     Raises NotComputable where there are fewer than two values.
     """
     if len(values) < 2:
-        raise NotComputable("resamples of one record are all the same, so its quantile has no interval")
-    scale = float(column_scales(values))
-    scaled = np.sort(values / scale)
-    found = bootstrap_quantile(scaled, p)
+        raise NotComputable(RESAMPLES_ALIKE)
+    return _quantile_of_ordered(np.sort(values), p, confidence, float(column_scales(values)), len(values))
+
+
+def quantiles_of_variable(
+    name: str, probabilities: Sequence[float], table: SummedTable, confidence: float = 0.95
+) -> list[IntervalEstimate]:
+    """Return quantiles of a variable's values as ``quantile_estimate`` does. Raises NotComputable where it has none too."""
+    counts, largest, cuts = table.ask_sums(partial(_cuts_of_block, name), _keep_parts)
+    records = int(sum(counts))
+    if records < 2:
+        raise NotComputable(RESAMPLES_ALIKE if records else NO_VALUE)
+    ranks = [needed_ranks(records, p) for p in probabilities]
+    between = []
+    for own in ranks:
+        low, high = (bounds_of_rank(cuts, counts, int(rank) - 1) for rank in (own[0], own[-1]))
+        between.append((low[0], high[1]))
+    found = table.ask_sums(partial(_values_between, name, between), _keep_parts)
+    estimates, scale = [], float(column_scales(np.array(largest)))
+    for i, (p, own) in enumerate(zip(probabilities, ranks, strict=True)):
+        below, values, count = found[3 * i : 3 * i + 3]
+        distinct, total = merge_counts(list(zip(values, count, strict=True)))
+        ordered = distinct[np.searchsorted(np.cumsum(total), own - 1 - int(sum(below)), side="right")]
+        estimates.append(_quantile_of_ordered(ordered, p, confidence, scale, records, int(own[0])))
+    return estimates
+
+
+def _cuts_of_block(name: str, data: Microdata) -> Summands:
+    """Return the number of values of a block, the largest in size, and cuts of them."""
+    values = data.present_numbers(name)
+    return len(values), np.abs(values).max(initial=0.0), cut_values(values)
+
+
+def _values_between(name: str, between: Sequence[tuple[float, float]], data: Microdata) -> Summands:
+    """Return for each interval how many values of a block are below it, those in it once each, and their counts."""
+    values, found = data.present_numbers(name), list[Any]()
+    for low, high in between:
+        found += [int((values < low).sum()), *count_values(values[(values >= low) & (values <= high)])]
+    return tuple(found)
+
+
+def _quantile_of_ordered(
+    ordered: Floats, p: float, confidence: float, scale: float, records: int, first: int = 1
+) -> IntervalEstimate:
+    """Return the p-quantile of ``records`` values, of which ``ordered`` are those from rank ``first``, from 1."""
+    scaled = ordered / scale
+    found = bootstrap_quantile(scaled, p, records, first)
     lower, upper = found.interval(confidence)
-    return IntervalEstimate(float(np.quantile(scaled, p)) * scale, found.sd * scale, lower * scale, upper * scale)
+    place = rank_of_quantile(records, p) + 1 - first
+    lower_value, upper_value = (float(scaled[min(at, len(scaled) - 1)]) for at in (place, place + 1))
+    value = quantile_of_neighbours(lower_value, upper_value, records, p)
+    return IntervalEstimate(value * scale, found.sd * scale, lower * scale, upper * scale)
 
 
 def linear_coefficients(
@@ -283,54 +381,90 @@ class RegressionModel:
         Records that lack a value of one of the columns are left out. With ``sample``, the survey design of ``data``,
         the coefficients are those of the population.
         """
+        return self.coefficients_of(confidential, TableInMemory(data), confidence, sample)
+
+    def coefficients_of(
+        self, confidential: Microdata, table: SummedTable, confidence: float = 0.95, sample: SurveySample | None = None
+    ) -> dict[str, EstimateOrReason]:
+        """Estimate the coefficients as ``estimate_coefficients`` does, on a table that is asked for sums; one with a
+        ``sample`` is in memory.
+        """
         design = Design.from_terms(self._predictor_terms(confidential.schema, ""), confidential)
         try:
-            found = self._fit_coefficients(design, data, confidence, sample)
+            if sample is None:
+                kept, estimates = self._fit_coefficients(design, table, confidence)
+            else:
+                x, y, whole = self._complete_rows(design, table.head)
+                kept = independent_columns(x)
+                estimates = _SURVEY_FITS[self.family](x[:, kept], y, sample, whole, confidence)
         except NotComputable as error:
             return dict.fromkeys(design.names, error)
         except BadInput as error:
             return dict.fromkeys(design.names, NotComputable(error.message))
-        return dict(zip(design.names, found, strict=True))
-
-    def _fit_coefficients(
-        self, design: Design, data: Microdata, confidence: float, sample: SurveySample | None
-    ) -> Sequence[EstimateOrReason]:
-        """Return the estimate of every column of the design, with a reason for aliased ones."""
-        whole = ~np.any([data.missing_mask(name) for name in self.columns(design.schema)], axis=0)
-        if not whole.any():
-            raise NotComputable("every record lacks a value of one of the variables")
-        if sample is None and not design.fits_in_one_block(data, 1):
-            kept, estimates = self._fit_in_blocks(design, data, whole, confidence)
-        else:
-            x, y = design.build_matrix(data)[whole], self._response_values(data)[whole]
-            kept = independent_columns(x)
-            if sample is None:
-                estimates = _FITS[self.family](x[:, kept], y, confidence)
-            else:
-                estimates = _SURVEY_FITS[self.family](x[:, kept], y, sample, whole, confidence)
         found = iter(estimates)
         aliased = NotComputable("aliased: the terms before it determine it here, or no record has the level")
-        return [next(found) if independent else aliased for independent in kept]
+        every = (next(found) if independent else aliased for independent in kept)
+        return dict(zip(design.names, every, strict=True))
 
-    def _fit_in_blocks(
-        self, design: Design, data: Microdata, whole: Booleans, confidence: float
+    def _fit_coefficients(
+        self, design: Design, table: SummedTable, confidence: float
     ) -> tuple[Booleans, list[IntervalEstimate]]:
-        """Return which columns are independent, and their coefficients, from the records marked by ``whole`` (n,),
-        block by block.
-        """
-        self.check_domains(data, "")
-        data = replace(data, frame=data.frame if whole.all() else data.frame[whole], weights=None)
-        triangle = design_triangle(design, data, self._response_values)
-        x, y = triangle[:, :-1], triangle[:, -1]
-        kept = independent_columns(x)
+        """Return which columns are independent, and their coefficients."""
+        self._require_two_levels(table.head.schema)
+        facts = table.ask_sums(partial(self._regression_facts, design, table.n_blocks == 1), _join_regression_facts)
+        whole, outside, triangle, x, y = facts
+        if not whole:
+            raise NotComputable(ALL_LACK_VALUES)
+        for factor, count in zip(self._factors(design.schema), outside.tolist(), strict=True):
+            require_domain(factor, count)
+        if len(x):
+            kept = independent_columns(x)
+            return kept, _FITS[self.family](x[:, kept], y, confidence)
+        kept = independent_columns(triangle[:, :-1])
         if self.family == "linear":
-            return kept, linear_coefficients(x[:, kept], y, confidence, len(data))
-        basis = independent_basis(make_sparse_design(design, data), among=kept, tolerance=_NEARLY_COLLINEAR)
+            return kept, linear_coefficients(triangle[:, :-1][:, kept], triangle[:, -1], confidence, int(whole))
+        asked = AskedDesign(len(design.names), table, partial(_work_on_block, self, design))
+        basis = independent_basis(asked, among=kept, tolerance=_NEARLY_COLLINEAR)
         if len(basis) < kept.sum():
             raise NotComputable("columns of the predictors are too nearly collinear")
-        fit = BlockedLogistic(basis, self._response_values(data)).fit_coefficients()
+        fit = BlockedLogistic(basis, np.empty(0)).fit_coefficients()
         own = LogisticCoefficients(fit.coefficients[kept], fit.errors[kept], fit.separated)
         return kept, _with_intervals(own, confidence)
+
+    def _factors(self, schema: Schema) -> list[TermFactor]:
+        """Return the factors of the predictors, and the response."""
+        terms = (*self._predictor_terms(schema, ""), self._response_term(schema, ""))
+        return [factor for term in terms for factor in term.factors]
+
+    def _regression_facts(self, design: Design, alone: bool, data: Microdata) -> Summands:
+        """Return the complete records of a block and the values outside the domain of each factor; and R of the design
+        and the response, or both themselves where the block is ``alone`` and small.
+        """
+        outside = np.array(
+            [count_outside(one, data.numbers(one.column)) for one in self._factors(design.schema)], dtype=np.int64
+        )
+        none = np.empty((0, len(design.names) + 1))
+        own = self._complete_records(design.schema, data)
+        if not len(own) or outside.any():
+            return len(own), outside, none, none[:, 1:], none[:, 0]
+        if alone and design.fits_in_one_block(data, 1):
+            return len(own), outside, none, *self._complete_rows(design, data)[:2]
+        return len(own), outside, design_triangle(design, own, self._response_values), none[:, 1:], none[:, 0]
+
+    def _complete_rows(self, design: Design, data: Microdata) -> tuple[Floats, Floats, Booleans]:
+        """Return design and response of the complete records, and which they are, (n,). Raises NotComputable."""
+        whole = self._is_complete(design.schema, data)
+        if not whole.any():
+            raise NotComputable(ALL_LACK_VALUES)
+        return design.build_matrix(data)[whole], self._response_values(data)[whole], whole
+
+    def _complete_records(self, schema: Schema, data: Microdata) -> Microdata:
+        """Return the records that lack no value of the regression's columns, without weights."""
+        whole = self._is_complete(schema, data)
+        return replace(data, frame=data.frame if whole.all() else data.frame[whole], weights=None)
+
+    def _is_complete(self, schema: Schema, data: Microdata) -> Booleans:
+        return np.asarray(~np.any([data.missing_mask(name) for name in self.columns(schema)], axis=0))
 
     def _response_values(self, data: Microdata) -> Floats:
         """Return the response (n,)."""
@@ -339,10 +473,15 @@ class RegressionModel:
             holds = _SIGNS[condition["sign"]](data.numbers(response.columns[0]), float(condition["limit"]))
             return np.asarray(holds, dtype=np.float64)
         if self.family == "logit":
-            if data.schema[response.columns[0]].kind is not Kind.BINARY:
-                raise NotComputable(f'"{self.response}" is released as class means, which are not among its two levels')
+            self._require_two_levels(data.schema)
             return data.numbers(response.columns[0])
         return Design.from_terms([response], data).build_matrix(data)[:, 1]
+
+    def _require_two_levels(self, schema: Schema) -> None:
+        """Raise NotComputable where a binary response is released as numbers."""
+        is_number = schema[self.response_column(schema, "")].kind is not Kind.BINARY
+        if self.family == "logit" and is_number and not self._match_condition(schema):
+            raise NotComputable(f'"{self.response}" is released as class means, which are not among its two levels')
 
     def _match_condition(self, schema: Schema) -> re.Match[str] | None:
         """Return the parts of a response that is a condition; None for any other."""
@@ -369,6 +508,28 @@ def check_models(models: Sequence[RegressionModel], schema: Schema, place: str) 
         model.check_schema(schema, f"{place}[{i}]")
 
 
-def left_out_remark(data: Microdata, columns: Sequence[str]) -> str:
+def _join_regression_facts(parts: Sequence[Summands]) -> Summands:
+    """Join what ``_regression_facts`` returns of blocks."""
+    whole, outside, triangles, x, y = zip(*parts, strict=True)
+    some = [one for one in triangles if len(one)]
+    triangle = triangles[0] if len(some) == 0 else some[0] if len(parts) == 1 else stack_triangles(some)
+    return sum(whole), sum(outside), triangle, x[0], y[0]
+
+
+def _work_on_block(model: RegressionModel, design: Design, work: BlockWork) -> BlockWork:
+    """Return a work on the entries of complete records as one on a block."""
+    return partial(_work_on_complete, model, design, work)
+
+
+def _work_on_complete(model: RegressionModel, design: Design, work: BlockWork, data: Microdata) -> Summands:
+    own = model._complete_records(design.schema, data)
+    return make_sparse_design(design, own).sum_blocks(work, model._response_values(own))
+
+
+def left_out_remark(columns: Sequence[str], table: SummedTable) -> str:
     """Return the number of records that lack one of the columns, in words; empty where none does."""
-    return missing_values_text(int(np.any([data.missing_mask(name) for name in columns], axis=0).sum()), len(data))
+    return missing_values_text(*table.ask_sums(partial(_count_missing, columns)))
+
+
+def _count_missing(columns: Sequence[str], data: Microdata) -> Summands:
+    return int(np.any([data.missing_mask(name) for name in columns], axis=0).sum()), len(data)

@@ -8,16 +8,17 @@ with rows times columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from ..data.arrays import Booleans, Floats, Integers
+from ..data.block_sums import BlockWork, Summands, SummedTable, add_sums
 from ..data.blocks import row_blocks
 from ..data.microdata import Microdata
 from ..data.terms import TermFactor
@@ -38,10 +39,6 @@ class TermEntries(NamedTuple):
     width: int
     column: Integers | None
     number: Floats | None
-
-
-BlockWork = Callable[..., tuple[Any, ...]]
-"""Computes summands from the entries of a block, its number of rows and its labels (b,), where there are some."""
 
 
 class SparseTerm(Protocol):
@@ -189,7 +186,7 @@ class SummedDesign(Protocol):
     def squares(self) -> Floats:
         """Return X'X, (K, K)."""
 
-    def sum_blocks(self, work: BlockWork, labels: Floats | None = None, /) -> tuple[Any, ...]:
+    def sum_blocks(self, work: BlockWork, labels: Floats | None = None, /) -> Summands:
         """Return the sums of what the work computes from each block of rows, in the order of the blocks."""
 
 
@@ -209,9 +206,9 @@ class SparseDesign:
         for rows in row_blocks(self.rows, self.width):
             yield rows, [term.entries_of(rows) for term in self.terms]
 
-    def sum_blocks(self, work: BlockWork, labels: Floats | None = None) -> tuple[Any, ...]:
+    def sum_blocks(self, work: BlockWork, labels: Floats | None = None) -> Summands:
         """Return the sums of what the work computes from each block of rows; ``labels`` are (rows,)."""
-        found: tuple[Any, ...] = ()
+        found: Summands = ()
         for rows, entries in self.blocks():
             own = () if labels is None else (labels[rows],)
             part = work(entries, rows.stop - rows.start, *own)
@@ -235,47 +232,31 @@ class SparseDesign:
         return np.asarray(found)
 
 
-def add_sums(parts: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """Add sums one after the other, in their order."""
-    return tuple(reduce(lambda one, other: one + other, summands) for summands in zip(*parts, strict=True))
-
-
-class SumNotKnownError(Exception):
-    """A computation asks for sums over the blocks of a table that no pass has computed yet."""
-
-    def __init__(self, work: BlockWork) -> None:
-        """Keep what computes the summands."""
-        super().__init__(str(work))
-        self.work = work
-
-
 @dataclass
-class ReplayedDesign:
-    """Design of a table that is read block by block, in passes.
+class AskedDesign:
+    """Design of a table that is asked for sums over its blocks.
 
-    A computation is carried out again after each pass, with the sums that are known in the order in which it asks for
-    them. The first that is not known ends it (``SumNotKnownError``), and is what the next pass computes, given labels.
+    width: number of columns
+    table: the table
+    of_block: makes of a work on the entries, number and labels of rows one on a block of the table
     """
 
     width: int
-    known: Sequence[tuple[Any, ...]]
-    _asked: int = field(default=0, init=False)
+    table: SummedTable
+    of_block: Callable[[BlockWork], BlockWork] = lambda work: work
 
-    def sum_blocks(self, work: BlockWork, labels: Floats | None = None) -> tuple[Any, ...]:
-        """Return the next known sums. Raises SumNotKnownError."""
-        self._asked += 1
-        if self._asked > len(self.known):
-            raise SumNotKnownError(partial(_without_labels, work) if labels is None else work)
-        return self.known[self._asked - 1]
+    def sum_blocks(self, work: BlockWork, labels: Floats | None = None) -> Summands:
+        """Return sums over the blocks, which have labels of their own."""
+        return self.table.ask_sums(self.of_block(partial(_without_labels, work) if labels is None else work))
 
     @cached_property
     def squares(self) -> Floats:
-        """Return X'X, (K, K). Raises SumNotKnownError."""
+        """Return X'X, (K, K)."""
         (found,) = self.sum_blocks(_squares_of_block)
         return np.asarray(found)
 
 
-def _without_labels(work: BlockWork, entries: Sequence[TermEntries], rows: int, labels: Floats) -> tuple[Any, ...]:
+def _without_labels(work: BlockWork, entries: Sequence[TermEntries], rows: int, labels: Floats) -> Summands:
     """Return what a work computes that has no use for the labels (b,)."""
     return work(entries, rows)
 
@@ -321,7 +302,7 @@ class ColumnBasis:
     def __len__(self) -> int:
         return len(self.to_orthonormal)
 
-    def sum_blocks(self, work: BlockWork, labels: Floats | None = None) -> tuple[Any, ...]:
+    def sum_blocks(self, work: BlockWork, labels: Floats | None = None) -> Summands:
         """Return sums over blocks as the design does, of the entries of X and then X C, (K + c) columns."""
         return self.design.sum_blocks(partial(_work_with_combined, work, self.combined), labels)
 
@@ -346,7 +327,7 @@ class ColumnBasis:
 
 def _work_with_combined(
     work: BlockWork, combined: Floats, entries: list[TermEntries], rows: int, *labels: Floats
-) -> tuple[Any, ...]:
+) -> Summands:
     """Return what a work computes from the entries of X and X C in a block."""
     more = (TermEntries(1, None, multiply_entries(entries, column, rows)) for column in combined.T)
     return work([*entries, *more], rows, *labels)

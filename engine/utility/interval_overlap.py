@@ -15,27 +15,32 @@ units as clusters: records of a household are not independent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, Literal, Self
 
+import numpy as np
+
 from ..data.arrays import Floats
+from ..data.block_sums import SummedTable
 from ..data.intervals import AT_MOST_ONE, NON_NEGATIVE, UNBOUNDED, Range
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema, compared_variables, value_range
 from ..design.estimation import (
+    NO_VALUE,
     EstimateOrReason,
     RegressionModel,
     check_models,
     left_out_remark,
-    mean_estimate,
-    quantile_estimate,
+    mean_of_variable,
+    quantiles_of_variable,
 )
 from ..design.survey import SurveyDesign, sample_of_records, units_remark
 from ..design.survey_estimation import SurveySample, survey_mean, survey_quantile
 from ..errors import BadInput, NotComputable
 from ..execution.combining import BOUNDS, DEGREES, by_combining_rules, stated_bounds
+from ..methods.asked_passes import AskedPasses, Question
 from ..methods.drafting import Case, Offer, drafts
 from ..methods.levers import FIDELITY
 from ..methods.outputs import Label, Output
@@ -71,71 +76,87 @@ class OverlapEstimand:
     range: Range = UNBOUNDED
 
 
-def _estimate_all(
-    confidential: Microdata, data: Microdata, spec: IntervalOverlapSpec
-) -> Iterator[tuple[OverlapEstimand, EstimateOrReason]]:
-    """Yield every estimand with its estimate on ``data``, or the reason why it cannot be estimated."""
-    sample = sample_of_records(confidential, data)
+def _questions(head: Microdata, spec: IntervalOverlapSpec, sample: SurveySample | None) -> dict[Hashable, Question]:
+    """Return what is asked of a table, given the confidential one without its records: estimates by what they are of, and
+    by columns how many records lack a value of one.
+
+    With the ``sample`` of a table in memory its estimates are of the population.
+    """
+    spec, schema, found = spec.for_release(head.schema, ()), head.schema, dict[Hashable, Question]()
     for name in spec.means:
-        within = value_range(confidential.schema[name])
-        yield (
-            OverlapEstimand(name, (("estimand", "mean"),), (name,), within),
-            _estimate_or_error(partial(_estimate_mean, data, name, sample, spec.confidence, within)),
-        )
+        within = value_range(schema[name])
+        found["mean", name] = Question((name,), partial(_estimate_mean, name, sample, spec.confidence, within))
     for name in spec.quantiles:
-        within = value_range(confidential.schema[name])
-        for p in spec.probabilities:
-            yield (
-                OverlapEstimand(name, (("estimand", "quantile"), ("q", p)), (name,), within),
-                _estimate_or_error(partial(_estimate_quantile, data, name, sample, spec.confidence, p)),
-            )
+        found["quantiles", name] = Question((name,), partial(_estimate_quantiles, name, sample, spec))
     for model in spec.models:
-        target = model.response_column(data.schema, "")
-        for term, answer in model.estimate_coefficients(confidential, data, spec.confidence, sample).items():
+        estimate = partial(_estimate_model, model, head, sample, spec.confidence)
+        found["model", model.written] = Question(model.columns(schema), estimate)
+    for columns in [asked.columns for asked in found.values()]:
+        found[columns] = Question(columns, partial(left_out_remark, columns))
+    return found
+
+
+def _estimates_of_answers(
+    head: Microdata, spec: IntervalOverlapSpec, answers: Mapping[Any, Any]
+) -> dict[OverlapEstimand, EstimateOrReason]:
+    """Return the estimate of every estimand, or the reason why it cannot be estimated."""
+    schema, found = head.schema, dict[OverlapEstimand, EstimateOrReason]()
+    for name in spec.means:
+        found[OverlapEstimand(name, (("estimand", "mean"),), (name,), value_range(schema[name]))] = answers[
+            "mean", name
+        ]
+    for name in spec.quantiles:
+        own = answers["quantiles", name]
+        for i, p in enumerate(spec.probabilities):
+            estimand = OverlapEstimand(name, (("estimand", "quantile"), ("q", p)), (name,), value_range(schema[name]))
+            found[estimand] = own if isinstance(own, NotComputable) else own[i]
+    for model in spec.models:
+        target = model.response_column(schema, "")
+        for term, answer in answers["model", model.written].items():
             params = (("estimand", "coefficient"), ("model", model.written), ("term", term))
-            yield OverlapEstimand(target, params, model.columns(confidential.schema)), answer
-
-
-def _remark(confidential: Microdata, data: Microdata, estimand: OverlapEstimand) -> str:
-    """Return how many records an estimate leaves out, and what its errors are by; empty for a plain one."""
-    said = left_out_remark(data, estimand.columns), units_remark(confidential, data)
-    return "; ".join(filter(None, said))
+            found[OverlapEstimand(target, params, model.columns(schema))] = answer
+    return found
 
 
 def _estimate_mean(
-    data: Microdata, name: str, sample: SurveySample | None, confidence: float, within: Range
+    name: str, sample: SurveySample | None, confidence: float, within: Range, table: SummedTable
 ) -> IntervalEstimate:
     """Estimate the mean of a variable, of the population where there is a survey sample."""
     if sample is None:
-        return mean_estimate(_required_values(data, name), confidence, within)
-    _required_values(data, name)
-    return survey_mean(data.numbers(name), sample, confidence, within)
+        return mean_of_variable(name, table, confidence, within)
+    return survey_mean(_required_numbers(table.head, name), sample, confidence, within)
 
 
-def _estimate_quantile(
-    data: Microdata, name: str, sample: SurveySample | None, confidence: float, p: float
-) -> IntervalEstimate:
-    """Estimate quantile p of a variable, of the population where there is a survey sample."""
+def _estimate_quantiles(
+    name: str, sample: SurveySample | None, spec: IntervalOverlapSpec, table: SummedTable
+) -> Sequence[EstimateOrReason]:
+    """Estimate quantiles of a variable, of the population where there is a survey sample."""
     if sample is None:
-        return quantile_estimate(_required_values(data, name), p, confidence)
-    _required_values(data, name)
-    return survey_quantile(data.numbers(name), sample, p, confidence)
+        return quantiles_of_variable(name, spec.probabilities, table, spec.confidence)
+    values = _required_numbers(table.head, name)
+    return [_quantile_or_reason(values, sample, p, spec.confidence) for p in spec.probabilities]
 
 
-def _required_values(data: Microdata, name: str) -> Floats:
-    """Return the values of a variable that are present. Raises NotComputable where there are none."""
-    present = data.present_numbers(name)
-    if not len(present):
-        raise NotComputable("no record has a value")
-    return present
-
-
-def _estimate_or_error(work: Callable[[], IntervalEstimate]) -> EstimateOrReason:
-    """Return the result of an estimation, or the NotComputable that it raises."""
+def _quantile_or_reason(values: Floats, sample: SurveySample, p: float, confidence: float) -> EstimateOrReason:
     try:
-        return work()
+        return survey_quantile(values, sample, p, confidence)
     except NotComputable as error:
         return error
+
+
+def _estimate_model(
+    model: RegressionModel, head: Microdata, sample: SurveySample | None, confidence: float, table: SummedTable
+) -> dict[str, EstimateOrReason]:
+    """Estimate the coefficients of a model by name."""
+    return model.coefficients_of(head, table, confidence, sample)
+
+
+def _required_numbers(data: Microdata, name: str) -> Floats:
+    """Return the values of a variable, NaN where missing. Raises NotComputable where all are."""
+    values = data.numbers(name)
+    if np.isnan(values).all():
+        raise NotComputable(NO_VALUE)
+    return values
 
 
 def _estimate_rows(
@@ -255,6 +276,44 @@ def _draft_offer(case: Case) -> Offer | None:
     return Offer("whether means and quantiles come out as from the data, all datasets together")
 
 
+def _has_plain_records(spec: IntervalOverlapSpec, schema: Schema) -> bool:
+    """Return whether records are independent: there is no survey design, and every record is a unit."""
+    return SurveyDesign.from_schema(schema) is None and schema.unit is None
+
+
+def _measure_of_answers(
+    confidential: Microdata,
+    released: Microdata,
+    spec: IntervalOverlapSpec,
+    ours: Mapping[Any, Any],
+    theirs: Mapping[Any, Any],
+) -> Measure:
+    """Return overlap, estimate and standard error of each estimand; for the confidential data no overlap."""
+    spec = spec.for_release(confidential.schema, ())
+    own = _estimates_of_answers(confidential, spec, ours)
+    is_confidential = released.origin == "confidential"
+    has_degrees = SurveyDesign.from_schema(confidential.schema) is not None or confidential.units is not None
+    estimates: list[Estimate] = []
+    for estimand, answer in _estimates_of_answers(confidential, spec, theirs).items():
+        remark = "; ".join(filter(None, (theirs[estimand.columns], units_remark(confidential, released))))
+        estimates += _estimate_rows(estimand, answer, None if is_confidential else own[estimand], remark)
+        if is_confidential:
+            continue
+        estimates.append(_overlap_row(estimand, answer, own[estimand]))
+        if isinstance(answer, IntervalEstimate):
+            estimates += stated_bounds(estimand.range, estimand.target, dict(estimand.params))
+            if has_degrees:
+                estimates.append(
+                    Estimate(DEGREES.name, answer.degrees_of_freedom, estimand.target, params=dict(estimand.params))
+                )
+    return Measure(tuple(estimates))
+
+
+OVERLAP_PASSES = AskedPasses[IntervalOverlapSpec](
+    _has_plain_records, _questions, sample_of_records, _measure_of_answers
+)
+
+
 @measure_method(
     "Confidence interval overlap",
     spec=IntervalOverlapSpec,
@@ -313,25 +372,9 @@ def _draft_offer(case: Case) -> Offer | None:
     survey_weighted=True,
     check=check_model_domains,
     combine=by_combining_rules,
+    measure_passes=OVERLAP_PASSES,
 )
 @drafts(_draft_offer)
 def interval_overlap(confidential: Microdata, released: Microdata, spec: IntervalOverlapSpec, run: Run) -> Measure:
     """Measure overlap, estimate and standard error of each estimand; for the confidential data no overlap."""
-    spec = spec.for_release(confidential.schema, ())
-    own = dict(_estimate_all(confidential, confidential, spec))
-    estimates: list[Estimate] = []
-    if released.origin == "confidential":
-        for estimand, answer in own.items():
-            estimates += _estimate_rows(estimand, answer, remark=_remark(confidential, released, estimand))
-        return Measure(tuple(estimates))
-    has_degrees = SurveyDesign.from_schema(confidential.schema) is not None or confidential.units is not None
-    for estimand, answer in dict(_estimate_all(confidential, released, spec)).items():
-        estimates += _estimate_rows(estimand, answer, own[estimand], _remark(confidential, released, estimand))
-        estimates.append(_overlap_row(estimand, answer, own[estimand]))
-        if isinstance(answer, IntervalEstimate):
-            estimates += stated_bounds(estimand.range, estimand.target, dict(estimand.params))
-            if has_degrees:
-                estimates.append(
-                    Estimate(DEGREES.name, answer.degrees_of_freedom, estimand.target, params=dict(estimand.params))
-                )
-    return Measure(tuple(estimates))
+    return OVERLAP_PASSES.measure_tables(confidential, released, spec)

@@ -26,8 +26,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, replace
-from functools import partial, reduce
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, combinations, islice, product
 from typing import Annotated, Any, Literal, Self
 
@@ -36,6 +36,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
+from ..data.block_sums import BlockWork, KnownSums, SumNotKnownError, add_sums
 from ..data.blocks import row_blocks
 from ..data.intervals import NON_NEGATIVE, Range
 from ..data.microdata import Microdata
@@ -44,17 +45,14 @@ from ..data.schema import Kind, Schema, Variable
 from ..data.table_blocks import OneBlock
 from ..design.logistic import BlockedLogistic, logistic_regression
 from ..design.sparse_design import (
-    BlockWork,
+    AskedDesign,
     IndicatorTerm,
     InterceptTerm,
     ProductTerm,
-    ReplayedDesign,
     SparseDesign,
     SparseTerm,
     StandardisedTerm,
     SummedDesign,
-    SumNotKnownError,
-    add_sums,
     independent_basis,
 )
 from ..errors import NotComputable
@@ -69,6 +67,7 @@ from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..statistics.columns import column_scales, fill_with_mean, independent_columns, missing_as_level
 from ..statistics.combining import monte_carlo_mean
+from ..statistics.number_facts import NumberFacts
 from ..trees.class_trees import grow_class_trees
 from ..wording import join_names
 
@@ -439,47 +438,6 @@ class PropensitySpec(Spec):
     ] = "records"
 
 
-@dataclass(frozen=True, slots=True)
-class _NumberFacts:
-    """What blocks tell of the numbers of a variable.
-
-    present, missing: numbers of values and of missing ones
-    low, high: smallest and largest value
-    scale: power of two above the largest absolute value
-    mean, squares: mean of the values divided by the scale, and the sum of their squared distances from it
-    """
-
-    present: float
-    missing: float
-    low: float
-    high: float
-    scale: float
-    mean: float
-    squares: float
-
-    @classmethod
-    def from_values(cls, values: Floats) -> Self:
-        """Look at the values (n,) of a block, NaN where missing."""
-        there = values[~np.isnan(values)]
-        if not len(there):
-            return cls(0.0, float(len(values)), np.inf, -np.inf, 1.0, 0.0, 0.0)
-        scale = float(column_scales(there))
-        scaled = there / scale
-        mean = float(scaled.mean())
-        squares = float(np.sum((scaled - mean) ** 2))
-        return cls(len(there), len(values) - len(there), there.min(), there.max(), scale, mean, squares)
-
-    def join(self, other: _NumberFacts) -> _NumberFacts:
-        """Return the facts of both together (Chan, Golub & LeVeque 1979)."""
-        present, scale = self.present + other.present, max(self.scale, other.scale)
-        ends = min(self.low, other.low), max(self.high, other.high)
-        first, second = (one.mean * (one.scale / scale) for one in (self, other))
-        squares = sum(one.squares * (one.scale / scale) ** 2 for one in (self, other))
-        gap, share = second - first, other.present / max(present, 1.0)
-        squares += gap**2 * self.present * share
-        return _NumberFacts(present, self.missing + other.missing, *ends, scale, first + gap * share, squares)
-
-
 @dataclass(frozen=True)
 class _VariableTerms:
     """Design terms of a variable of long tables.
@@ -491,7 +449,7 @@ class _VariableTerms:
 
     column: NDArray[np.int32] | None = None
     width: int = 0
-    numbers: _NumberFacts | None = None
+    numbers: NumberFacts | None = None
 
     @classmethod
     def from_counts(cls, counts: Integers) -> Self:
@@ -515,9 +473,9 @@ class _VariableTerms:
         there = np.isnan(values)
         records = facts.present + facts.missing
         if facts.high > facts.low:
-            filled = np.where(there, facts.mean * facts.scale, values)
+            filled = np.where(there, facts.mean, values)
             deviation = math.sqrt(facts.squares / records)
-            found.append(StandardisedTerm(filled, facts.scale, facts.mean, deviation))
+            found.append(StandardisedTerm(filled, facts.scale, facts.scaled_mean, deviation))
         if facts.present and facts.missing:
             share = facts.missing / records
             found.append(StandardisedTerm(there.astype(np.float64), 1.0, share, math.sqrt(share * (1 - share))))
@@ -603,7 +561,7 @@ class PropensityPasses:
             if name in state.levels:
                 found[name] = np.bincount(values.astype(np.int64) + 1, minlength=state.levels[name] + 1)
             else:
-                found[name] = np.array(astuple(_NumberFacts.from_values(values)))
+                found[name] = NumberFacts.from_values(values).as_array
         return found
 
     def merge(self, state: _LogitState, partials: Sequence[Partial]) -> NextPass | Finished[Measure]:
@@ -628,7 +586,8 @@ class PropensityPasses:
         records = sum(state.records)
         c = state.records[1] / records
         try:
-            d, pmse = _blocked_logit_pmse(ReplayedDesign(layout.width, state.known), np.empty(0), repeated, records, c)
+            asked = AskedDesign(layout.width, KnownSums(state.heads[0], state.n_blocks, state.known))
+            d, pmse = _blocked_logit_pmse(asked, np.empty(0), repeated, records, c)
         except SumNotKnownError as more:
             what = f"logistic regression, sum {len(state.known) + 1}"
             return NextPass(replace(state, work=more.work), state.names, what)
@@ -655,7 +614,7 @@ def _with_terms(state: _LogitState, partials: Sequence[Partial]) -> _LogitState:
         if name in state.levels:
             one = _VariableTerms.from_counts(np.sum(parts, axis=0))
         else:
-            one = _VariableTerms(numbers=reduce(_NumberFacts.join, (_NumberFacts(*part.tolist()) for part in parts)))
+            one = _VariableTerms(numbers=NumberFacts.from_blocks(parts))
         if one.varies:
             aligned = all(part[f"{name}.aligned"][0] for part in partials)
             names.append(name)

@@ -15,16 +15,20 @@ clusters.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Any
 
+from ..data.block_sums import SummedTable
 from ..data.intervals import NON_NEGATIVE
 from ..data.microdata import Microdata
 from ..data.schema import Schema
 from ..design.estimation import EstimateOrReason, RegressionModel, check_models, left_out_remark
 from ..design.survey import sample_by_units, units_remark
+from ..design.survey_estimation import SurveySample
 from ..errors import BadInput, NotComputable
+from ..methods.asked_passes import AskedPasses, Question, Questions
 from ..methods.levers import FIDELITY
 from ..methods.outputs import Label, Output
 from ..methods.registry import measure_method
@@ -52,17 +56,63 @@ class _CoefficientDeviation:
     expected: float
 
 
-def _model_estimates(
-    confidential: Microdata, released: Microdata, model: RegressionModel, near_zero: float
-) -> Iterator[Estimate]:
-    """Yield the estimates of a model's distance and of the deviation of each coefficient."""
-    target = model.response_column(confidential.schema, "")
-    own, theirs = (
-        model.estimate_coefficients(confidential, data, sample=sample_by_units(confidential, data))
-        for data in (confidential, released)
+def _questions(head: Microdata, spec: RegressionDistanceSpec, sample: SurveySample | None = None) -> Questions:
+    """Return what is asked of a table: the coefficients of each model, with the number of records that it leaves out."""
+    return {
+        model.written: Question(model.columns(head.schema), partial(_coefficients_and_remark, model, head, sample))
+        for model in spec.models
+    }
+
+
+def _coefficients_and_remark(
+    model: RegressionModel, head: Microdata, sample: SurveySample | None, table: SummedTable
+) -> tuple[dict[str, EstimateOrReason], str]:
+    remark = left_out_remark(model.columns(head.schema), table)
+    return model.coefficients_of(head, table, sample=sample), remark
+
+
+def _measure_of_answers(
+    confidential: Microdata,
+    released: Microdata,
+    spec: RegressionDistanceSpec,
+    ours: Mapping[Any, Any],
+    theirs: Mapping[Any, Any],
+) -> Measure:
+    """Return the distance of each model, and the relative deviation of each of its coefficients."""
+    clusters = units_remark(confidential, released)
+    return Measure(
+        tuple(
+            estimate
+            for model in spec.models
+            for estimate in _model_estimates(
+                model,
+                model.response_column(confidential.schema, ""),
+                spec,
+                ours[model.written],
+                theirs[model.written],
+                clusters,
+            )
+        )
     )
-    found = {term: _relative_deviation(term, own[term], theirs[term], near_zero) for term in own}
-    remark = _left_out_remark(confidential, released, model)
+
+
+def _model_estimates(
+    model: RegressionModel,
+    target: str,
+    spec: RegressionDistanceSpec,
+    ours: tuple[dict[str, EstimateOrReason], str],
+    theirs: tuple[dict[str, EstimateOrReason], str],
+    clusters: str,
+) -> Iterator[Estimate]:
+    """Yield the estimates of a model's distance and of the deviation of each coefficient.
+
+    ``ours`` and ``theirs`` are the coefficients of each table and which records they leave out, ``clusters`` is what
+    their errors are by.
+    """
+    own, other = ours[0], theirs[0]
+    found = {term: _relative_deviation(term, own[term], other[term], spec.near_zero) for term in own}
+    left_out = (f"{words}: {one[1]}" for words, one in (("confidential", ours), ("released", theirs)) if one[1])
+    remark = "; ".join(filter(None, (*left_out, clusters)))
     why = next((one.reason for one in found.values() if isinstance(one, NotComputable)), "")
     deviations = [one for one in found.values() if isinstance(one, _CoefficientDeviation)]
     yield Estimate(
@@ -102,16 +152,6 @@ def _relative_deviation(
     return _CoefficientDeviation(value, math.sqrt(2 / math.pi) * error)
 
 
-def _left_out_remark(confidential: Microdata, released: Microdata, model: RegressionModel) -> str:
-    """Describe how many records of each table lack a value that the model needs."""
-    said = [
-        f"{table}: {words}"
-        for table, data in (("confidential", confidential), ("released", released))
-        if (words := left_out_remark(data, model.columns(confidential.schema)))
-    ]
-    return "; ".join(filter(None, (*said, units_remark(confidential, released))))
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RegressionDistanceSpec(Spec):
     """Regressions that are compared, and which coefficients count as 0."""
@@ -135,6 +175,11 @@ class RegressionDistanceSpec(Spec):
         if not self.models:
             raise BadInput(f"{place}.models", 'name a regression, such as "price ~ age"')
         check_models(self.models, schema, f"{place}.models")
+
+
+DISTANCE_PASSES = AskedPasses[RegressionDistanceSpec](
+    lambda spec, schema: schema.unit is None, _questions, sample_by_units, _measure_of_answers
+)
 
 
 @measure_method(
@@ -171,11 +216,10 @@ class RegressionDistanceSpec(Spec):
         ),
     ),
     check=check_model_domains,
+    measure_passes=DISTANCE_PASSES,
 )
 def regression_distance(
     confidential: Microdata, released: Microdata, spec: RegressionDistanceSpec, run: Run
 ) -> Measure:
     """Measure the distance of each model, and the relative deviation of each of its coefficients."""
-    return Measure(
-        tuple(e for model in spec.models for e in _model_estimates(confidential, released, model, spec.near_zero))
-    )
+    return DISTANCE_PASSES.measure_tables(confidential, released, spec)

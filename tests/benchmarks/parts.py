@@ -66,6 +66,12 @@ RECIPE = Recipe.from_table(
             {"method": "utility.summary", "variables": ["income", "visits"]},
             {"method": "utility.propensity"},
             {
+                "method": "utility.interval_overlap",
+                "means": ["income"],
+                "quantiles": ["income"],
+                "models": ["log(income) ~ group + region + age", "logit: income > 6 ~ group + age"],
+            },
+            {
                 "method": "risk.identification",
                 "known": ["group", "region", "visits"],
                 "synthesised": ["income"],

@@ -359,3 +359,65 @@ def test_sums_in_another_order_of_the_blocks_have_other_bytes() -> None:
     back = run_passes(first, [ours, theirs], passes.block, merge_backwards).estimates
     assert there == again != back
     assert [one.value for one in back] == pytest.approx([one.value for one in there], rel=1e-10)
+
+
+MODELS = ["y ~ x + g", "log1p(x) ~ y + g + v", "logit: v > 2 ~ x + g", "logit: y > 0 ~ x"]
+ANALYSES = [
+    ("utility.interval_overlap", {"means": ["x", "v"], "quantiles": ["x", "y", "v"], "models": MODELS}),
+    ("utility.interval_overlap", {"quantiles": ["x"], "probabilities": [0, 0.001, 0.999, 1]}),
+    ("utility.regression_distance", {"models": MODELS}),
+]
+
+
+@pytest.mark.parametrize(("key", "settings"), ANALYSES)
+@pytest.mark.parametrize("missing", [False, True])
+def test_analyses_in_blocks_are_those_of_the_table(key: str, settings: dict[str, Any], missing: bool) -> None:
+    method, spec = spec_of(key, **settings)
+    ours, theirs = linked(1, 0.3, missing)
+    for released in (ours, theirs) if key == "utility.interval_overlap" else (theirs,):
+        whole = method.measure(ours, released, spec, Run(np.random.default_rng(1)))
+        found = [measure_in_blocks(method, CutTable(ours, k), CutTable(released, k), spec) for k in (700, 1100)]
+        errors = {
+            (one.target, one.params.get("term"), one.params.get("model")): one.value
+            for one in whole.estimates
+            if one.measure == "standard_error"
+        }
+        for other, near in ((found[1], 1e-12), (whole, 1e-11)):
+            for one, two in zip(found[0].estimates, other.estimates, strict=True):
+                assert (one.measure, one.target, one.params, one.reason) == (
+                    two.measure,
+                    two.target,
+                    two.params,
+                    two.reason,
+                )
+                # A coefficient near 0 is known to a share of its error.
+                size = errors.get((one.target, one.params.get("term"), one.params.get("model"))) or 1.0
+                exact = one.params.get("estimand") == "quantile"
+                for a, b in zip((one.value, one.lower, one.upper), (two.value, two.lower, two.upper), strict=True):
+                    assert a == b if exact or b is None else a == pytest.approx(b, rel=near, abs=near * size)
+
+
+def test_values_outside_a_domain_are_counted_in_all_blocks() -> None:
+    method, spec = spec_of("utility.regression_distance", models=["y ~ log(x)", "logit: v > 99 ~ y"])
+    ours, theirs = linked(1, 0.3, missing=True)
+    whole = method.measure(ours, theirs, spec, Run(np.random.default_rng(1)))
+    zeros = int((ours.frame["x"] == 0).sum())
+    assert f"log(x) is undefined for {zeros:,} records" in whole.estimates[0].reason
+    blocks = measure_in_blocks(method, CutTable(ours, 700), CutTable(theirs, 700), spec)
+    assert [one.reason for one in blocks.estimates] == [one.reason for one in whole.estimates]
+
+
+def test_a_sum_is_asked_for_once_and_few_passes_answer_all_questions() -> None:
+    method, spec = spec_of("utility.interval_overlap", means=["x", "v"], quantiles=["x", "y"], models=MODELS[:2])
+    passes = method.measurement.measure_passes
+    assert passes is not None
+    ours, theirs = (CutTable(data, 700) for data in linked(1))
+    said: list[Progress] = []
+    run_passes(
+        passes.start(ours.head, theirs.head, spec, ours.n_blocks),
+        [ours, theirs],
+        passes.block,
+        passes.merge,
+        said.append,
+    )
+    assert [one.what for one in said if one.done == one.total] == ["estimates, sum 1", "estimates, sum 2"]

@@ -47,7 +47,8 @@ PLAN = {
     "measure": [{"method": "utility.ecdf"}, {"method": "utility.summary", "variables": ["income", "spent", "region", "visits"]},
                 {"method": "risk.uniqueness", "keys": ["region", "visits", "income"]},
                 {"method": "risk.identification", "known": ["region", "visits"], "synthesised": ["income"], "radius": {"income": "5%"}},
-                {"method": "utility.propensity"}],
+                {"method": "utility.propensity"},
+                {"method": "utility.interval_overlap", "means": ["income"], "quantiles": ["spent"], "models": ["spent ~ region + visits", "logit: income > 6 ~ visits"]}],
 }  # fmt: skip
 
 
