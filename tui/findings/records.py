@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -24,6 +25,7 @@ from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.wording import agreeing_word, count_noun, join_first_names, join_names, singular_noun
 from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.session.export import ScreenExport
+from sfumato.tui.terminal.glyphs import find_glyphs
 from sfumato.tui.terminal.text import cut_text, fit_text
 from sfumato.tui.widgets.facts import titled_facts, wrap_paragraphs
 from sfumato.tui.widgets.grid import Grid
@@ -55,6 +57,12 @@ WITHOUT_HEADS = ("would match without it", "without it")
 VALUE = 14
 MEMBERS = 14
 """Cells of the column of records where a unit has its number of records in it."""
+SURENESS = ((1.0, "1"), (0.5, "0.5 to 1"), (0.2, "0.2 to 0.5"), (0.1, "0.1 to 0.2"), (0.0, "below 0.1"))
+"""Least probabilities of the bars, falling, each with its words."""
+SURE_COLUMN = DisplayColumn("sure", "how sure, up to 1", 24, drop_order=1)
+"""Column with a bar for the probability where no other column says by what somebody is found."""
+LEAST_BAR = 8
+"""Cells of the longest bar below which there are none."""
 NOBODY = "No released record of this dataset matches all that is known; who ignores some of it may find one."
 Values = Mapping[str, str | int | float]
 MOST_MATCHING = 20
@@ -318,6 +326,29 @@ def unit_detail(found: UnitMatch | None, line: RecordLine, noun: str, width: int
     return Content("\n").join([head, wrap_paragraphs(texts, width)])
 
 
+def sureness_lines(records: OpenRecords, width: int) -> list[Content]:
+    """Return how many of the listed units, or records, are found how surely: a line with a bar for each probability."""
+    counts = records.count_by_probability([least for least, _ in SURENESS])
+    noun = "records" if records.units is None else records.units.noun
+    heads = max(cell_len(said) for _, said in SURENESS)
+    numbers = max(len(f"{count:,}") for count in counts)
+    room, most = width - heads - numbers - 4, max(counts)
+    if room < LEAST_BAR or not most:
+        return []
+    lines = [Content(""), Content.styled(cut_text(f"How surely these {noun} are found", width), "bold")]
+    for (_, said), count in zip(SURENESS, counts, strict=True):
+        bar = _bar_sign() * -(-room * count // most)
+        lines.append(
+            Content.assemble((fit_text(said, heads), "$text-muted"), f"  {count:>{numbers},}  ", (bar, "$primary"))
+        )
+    return lines
+
+
+def _bar_sign() -> str:
+    """Return the sign that bars of numbers are made of, lower than a line so that those below each other do not touch."""
+    return "#" if find_glyphs().is_coarse else "▆"
+
+
 def measure_title(key: str) -> str:
     """Return the title of a measure; its key if this version does not have it."""
     method = method_by_key(key)
@@ -333,16 +364,20 @@ def record_table(
     below it.
     """
     prior = records.ranking.risk.prior is not None
+    # What is known of single records alone has no column until a unit shows its own.
+    lists_records = records.units is None or bool(opened)
     filled = {
-        "unique": records.ranking.risk.unique is not None,
+        "unique": records.ranking.risk.unique is not None and lists_records,
         "own": records.ranking.confidential_risk is not None,
         "prior": prior,
         "ratio": prior,
-        "driver": records.measure.is_matching,
+        "driver": records.measure.is_matching and lists_records,
         "candidates": bool(records.measure.draw_hashes),
     }
     noun = "" if records.units is None else records.units.noun
     columns = [column for column in record_columns(records.measure.key, noun) if filled.get(column.name, True)]
+    if noun and not filled["driver"] and records.measure.is_matching:
+        columns.append(SURE_COLUMN)
     # The sign that a unit is folded stands behind its number of records.
     columns = [replace(one, width=MEMBERS) if noun and one.name == "record" else one for one in columns]
 
@@ -352,6 +387,8 @@ def record_table(
         if line.is_unit:
             sign = sign_for("open" if line.unit in opened else "folded")
             found["record"] = f"{found['record']} {sign}"
+        sure = 0.0 if isnan(line.probability) else line.probability
+        found["sure"] = _bar_sign() * round(sure * SURE_COLUMN.width)
         return found
 
     return GridTable(table_columns(columns), values=cells)
@@ -512,7 +549,8 @@ class RecordsPane(RunPane, SplitView):
                 """Read how the unit is found by all its records and lay it out."""
                 from sfumato.workspace.views.records import find_unit_match
 
-                return partial(unit_detail, find_unit_match(workspace, records, record), line, noun)
+                found = find_unit_match(workspace, records, record)
+                return lambda width: _with_sureness(unit_detail(found, line, noun, width), records, width)
 
             return (line.unit, "unit"), self._read, read_unit
 
@@ -522,7 +560,10 @@ class RecordsPane(RunPane, SplitView):
 
             chosen = riskiest_dataset(workspace, measure, record) if draw is None else draw
             found = find_candidates(workspace, records.run_id, measure, record, chosen)
-            return lambda width: candidates_detail(found, len(measure.draw_hashes), records.n_records, width)
+            datasets = len(measure.draw_hashes)
+            return lambda width: _with_sureness(
+                candidates_detail(found, datasets, records.n_records, width), records, width
+            )
 
         return record, self._read, query
 
@@ -591,6 +632,11 @@ class RecordsPane(RunPane, SplitView):
                 await self.sfumato.open(RecordDialog(self._records, line.record))
             else:
                 self.sfumato.say(NO_MORE.format(measure_title(measure.key)))
+
+
+def _with_sureness(text: Content, records: OpenRecords, width: int) -> Content:
+    """Return the explanation of a row with how surely all that are listed are found below it."""
+    return Content("\n").join([text, *sureness_lines(records, width)])
 
 
 def _is_same_selection(one: OpenRecords | None, other: OpenRecords | None) -> bool:

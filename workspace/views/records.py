@@ -281,6 +281,21 @@ class RankedRecords:
             return f"the {ranked:,} most at risk of {self.attacked_text}"
         return f"{self.attacked_text}, most at risk first"
 
+    def count_by_probability(self, bounds: Sequence[float]) -> list[int]:
+        """Return the number of listed units, or records, from each probability up to the one before, (len(bounds),).
+
+        bounds: falling least probabilities; those below the last are counted with it
+        """
+        found = self.ranking
+        if self.units is None:
+            values = found.risk.probability
+        else:
+            places = self.units.places[self.units.is_unit]
+            values = found.risk.worse_probability[places[places >= 0]]
+        values = values[np.isfinite(values)]
+        least = [int((values >= bound - 1e-9).sum()) for bound in bounds[:-1]]
+        return [one - before for before, one in zip([0, *least], [*least, len(values)], strict=True)]
+
     def lines(self, offset: int, limit: int) -> list[RecordLine]:
         """Return ``limit`` lines from line ``offset`` on, from 0: of records, the riskiest first, or units with records."""
         found = self.ranking

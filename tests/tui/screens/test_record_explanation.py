@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sfumato.engine.execution.record_risk import LeaveOneOutCandidates
-from sfumato.tui.findings.records import candidates_explanation, unit_detail
+from sfumato.tui.findings.records import candidates_explanation, sureness_lines, unit_detail
 from sfumato.workspace.reporting.records import RecordLine
 from sfumato.workspace.views.records import MatchingCandidates, UnitMatch
 
@@ -64,3 +64,20 @@ def test_a_unit_is_explained_by_how_it_reaches_its_probability() -> None:
     assert "4 people of the release match; its own rows are among them." in alone
     assert "Its record 16,092 alone is found with probability 1, which the list has." in alone
     assert "that of its record that is most at risk, 16,092" in unit_detail(None, line, "people", 200).plain
+
+
+def test_how_surely_all_are_found_has_a_bar_for_each_probability(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Listed:
+        units = None
+
+        def count_by_probability(self, bounds: object) -> list[int]:
+            return [2, 0, 1, 0, 4000]
+
+    lines = [line.plain for line in sureness_lines(Listed(), 50)]
+    assert lines[1] == "How surely these records are found"
+    assert [line.split()[-2] for line in (lines[2], lines[4], lines[6])] == ["2", "1", "4,000"]
+    assert [line.count("▆") > 0 for line in lines[2:]] == [True, False, True, False, True], "few are not nobody"
+    assert max(map(len, lines)) <= 50
+    assert sureness_lines(Listed(), 20) == []
+    monkeypatch.setenv("SFUMATO_GLYPHS", "ascii")
+    assert "▆" not in "".join(line.plain for line in sureness_lines(Listed(), 50))

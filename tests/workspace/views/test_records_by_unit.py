@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,16 @@ def ranked(risk: RecordRisk, units: Units, most: int | None = None) -> RankedRec
     ranking = RecordRanking(places.astype(np.int64), risk.select(places), None, int(risk.is_examined.sum()), len(risk))
     measure = RecordMeasure(0, "risk.identification", {}, {1: "", 2: ""}, None)
     return RankedRecords(1, measure, None, ranking, RankedUnits.from_ranking(ranking, units, "households"))
+
+
+def test_units_and_records_are_counted_by_their_probability() -> None:
+    single = np.array([1.0, 0.4, 0.4, np.nan, 0.0])
+    ones = np.ones(5)
+    risk = RecordRisk(single, ones, None, 2, None, np.array([0.0, 0.0, 0.6, 0.6, 0.0]), ones)
+    found = ranked(risk, Units.from_codes(np.array([0, 0, 1, 1, 2])))
+    bounds = (1.0, 0.5, 0.2, 0.0)
+    assert found.count_by_probability(bounds) == [1, 1, 0, 1], "of units"
+    assert replace(found, units=None).count_by_probability(bounds) == [1, 0, 2, 1], "of records that were attacked"
 
 
 @given(
@@ -166,7 +177,10 @@ def test_the_page_of_the_app_has_a_row_for_each_household_and_below_it_its_peopl
     (measure,) = record_measures(workspace, run)
     records = rank_records(workspace, run, measure)
     assert records.units is not None
-    table = record_table(records, {1: "age (4)"})
+    (head,) = records.lines(0, 1)
+    folded = record_table(records, {}).columns
+    assert folded[-1].title == "how sure, up to 1", "no column is empty as long as no household shows its people"
+    table = record_table(records, {1: "age (4)"}, {head.unit})
     titles = [column.title for column in table.columns]
     assert titles[:2] == ["household", "record"]
     first, *below = [table.row_cells(table.columns, line) for line in records.lines(0, 3)]
