@@ -346,7 +346,7 @@ def sureness_lines(records: OpenRecords, width: int) -> list[Content]:
 
 def _bar_sign() -> str:
     """Return the sign that bars of numbers are made of, lower than a line so that those below each other do not touch."""
-    return "#" if find_glyphs().is_coarse else "▆"
+    return "#" if find_glyphs().is_coarse else "▄"
 
 
 def measure_title(key: str) -> str:

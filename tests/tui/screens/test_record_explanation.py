@@ -76,8 +76,8 @@ def test_how_surely_all_are_found_has_a_bar_for_each_probability(monkeypatch: py
     lines = [line.plain for line in sureness_lines(Listed(), 50)]
     assert lines[1] == "How surely these records are found"
     assert [line.split()[-2] for line in (lines[2], lines[4], lines[6])] == ["2", "1", "4,000"]
-    assert [line.count("▆") > 0 for line in lines[2:]] == [True, False, True, False, True], "few are not nobody"
+    assert [line.count("▄") > 0 for line in lines[2:]] == [True, False, True, False, True], "few are not nobody"
     assert max(map(len, lines)) <= 50
     assert sureness_lines(Listed(), 20) == []
     monkeypatch.setenv("SFUMATO_GLYPHS", "ascii")
-    assert "▆" not in "".join(line.plain for line in sureness_lines(Listed(), 50))
+    assert "▄" not in "".join(line.plain for line in sureness_lines(Listed(), 50))
