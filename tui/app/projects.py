@@ -19,7 +19,7 @@ from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.keys.own_keys import current_key
 from sfumato.tui.parts.fields import FormField
 from sfumato.tui.session import jobs
-from sfumato.tui.session.gate_answers import NOT_ASKED, current_stamp, signed_answer_text
+from sfumato.tui.session.gate_answers import current_stamp, known_answer_text
 from sfumato.tui.session.words import listed_state_text, tally_text, tasks_done_text
 from sfumato.tui.widgets.facts import titled_facts
 from sfumato.tui.widgets.grid import HEADER, Grid
@@ -118,7 +118,7 @@ def projects_table(answers: Mapping[int, ReleaseAnswer]) -> GridTable[ProjectSum
 
 def _answer_or_progress(last: RunSummary, answers: Mapping[int, ReleaseAnswer]) -> str:
     """Return the gate's answer for a run, or how far a run is that is not done."""
-    return _answer_text(last, answers) if last.run.state is RunState.DONE else tasks_done_text(last.run)
+    return known_answer_text(last.run, answers) if last.run.state is RunState.DONE else tasks_done_text(last.run)
 
 
 class ProjectGrid(MarkedGrid):
@@ -346,13 +346,6 @@ class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
         await self.sfumato.open_project(row.id)
 
 
-def _answer_text(last: RunSummary, answers: Mapping[int, ReleaseAnswer]) -> str:
-    """Return the gate's answer for a run, or that it was not asked; empty for a run that is not done."""
-    if last.run.state is not RunState.DONE:
-        return ""
-    return signed_answer_text(answers[last.run.id]) if last.run.id in answers else NOT_ASKED
-
-
 def _read_project_facts(
     line: ProjectSummary, answers: Mapping[int, ReleaseAnswer], workspace: Workspace
 ) -> tuple[ProjectSummary, Facts]:
@@ -368,7 +361,7 @@ def _read_project_facts(
     started = [one for one in summarise_runs(workspace, line.id) if one.run.search_id is None]
     for at, one in enumerate(started[:MOST_RUNS]):
         # Limits that are met would read as a permission before the gate's answer.
-        judged = f"may it leave: {answered}" if (answered := _answer_text(one, answers)) else ""
+        judged = f"may it leave: {answered}" if (answered := known_answer_text(one.run, answers)) else ""
         state, time = listed_state_text(one), duration_text(one.run.seconds)
         parts = [one.run.full_title, state, judged, tally_text(one.verdicts), time]
         facts.append(("" if at else "runs", f"{one.run.id}  {' · '.join(filter(None, parts))}"))

@@ -260,7 +260,7 @@ class ResultsPane(RunPane, SplitView):
 
     command_name = "results"
     least_list = 78
-    full_list = 116
+    full_list = 118
     beside_from = 150
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("table", "picture", "Distributions", show=True),
@@ -515,12 +515,10 @@ class ResultsPane(RunPane, SplitView):
             self._change_selection(filter=event.value.strip())
         self._leave_filter()
 
-    def clear_filter(self) -> bool:
-        """Clear the filter of the rows; return whether there was one."""
-        had = bool(self.sfumato.state.filter)
-        if had:
-            self.filter_rows("")
-        return had
+    @property
+    def filter_words(self) -> str:
+        """Return the words that the rows have."""
+        return self.sfumato.state.filter
 
     def filter_rows(self, words: str) -> None:
         """Show the rows that have these words."""
@@ -619,7 +617,9 @@ def _fit_number_columns(
         else c
         for c in marked
     ]
-    kept = fit_columns(marked, width)
+    # How many numbers a line folds is said by their explanation: a name that is whole says more here.
+    told = [c for c in marked if c.name != "others"] if explained_beside() and width < WIDE_WIDTH else marked
+    kept = fit_columns(told, width)
     if not explained_beside():
         kept = (*kept, *(c for c in marked if c.name not in {one.name for one in kept}))
     named = next(column.width for column in kept if column.name == "name")

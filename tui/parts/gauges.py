@@ -9,6 +9,8 @@ from sfumato.workspace.reporting.words import sign_for
 
 GAUGE = 18
 """Cells of a gauge with its two ends."""
+LEAST_GAUGE = 8
+"""Cells of the narrowest gauge that can be read; a narrower one is blank."""
 STYLES = {
     "met": "bold",
     "not met": "$error bold",
@@ -29,7 +31,7 @@ def draw_share(value: float, whole: float, limit: float | None, style: str, widt
     It is for numbers without a limit, or with a limit of 0, which have no range around it.
     """
     inner = width - 2
-    if whole <= 0 or inner < 6:
+    if whole <= 0 or width < LEAST_GAUGE:
         return Content(" " * width)
     cells = [(sign_for("track"), "$text-muted")] * inner
     places = [(limit, sign_for("limit"), "bold"), (value, sign_for("value"), style)]
@@ -53,7 +55,7 @@ def draw_range(
     without an observed value or if the limit is not positive.
     """
     inner = width - 2
-    if observed is None or limit <= 0 or inner < 6:
+    if observed is None or limit <= 0 or width < LEAST_GAUGE:
         return Content(" " * width)
 
     def cell_of(value: float) -> int:

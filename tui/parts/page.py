@@ -392,9 +392,20 @@ class RunPane(Backdrop, Vertical, WorkspaceReader):
         """Return what enter does on the row under the cursor, with acts in braces; empty where the footer alone says it."""
         return ""
 
+    @property
+    def filter_words(self) -> str:
+        """Return the words that the rows have; empty without a filter."""
+        return ""
+
+    def filter_rows(self, words: str) -> None:
+        """Show the rows that have these words."""
+
     def clear_filter(self) -> bool:
         """Clear the filter of the rows; return whether there was one."""
-        return False
+        had = bool(self.filter_words)
+        if had:
+            self.filter_rows("")
+        return had
 
     def take_focus(self) -> None:
         """Focus the widget that the keys are for."""

@@ -40,12 +40,10 @@ class FilteredList(Widget):
         field.display = True
         field.focus()
 
-    def clear_filter(self) -> bool:
-        """Clear the filter of the rows; return whether there was one."""
-        had = bool(self.query_one(MarkedGrid).filter_words)
-        if had:
-            self.filter_rows("")
-        return had
+    @property
+    def filter_words(self) -> str:
+        """Return the words that the rows have."""
+        return self.query_one(MarkedGrid).filter_words
 
     def filter_rows(self, words: str) -> None:
         """Show the rows that contain these words."""

@@ -13,7 +13,7 @@ from sfumato.engine.methods.labels import is_of_units, measure_name, quantity_of
 from sfumato.engine.recipe.outcomes import WORST_FIRST
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import RecordCount, count_noun
-from sfumato.tui.parts.gauges import GAUGE, STYLES, draw_gauge
+from sfumato.tui.parts.gauges import GAUGE, LEAST_GAUGE, STYLES, draw_gauge
 from sfumato.tui.terminal.text import cut_text, fit_text
 from sfumato.workspace.reporting.words import brief_limit_text, limit_text, observed_text, shorten_names, sign_for
 from sfumato.workspace.visible_text import replace_unprintable
@@ -24,7 +24,7 @@ MOST_OF_RISK = 2
 """Meters of risk that come before the first of utility."""
 TITLES = (36, 30, 26, 23)
 LEAST_TITLE = 20
-GAUGES = (GAUGE, 14, 10, 7, 5, 0)
+GAUGES = (GAUGE, 14, 10, LEAST_GAUGE, 0)
 """Widths of titles and gauges in cells, the widest that fit are taken; 0 for no gauge."""
 WIDE_GAUGES = 3
 """Number of the gauges beside which all titles are whole, if there is room for that."""
@@ -50,14 +50,7 @@ class MeterContext:
 def sort_verdicts(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """Return verdicts with the worst first, and of one outcome and number those that count units before records."""
     places = {(one.key, one.target): at for at, one in reversed(list(enumerate(verdicts)))}
-    return sorted(
-        verdicts,
-        key=lambda one: (
-            WORST_FIRST.index(one.outcome),
-            places[one.key, one.target],
-            not is_of_units(one.params or {}),
-        ),
-    )
+    return sorted(verdicts, key=lambda one: (_outcome_rank(one), places[one.key, one.target], _counts_records(one)))
 
 
 def choose_metered(verdicts: Sequence[Verdict], most: int) -> list[Verdict]:
@@ -70,23 +63,33 @@ def choose_metered(verdicts: Sequence[Verdict], most: int) -> list[Verdict]:
     for one in verdicts:
         if one.observed is not None and one.limit > 0:
             by_measure.setdefault(one.key, []).append(one)
-    worst = [min(group, key=_badness) for group in by_measure.values()]
-    risks = sorted(
-        (one for one in worst if not one.key.startswith("utility.")), key=lambda one: WORST_FIRST.index(one.outcome)
-    )
-    others = sorted(
-        (one for one in worst if one.key.startswith("utility.")), key=lambda one: WORST_FIRST.index(one.outcome)
-    )
+    worst = sorted((min(group, key=_badness) for group in by_measure.values()), key=_outcome_rank)
+    risks, others = ([one for one in worst if _is_of_utility(one) is chosen] for chosen in (False, True))
     balanced = [*risks[:MOST_OF_RISK], *others[:1], *risks[MOST_OF_RISK:], *others[1:]]
-    chosen = sorted(balanced, key=lambda one: WORST_FIRST.index(one.outcome))[:most]
-    return sorted(chosen, key=lambda one: (WORST_FIRST.index(one.outcome), one.key.startswith("utility.")))
+    chosen = sorted(balanced, key=_outcome_rank)[:most]
+    return sorted(chosen, key=lambda one: (_outcome_rank(one), _is_of_utility(one)))
+
+
+def _outcome_rank(verdict: Verdict) -> int:
+    """Return the place of a verdict's outcome, the worst first."""
+    return WORST_FIRST.index(verdict.outcome)
+
+
+def _is_of_utility(verdict: Verdict) -> bool:
+    """Return whether a verdict is on a measure of utility."""
+    return verdict.key.startswith("utility.")
+
+
+def _counts_records(verdict: Verdict) -> bool:
+    """Return whether a verdict counts records and not their units, which come before them."""
+    return not is_of_units(verdict.params or {})
 
 
 def _badness(verdict: Verdict) -> tuple[int, bool, float]:
     """Return the order of verdicts on one measure: the worst outcome, units, then the nearest to its limit."""
     observed = verdict.observed or 0.0
     nearness = observed / verdict.limit if verdict.bound != "min" else -observed / verdict.limit
-    return WORST_FIRST.index(verdict.outcome), not is_of_units(verdict.params or {}), -nearness
+    return _outcome_rank(verdict), _counts_records(verdict), -nearness
 
 
 def limits_tally(verdicts: Sequence[Verdict], noun: str = "limit") -> str:
@@ -109,7 +112,7 @@ def meter_found_text(verdict: Verdict, context: MeterContext) -> str:
     params = dict(verdict.params or {})
     if (
         context.units
-        and is_of_units(verdict.params or {})
+        and not _counts_records(verdict)
         and verdict.observed is not None
         and verdict.bound in ("max", "min")
     ):

@@ -43,7 +43,7 @@ from ..parts.sifted import FilteredList
 from ..parts.split import REST_SECONDS, DetailQuery, SplitView
 from ..parts.tables import TableScreen
 from ..session import jobs
-from ..session.gate_answers import ASKING, NOT_ASKED, NOT_EXAMINED, signed_answer_text
+from ..session.gate_answers import ASKING, NOT_ASKED, NOT_EXAMINED, known_answer_text
 from ..session.words import (
     listed_state_text,
     run_state_text,
@@ -322,11 +322,8 @@ class GateAnswers:
     def answer_cell(self, line: RunSummary) -> str:
         """Return the gate's answer for a run that is done with its sign, or that the gate was not asked."""
         run_id = line.run.id
-        if line.run.state is not RunState.DONE:
-            return ""
-        if (answer := self.answers.get(run_id)) is not None:
-            return signed_answer_text(answer)
-        return ASKING if run_id == self.asking else NOT_EXAMINED if run_id in self.unexamined else NOT_ASKED
+        unknown = ASKING if run_id == self.asking else NOT_EXAMINED if run_id in self.unexamined else NOT_ASKED
+        return known_answer_text(line.run, self.answers, unknown)
 
     def people_cell(self, line: RunSummary) -> str:
         """Return how many people the worst finding is about; empty where the gate counted none or was not asked."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sfumato.workspace.gate.answer import ReleaseAnswer
     from sfumato.workspace.gate.gate import Examination, Finding
     from sfumato.workspace.policy.policy import Policy
+    from sfumato.workspace.store.runs import StoredRun
     from sfumato.workspace.store.workspace import Workspace
 
 STATE_SIGNS = {"no": "block", "to be judged": "warn", "yes": "pass"}
@@ -131,6 +132,16 @@ class ExaminedRun:
         # Where a second person decides, only the waivers that were approved count.
         examination = self.examination if self.policy.second_person else self.waived_examination
         return answer_from_examination(examination, self.recipe, self.policy, self.records)
+
+
+def known_answer_text(run: StoredRun, answers: Mapping[int, ReleaseAnswer], unknown: str = NOT_ASKED) -> str:
+    """Return the gate's answer for a run that is done with its sign, ``unknown`` without one; empty for another run."""
+    from sfumato.workspace.store.runs import RunState
+
+    if run.state is not RunState.DONE:
+        return ""
+    answer = answers.get(run.id)
+    return unknown if answer is None else signed_answer_text(answer)
 
 
 def current_stamp(workspace: Workspace) -> str:

@@ -33,8 +33,10 @@ HEADER = 1
 BAR = 1
 """Cells that the scrollbar may take."""
 STATES = {"✓": "good", "✗": "bad", "!": "doubt", "~": "doubt", "‖": "doubt", "●": "going"}
-"""Signs of a state that also have a colour. In ASCII ``!`` and ``~`` may be values, so they need a word behind them."""
-_SIGNS = re.compile(r"(?<!\S)(?:✓(?!\S)|(?:[✗‖●](?!\S)|[!~](?= [a-z\d]))(?: \S+)*)|[▁-█]+")
+"""Signs of a state that also have a colour. In ASCII ``!`` and ``~`` may be values, so they need a word behind them,
+and stand at the beginning of a cell: a formula such as ``vote ~ age`` has no state.
+"""
+SIGNS = re.compile(r"(?<!\S)(?:✓(?!\S)|(?:[✗‖●](?!\S)|(?<!\S )[!~](?= [a-z\d]))(?: \S+)*)|[▁-█]+")
 """Parts of a row that have a colour of their own: signs of a state, and small pictures of a distribution."""
 
 
@@ -433,7 +435,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         if part != "row":
             return Strip([Segment(shown, style)], width)
         segments, done = [], 0
-        for found in _SIGNS.finditer(shown):
+        for found in SIGNS.finditer(shown):
             sign = Segment(found[0], self.get_component_rich_style(f"grid--{STATES.get(found[0][0], 'picture')}"))
             segments += [Segment(shown[done : found.start()], style), sign]
             done = found.end()
