@@ -5,7 +5,7 @@ import duckdb
 import pytest
 from textual.app import App
 
-from sfumato.tui.widgets.grid import Grid
+from sfumato.tui.widgets.grid import SIGNS, Grid
 from sfumato.tui.widgets.pages import ListPages
 from sfumato.workspace.reporting.tables import DisplayColumn
 
@@ -353,3 +353,16 @@ async def test_a_million_rows_of_parquet_are_open_without_being_read(tmp_path):
         await settle(app, pilot, lambda app: app.highlighted[-1] == (123_456, 123_456))
         assert 123_456 in records(app)
     source.database.close()
+
+
+@pytest.mark.parametrize(
+    ("line", "signs"),
+    [
+        (" Overlap, model logit: vote ~ age   56 %", []),
+        (" 3  ! to be judged  20", ["! to be judged"]),
+        (" ~ undecided", ["~ undecided"]),
+    ],
+)
+def test_a_sign_of_a_state_begins_its_cell(line, signs):
+    """The formula of a model had the ink of what is not decided."""
+    assert [found[0] for found in SIGNS.finditer(line)] == signs

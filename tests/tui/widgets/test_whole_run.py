@@ -8,8 +8,9 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import RecordCount
+from sfumato.tui.parts.gauges import draw_gauge
 from sfumato.tui.runs.run_detail import FullRunDetail
-from sfumato.tui.runs.run_meters import MeterContext, choose_metered, meter_lines
+from sfumato.tui.runs.run_meters import GAUGES, MeterContext, choose_metered, meter_lines
 from sfumato.tui.runs.run_tasks import NamedTask, task_lines, tasks_to_name
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.store.runs import TaskRow
@@ -161,3 +162,9 @@ def test_a_number_has_a_line_for_each_variable_and_not_for_each_setting():
     text = FullRunDetail(DETAIL, "", (), rows, {}).to_lines(56).plain
     assert text.count("People found for certain") == 1
     assert FullRunDetail(DETAIL, "", (), rows, {}).to_lines(100).plain.count("People found for certain") == 3
+
+
+def test_a_gauge_can_be_read_or_is_left_out():
+    """Gauges of 5 and 7 cells were blank beside their numbers."""
+    assert all("■" in draw_gauge(verdict("met", 0.09), "", width).plain for width in GAUGES if width)
+    assert GAUGES[-1] == 0
