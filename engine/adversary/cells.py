@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats
 from ..data.bits import MISSING_KEY, Keys, mix_bits
+from ..data.blocks import row_blocks
 from ..data.microdata import Microdata
 from ..data.sorting import is_run_start, sorted_search, sorted_unique, sorted_values
 from ..data.spelling import SURE_DIGITS, digits_and_decimals, unround_to_originals
@@ -35,11 +36,14 @@ BITS = 40
 
 def round_to_40_bits(numbers: Floats) -> Floats:
     """Round numbers (n,) to 40 significant bits."""
+    # Adding 0.0 turns -0.0 into 0.0, whose bits differ.
     if _are_whole_numbers(numbers):
-        # Adding 0.0 turns -0.0 into 0.0, whose bits differ.
         return numbers + 0.0
-    mantissa, exponent = np.frexp(numbers)
-    return np.asarray(np.ldexp(np.rint(mantissa * 2.0**BITS), exponent - BITS) + 0.0, dtype=np.float64)
+    found = np.empty(len(numbers))
+    for rows in row_blocks(len(numbers)):
+        mantissa, exponent = np.frexp(numbers[rows])
+        found[rows] = np.ldexp(np.rint(mantissa * 2.0**BITS), exponent - BITS) + 0.0
+    return found
 
 
 def _are_whole_numbers(numbers: Floats) -> bool:
@@ -47,7 +51,10 @@ def _are_whole_numbers(numbers: Floats) -> bool:
     # A few values settle most columns without a pass over all.
     first = numbers[:LOOKED_AT]
     with np.errstate(invalid="ignore"):
-        return bool((np.rint(first) == first).all() and (np.rint(numbers) == numbers).all() and (np.abs(numbers) < 2.0**BITS).all())  # fmt: skip
+        return bool((np.rint(first) == first).all()) and all(
+            (np.rint(numbers[rows]) == numbers[rows]).all() and (np.abs(numbers[rows]) < 2.0**BITS).all()
+            for rows in row_blocks(len(numbers))
+        )
 
 
 def comparable_numbers(data: Microdata, name: str, original: Microdata | None = None) -> Floats:
@@ -62,7 +69,10 @@ def align_with_originals(originals: Floats | None, numbers: Floats) -> Floats:
 
 def number_keys(numbers: Floats) -> Keys:
     """Return the keys of numbers (n,), NaN if missing."""
-    return np.where(np.isnan(numbers), MISSING_KEY, mix_bits(numbers.view(np.uint64)))
+    found = np.empty(len(numbers), dtype=np.uint64)
+    for rows in row_blocks(len(numbers)):
+        found[rows] = np.where(np.isnan(numbers[rows]), MISSING_KEY, mix_bits(numbers[rows].view(np.uint64)))
+    return found
 
 
 def _restore_originals(original: Floats, written: Floats) -> Floats:
@@ -148,9 +158,11 @@ def row_keys(cells: Cells, names: Sequence[str], records: int = 0) -> Keys:
     """Return the key of each record's row of these variables, (n,); zeros for ``records`` records without variables."""
     total: Keys | None = None
     for name in names:
-        keys = mix_bits(cells[name] ^ np.uint64(_text_key(name)))
+        keys, text = cells[name], np.uint64(_text_key(name))
+        total = np.zeros(len(keys), dtype=np.uint64) if total is None else total
         # A sum, so that the keys of disjoint sets of variables add up to that of their union.
-        total = keys if total is None else np.add(total, keys, out=total)
+        for rows in row_blocks(len(keys)):
+            total[rows] += mix_bits(keys[rows] ^ text)
     return np.zeros(records, dtype=np.uint64) if total is None else total
 
 

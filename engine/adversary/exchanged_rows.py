@@ -215,7 +215,10 @@ def exchange_rows(
         return np.asarray(exchanged.sum_by_unit(agreed) > exchanged.sum_by_unit(whole) / 2)
 
     shown = is_shown(own)
-    by_chance = np.mean([is_shown(agreement_flags(exchanged_order())) for _ in range(PILOT_DRAWS)], axis=0)
+    times = np.zeros(len(shown), dtype=np.int64)
+    for _ in range(PILOT_DRAWS):
+        times += is_shown(agreement_flags(exchanged_order()))
+    by_chance = times / PILOT_DRAWS
     records = exchanged.records_of(shown & (by_chance < 0.5))
     return ExchangeEvidence(test.p, n_people, best.label, int(shown.sum()), float(by_chance.sum()), records)
 

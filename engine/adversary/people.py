@@ -7,7 +7,7 @@ of column sets.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -117,9 +117,22 @@ def list_column_sets(
 
 def mark_cells(cells: Mapping[str, Keys], names: Sequence[str]) -> dict[str, Keys]:
     """Mix cell keys with the position of their column, so that a row key is a sum."""
-    return {
-        name: mix_bits(cells[name] ^ mix_bits(np.full(1, at + 1, dtype=np.uint64))) for at, name in enumerate(names)
-    }
+    return dict(_iterate_marked_cells(cells, names))
+
+
+def sum_marked_cells(cells: Mapping[str, Keys], names: Sequence[str], records: int) -> Keys:
+    """Return the sum of the cell keys of all columns as ``mark_cells`` mixes them, (records,): a key of each row."""
+    # Wraps around on purpose: the sum does not depend on the order of the columns.
+    total = np.zeros(records, dtype=np.uint64)
+    for _, keys in _iterate_marked_cells(cells, names):
+        total += keys
+    return total
+
+
+def _iterate_marked_cells(cells: Mapping[str, Keys], names: Sequence[str]) -> Iterator[tuple[str, Keys]]:
+    """Yield each column with its cell keys, mixed with its position."""
+    for at, name in enumerate(names):
+        yield name, mix_bits(cells[name] ^ mix_bits(np.full(1, at + 1, dtype=np.uint64)))
 
 
 def sum_cells(cells: Mapping[str, Keys], names: Sequence[str]) -> Keys:

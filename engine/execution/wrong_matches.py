@@ -86,9 +86,7 @@ def count_wrong_matches(
         Where a variable cannot be compared, or no choice of variables gives these ``best_candidates``.
     """
     best = best_candidates or [None] * len(candidates)
-    blocks, others = _exchange_blocks(groups, order)
-    people = _find_testable(candidates, best, others, beyond)
-    rows = others[people]
+    people, rows, blocks = _find_testable_rows(candidates, best, groups, order, beyond)
     found = np.zeros(rows.shape)
     knowledge = IntruderKnowledge.from_variables(confidential.select_rows(list(people)), names, radius)
     everybody = (
@@ -106,7 +104,7 @@ def count_wrong_matches(
             )
         found += share
     sure = is_above(found / len(candidates), beyond) & (rows >= 0)
-    return _exchange_distribution(sure, rows >= 0, np.unique(blocks[people], return_inverse=True)[1])
+    return _exchange_distribution(sure, rows >= 0, np.unique(blocks, return_inverse=True)[1])
 
 
 def count_wrong_unit_matches(
@@ -129,9 +127,7 @@ def count_wrong_unit_matches(
     """
     ours = units_of(confidential)
     best = best_candidates or [None] * len(candidates)
-    blocks, others = _exchange_blocks(groups, order)
-    sought = _find_testable(candidates, best, others, beyond)
-    rows = others[sought]
+    sought, rows, blocks = _find_testable_rows(candidates, best, groups, order, beyond)
     found = np.zeros(rows.shape)
     knowledge = IntruderKnowledge.from_variables(confidential, names, radius)
     for released, c, other in zip(releases, candidates, best, strict=True):
@@ -155,19 +151,31 @@ def count_wrong_unit_matches(
             share = np.maximum(share, hits * _pick_probability(other)[sought, None])
         found += share
     sure = is_above(found / len(candidates), beyond) & (rows >= 0)
-    return _exchange_distribution(sure, rows >= 0, np.unique(blocks[sought], return_inverse=True)[1])
+    return _exchange_distribution(sure, rows >= 0, np.unique(blocks, return_inverse=True)[1])
 
 
-def _find_testable(
-    candidates: Sequence[Floats], best_candidates: Sequence[Floats | None], others: Integers, beyond: float
-) -> Integers:
-    """Return the people, or units, who may be found with more than a probability and have another in their block, (k,)."""
+def _find_testable_rows(
+    candidates: Sequence[Floats],
+    best_candidates: Sequence[Floats | None],
+    groups: NDArray[np.generic],
+    order: NDArray[np.generic],
+    beyond: float,
+) -> tuple[Integers, Integers, Integers]:
+    """Return the people, or units, who may be found with more than a probability and have another in their block, (k,);
+    their rows for exchanges, (k, MOST); and their blocks, (k,).
+    """
     # Nobody can be found with more than these probabilities, so only those above the limit are tried.
     at_most = sum(
         _pick_probability(c) if best is None else np.maximum(_pick_probability(c), _pick_probability(best))
         for c, best in zip(candidates, best_candidates, strict=True)
     ) / len(candidates)
-    return np.flatnonzero(is_above(at_most, beyond) & (others[:, 1] >= 0))
+    found = np.asarray(is_above(at_most, beyond))
+    # In a large table few people are: blocks are made of their groups alone.
+    some = np.flatnonzero(np.isin(groups, groups[found]))
+    blocks, others = _exchange_blocks(groups[some], order[some])
+    tested = np.flatnonzero(found[some] & (others[:, 1] >= 0))
+    rows = others[tested]
+    return some[tested], np.where(rows >= 0, some[rows], -1), blocks[tested]
 
 
 def _unit_hits(matcher: UnitMatcher, names: Sequence[str], sought: Integers, rows: Integers) -> NDArray[np.bool_]:

@@ -1,13 +1,15 @@
 """Seconds, peak memory and disk of tasks that work part by part, and how they grow with the records.
 
-    python tests/benchmarks/parts.py 1e5 1e6 1e7 [--dir DIR] [--tasks csv import check copy]
+    python tests/benchmarks/parts.py 1e5 1e6 1e7 [--dir DIR] [--tasks csv import check copy run gate files release verify]
 
 A table of five variables is written part by part and one dataset is made: fit and draw of a linear regression,
 and measures of what was drawn. Each is a process of its own, which reads the table from the
 store. Beside them stands DuckDB, which scans the same files: means, two quantiles and a count by groups. ``csv`` writes
 the same people as text, ``import`` imports it into a workspace and ``check`` prepares a run of its plan there. Beside
-these stands ``copy``: DuckDB reads the CSV file and writes it as Parquet. An exponent of 1 is time in proportion to the
-records, of 0 is memory that does not grow; it is that of the two largest tables.
+these stands ``copy``: DuckDB reads the CSV file and writes it as Parquet. ``run`` carries the plan out, ``gate``
+examines its release, ``files`` makes the public dataset as CSV and Parquet, ``release`` writes it whole, which examines
+it again, and ``verify`` compares it with its manifests. An exponent of 1 is time in proportion to the records, of 0 is
+memory that does not grow; it is that of the two largest tables.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -32,11 +35,22 @@ from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.execution.in_passes import draw_blocks, fit_in_passes, measure_in_passes
 from sfumato.engine.methods.results import Fit
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.gate.contents import plan_release
+from sfumato.workspace.gate.gate import examine_release
 from sfumato.workspace.jobs.run_task import peak_memory_bytes
+from sfumato.workspace.jobs.runs import enter_runs
+from sfumato.workspace.jobs.worker import run_worker
 from sfumato.workspace.plan.drafts import PlanDraft
+from sfumato.workspace.policy.policy import read_policy_of_workspace
+from sfumato.workspace.release.dossier import StoredParts
+from sfumato.workspace.release.long_tables import iterate_dataset_bytes
+from sfumato.workspace.release.tables import DatasetContext, released_levels
+from sfumato.workspace.release.verification import verify_release
 from sfumato.workspace.service.importing import import_file
-from sfumato.workspace.service.prepare import prepare_plan
+from sfumato.workspace.service.prepare import PreparedRun, prepare_plan
+from sfumato.workspace.service.release import write_run_release
 from sfumato.workspace.store.artefacts import write_record_blocks
+from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.stored_blocks import StoredBlocks
 from sfumato.workspace.store.table_manifests import PART_ROWS
 from sfumato.workspace.store.tables import TableStore
@@ -81,7 +95,8 @@ RECIPE = Recipe.from_table(
     }
 )
 MEASURES = tuple(step.method.key.split(".")[1] for step in RECIPE.measures)
-TASKS = ("write", "fit", "draw", *MEASURES, "duckdb", "csv", "import", "check", "copy")
+TASKS = ("write", "fit", "draw", *MEASURES, "duckdb", "csv", "import", "check", "copy",
+         "run", "gate", "files", "release", "verify")  # fmt: skip
 KEY = b"k" * 32
 SCANS = (
     "SELECT avg(income), stddev(income), avg(visits) FROM {table}",
@@ -159,9 +174,53 @@ def import_csv(place: Path, records: int) -> None:
 def check_plan(place: Path, _: int) -> None:
     """Prepare a run of a plan of the imported table."""
     with Workspace.open(place / "workspace") as workspace:
-        data = {"file": str(place / "people.csv")}
-        toml = Recipe.from_table({**RECIPE.to_table(), "data": data}).to_toml()
-        prepare_plan(workspace, PlanDraft(1, 1, json.dumps(data), toml))
+        prepare_people(workspace, place)
+
+
+def prepare_people(workspace: Workspace, place: Path) -> PreparedRun:
+    """Return a run of the plan of the imported table."""
+    data = {"file": str(place / "people.csv")}
+    toml = Recipe.from_table({**RECIPE.to_table(), "data": data}).to_toml()
+    return prepare_plan(workspace, PlanDraft(1, 1, json.dumps(data), toml))
+
+
+def run_plan(place: Path, _: int) -> None:
+    """Carry out the plan of the imported table."""
+    with Workspace.open(place / "workspace") as workspace:
+        (run_id,) = enter_runs(workspace, [prepare_people(workspace, place)])
+        run_worker(workspace.directory, idle=0)
+        assert find_run(workspace, run_id).state.value == "done"
+
+
+def examine_run(place: Path, _: int) -> None:
+    """Examine the release of the run."""
+    with Workspace.open(place / "workspace") as workspace:
+        policy = read_policy_of_workspace(workspace.directory)
+        examine_release(workspace, plan_release(workspace, 1), policy)
+
+
+def make_files(place: Path, _: int) -> None:
+    """Make the public dataset in both forms."""
+    with Workspace.open(place / "workspace") as workspace:
+        plan = plan_release(workspace, 1)
+        parts = StoredParts(workspace.tables, plan.tables, "")
+        for form in ("csv", "parquet"):
+            levels = released_levels(parts.iterate_all_released(), plan.left_out)
+            context = DatasetContext(rng=np.random.default_rng(1), levels=levels)
+            schema, released = plan.run.recipe.released_schema, partial(parts.iterate_released, 0)
+            with (place / f"public.{form}").open("wb") as file:
+                file.writelines(iterate_dataset_bytes(released, schema, plan.left_out, form, context, parts.open_spool))
+
+
+def release_run(place: Path, _: int) -> None:
+    """Write the release of the run."""
+    with Workspace.open(place / "workspace") as workspace:
+        write_run_release(workspace, 1, place / "out", reason="measured by a benchmark")
+
+
+def verify_folder(place: Path, _: int) -> None:
+    """Compare the release with its manifests."""
+    assert not verify_release(place / "out").problems
 
 
 def copy_csv(place: Path, _: int) -> None:
@@ -173,7 +232,10 @@ def copy_csv(place: Path, _: int) -> None:
         connection.execute(f"COPY (FROM read_csv('{source}')) TO '{target}' (FORMAT parquet, COMPRESSION zstd)")
 
 
-FILE_TASKS = {"csv": write_csv, "import": import_csv, "check": check_plan, "copy": copy_csv}
+FILE_TASKS = {
+    "csv": write_csv, "import": import_csv, "check": check_plan, "copy": copy_csv, "run": run_plan,
+    "gate": examine_run, "files": make_files, "release": release_run, "verify": verify_folder,
+}  # fmt: skip
 
 
 def measure_sizes(sizes: list[int], directory: Path, tasks: Sequence[str] = TASKS) -> None:

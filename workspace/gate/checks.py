@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 import pandas as pd
@@ -30,8 +30,10 @@ from sfumato.engine.wording import count_of_noun
 
 from ..errors import DamagedTable, StrangeFile
 from ..policy.policy import Policy
+from ..store import table_manifests
 from ..store.artefacts import add_stored_controls
 from ..store.ledger import PopulationRegistry, read_population_registry
+from ..store.mapped_columns import MappedArrays
 from ..store.runs import read_run_records
 from ..store.workspace import StoredDataset, Workspace
 from ..views.results import read_result_rows
@@ -253,12 +255,18 @@ class ExaminedRelease:
 
     def __init__(self, workspace: Workspace, plan: ReleasePlan, policy: Policy, most_cells: int = MOST_CELLS) -> None:
         self.workspace, self.plan, self.policy, self.most_cells = workspace, plan, policy, most_cells
+        self._mapped = workspace.tables.mapped_arrays
         self._cells = BoundedCache(most_cells)
         self._pairs = BoundedCache(most_cells)
         self._tables = BoundedCache(most_cells)
         # Objects of modules that import this one: their types cannot be named here.
         self.joints: dict[object, object] = {}
         self._found_by: dict[tuple[tuple[str, ...], int], tuple[float, float]] = {}
+
+    def release_mapped_pages(self) -> None:
+        """Give back the memory of columns on the disk that a check has read."""
+        if self._mapped is not None:
+            self._mapped.release_pages()
 
     def close(self) -> None:
         """Drop what several checks share."""
@@ -496,10 +504,10 @@ class ExaminedRelease:
     def confidential_cells(self) -> Cells:
         """Return the cells of the released variables in the confidential data, (n,) each, computed on access."""
         # The closure holds the data and not this object, which would then hold itself.
-        data, cells = self.confidential, self._cells
+        data, cells, mapped = self.confidential, self._cells, self._mapped
 
         def compute_cells(name: str) -> Keys:
-            return cells.get_or_compute(name, len(data), lambda: cell_keys(data, (name,))[name])
+            return cells.get_or_compute(name, len(data), lambda: _place_keys(cell_keys(data, (name,))[name], mapped))
 
         return LazyCells((*self.plan.kept, *self.plan.replaced), compute_cells)
 
@@ -509,13 +517,16 @@ class ExaminedRelease:
         exact, coarse = self.exact_records, self.recipe.form.recode
         # Exact values, since two releases may recode differently; no running numbers, which any two tables share.
         names = tuple(name for name in exact.schema.names if not is_enumerated(exact, name))
-        cells, own = self._cells, self.confidential_cells  # and not the case, which would then hold itself
+        # and not the case, which would then hold itself
+        cells, own, mapped = self._cells, self.confidential_cells, self._mapped
 
         def compute(name: str) -> Keys:
             """Return the exact cells of a variable, shared with the recoded ones where no rule changes it."""
             if name in own and name not in coarse:
                 return own[name]
-            return cells.get_or_compute(("exact", name), len(exact), lambda: cell_keys(exact, (name,))[name])
+            return cells.get_or_compute(
+                ("exact", name), len(exact), lambda: _place_keys(cell_keys(exact, (name,))[name], mapped)
+            )
 
         return ConfidentialPeople(LazyCells(names, compute), exact.schema, len(exact))
 
@@ -537,7 +548,8 @@ class ExaminedRelease:
         """Return the cells of a variable in a dataset of a release, (n,)."""
 
         def compute() -> Keys:
-            return cell_keys(self.read_dataset(release, place, name), (name,), self.confidential)[name]
+            found = cell_keys(self.read_dataset(release, place, name), (name,), self.confidential)[name]
+            return _place_keys(found, self._mapped)
 
         return self._cells.get_or_compute((release.tables[place], name), release.sizes[place], compute)
 
@@ -634,6 +646,16 @@ class PooledDatasets:
         )
 
 
+def _place_keys(keys: Keys, mapped: MappedArrays | None) -> Keys:
+    """Return keys (n,), those of a long table on the disk where there are mapped arrays."""
+    if mapped is None or len(keys) <= table_manifests.PART_ROWS:
+        return keys
+    try:
+        return mapped.map_array(keys)
+    except OSError:  # the disk has no room
+        return keys
+
+
 def _column_levels(data: Microdata, name: str) -> pd.Index | None:
     """Return the levels of a column; None where it has none."""
     column = data.frame[name]
@@ -684,9 +706,40 @@ def count_pools(case: ExaminedRelease, fits: Callable[[ReleasedData], bool], *, 
     return 1 + (alike > 0) + (together and len(earlier) > alike)
 
 
-def record_numbers(records: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> tuple[int, ...]:
+class RecordNumbers(Sequence[int]):
+    """Numbers of records as plain integers, in a few bytes each: a finding may be about everybody in a long table."""
+
+    def __init__(self, records: Integers) -> None:
+        """Hold the numbers (k,)."""
+        self._records = records.astype(np.min_scalar_type(records.max(initial=0)))
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @overload
+    def __getitem__(self, place: int) -> int: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[int, ...]: ...
+    def __getitem__(self, place: int | slice) -> int | tuple[int, ...]:
+        found = self._records[place]
+        return tuple(found.tolist()) if isinstance(place, slice) else int(found)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and bool(np.array_equal(self._records, other))
+
+    def __hash__(self) -> int:
+        return hash(self[:])
+
+    def __repr__(self) -> str:
+        return repr(self[:])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Integers:
+        return np.array(self._records, dtype=np.int64 if dtype is None else dtype)
+
+
+def record_numbers(records: Integers) -> Sequence[int]:
     """Return record numbers as plain integers, as a finding stores them."""
-    return tuple(int(record) for record in records)
+    return RecordNumbers(records)
 
 
 def result_from_likeness(likeness: MemorisationShare, message: str) -> CheckResult:

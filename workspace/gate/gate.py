@@ -295,7 +295,7 @@ def _unknown_check_hint(key: str, known: Sequence[str]) -> str:
 def examine_release(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> Examination:
     """Examine what a release would hold. Raises BadInput for a policy of unknown checks, NotReady and DamagedTable."""
     check_policy(policy)
-    with reused_memory():
+    with workspace.tables.mapping_long_tables(), reused_memory():
         # What the checks read is gone before the block gives memory back.
         return _evaluate_checks(workspace, plan, policy)
 
@@ -304,7 +304,7 @@ def _evaluate_checks(workspace: Workspace, plan: ReleasePlan, policy: Policy) ->
     """Return the findings of all checks, those with one cause named by the worst, and what the release is charged."""
     case = ExaminedRelease(workspace, plan, policy)
     try:
-        found = name_leaks([_evaluate_check(check, case) for check in CHECKS])
+        found = name_leaks([_evaluate_and_release_memory(check, case) for check in CHECKS])
         if not case.recipe.makes_release and case.plan.tables:
             found = tuple(replace(one, advice=advice_for_files(one.check, one.advice)) for one in found)
         ledger = ledger_of_release(case)
@@ -312,6 +312,14 @@ def _evaluate_checks(workspace: Workspace, plan: ReleasePlan, policy: Policy) ->
         return Examination(plan.run.id, policy.sha256, found, charge=ledger.own, ledger_end=ledger.end, units=units)
     finally:
         case.close()
+
+
+def _evaluate_and_release_memory(check: GateCheck, case: ExaminedRelease) -> tuple[Finding, Sequence[int]]:
+    """Return the finding of a check as ``_evaluate_check`` does, and give back what it read of columns on the disk."""
+    try:
+        return _evaluate_check(check, case)
+    finally:
+        case.release_mapped_pages()
 
 
 def _evaluate_check(check: GateCheck, case: ExaminedRelease) -> tuple[Finding, Sequence[int]]:

@@ -29,7 +29,7 @@ from sfumato.engine.adversary.independent_rows import (
     strongest_row_evidence,
 )
 from sfumato.engine.adversary.membership_evidence import ProbeCounts, weigh_evidence
-from sfumato.engine.adversary.people import mark_cells
+from sfumato.engine.adversary.people import sum_marked_cells
 from sfumato.engine.adversary.unanimous import find_homogeneous_classes, nearest_members
 from sfumato.engine.data.arrays import Floats
 from sfumato.engine.data.schema import Role
@@ -48,7 +48,7 @@ from ..reporting.beliefs import MeasureBeliefs
 from ..reporting.questions import answers_or_reason
 from ..reporting.results import method_title
 from ..views.beliefs import belief_measures, read_beliefs
-from ..views.records import RecordMeasure, read_confidential_risks, read_record_risks, record_measures
+from ..views.records import RecordMeasure, find_highest_confidential_risk, read_record_risks, record_measures
 from . import sentences
 from .checks import (
     KEPT_KEYS,
@@ -431,10 +431,7 @@ def _check_own_values(case: ExaminedRelease) -> CheckResult:
     if not case.release.is_in_order:
         raise NotComputable(sentences.NO_OWN_ROW)
     known = list(case.plan.kept)
-    classes = np.zeros(len(case.confidential), dtype=np.uint64)
-    # Sums of marked hashes are keys of combinations: uint64 wraps, which is meant.
-    for keys in mark_cells(cell_keys(case.confidential, known), known).values():
-        classes += keys
+    classes = sum_marked_cells(case.confidential_cells, known, len(case.confidential))
     # A model may know exact values of columns that leave coarser: what follows from these is a little more than rows of equal coarse values say.
     weakest: Status = "pass" if case.recipe.form.recode else "warn"
 
@@ -550,8 +547,7 @@ def _check_worst_records(case: ExaminedRelease) -> CheckResult:
             one = _inference_result(measure.key, risk)
             inferred = one if inferred is None or one.compared_value > inferred.compared_value else inferred
             continue
-        scored = read_confidential_risks(case.workspace, measure)
-        own = None if scored is None else float(np.nanmax(scored.probability))
+        own = find_highest_confidential_risk(case.workspace, measure)
         found = [
             _result_of_measure(case, measure, together, own)
             for together in risks_over_releases(case, measure, risk.probability)

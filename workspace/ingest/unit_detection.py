@@ -120,7 +120,7 @@ class CodedTable:
     columns: codes of each column, -1 where there is no value, (n,) each
     """
 
-    columns: Mapping[str, NDArray[np.int64]]
+    columns: Mapping[str, NDArray[np.int32]]
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame) -> CodedTable:
@@ -137,14 +137,14 @@ class CodedTable:
         return len(next(iter(self.columns.values()), ()))
 
 
-def _ordered_codes(values: pd.Series) -> NDArray[np.int64]:
+def _ordered_codes(values: pd.Series) -> NDArray[np.int32]:
     """Return the rank of each value among the distinct ones, (n,); -1 where there is none."""
     codes, distinct = pd.factorize(values.array)
     try:
         order = np.argsort(np.asarray(distinct))
     except TypeError:
         order = np.argsort(np.asarray([str(one) for one in distinct]))
-    rank = np.empty(len(distinct) + 1, dtype=np.int64)
+    rank = np.empty(len(distinct) + 1, dtype=np.int32)
     rank[order], rank[-1] = np.arange(len(distinct)), -1
     return rank[codes]
 
@@ -215,14 +215,14 @@ def _quote_names(names: Sequence[str]) -> str:
     return join_first_names(names, 3)
 
 
-def _constant_share(units: Units, values: NDArray[np.int64]) -> float:
+def _constant_share(units: Units, values: NDArray[np.integer[Any]]) -> float:
     """Return the share of the units of several records that have one value."""
     several = int((units.sizes > 1).sum())
     differing = units.differing_units(values)
     return 1 - len(differing) / several if several else 0.0
 
 
-def _is_constant_beyond_chance(units: Units, values: NDArray[np.int64]) -> bool:
+def _is_constant_beyond_chance(units: Units, values: NDArray[np.integer[Any]]) -> bool:
     """Return whether more units have one value than if records were assigned to units at random (label permutation)."""
     rng = np.random.default_rng(len(values))
     observed = _constant_share(units, values)
@@ -233,7 +233,7 @@ def _is_constant_beyond_chance(units: Units, values: NDArray[np.int64]) -> bool:
     return bool(observed - expected > EVIDENCE * spread)
 
 
-def _rises_within_units(units: Units, values: NDArray[np.int64]) -> bool:
+def _rises_within_units(units: Units, values: NDArray[np.integer[Any]]) -> bool:
     """Return whether values rise within units in the order of the file, without repeats, in nearly all that have several
     records; a column that rises through the whole file orders no unit.
     """
@@ -311,7 +311,7 @@ def find_stacked_waves(table: CodedTable) -> StackedWaves | None:
     return StackedWaves(wave, like, chance)
 
 
-def _like_share_in_turn(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
+def _like_share_in_turn(one: NDArray[np.integer[Any]], other: NDArray[np.integer[Any]]) -> float:
     """Return the share of the records (n, k) that agree in most columns with those near their place in other records (m, k).
 
     A few records at a time share a shift, which is that of those before or a little more or less.
@@ -346,7 +346,7 @@ def _sorting_columns(table: CodedTable) -> tuple[tuple[str, ...], NDArray[np.int
         groups = np.concatenate([[0], np.cumsum(changes)])
 
 
-def _is_sorted_within(codes: NDArray[np.int64], inside: NDArray[np.bool_]) -> bool:
+def _is_sorted_within(codes: NDArray[np.integer[Any]], inside: NDArray[np.bool_]) -> bool:
     """Return whether values neither fall, or do not rise, from one record to the next inside groups, and do change."""
     steps = np.diff(codes)[inside]
     return bool(((steps >= 0).all() or (steps <= 0).all()) and (steps != 0).sum() >= 2)

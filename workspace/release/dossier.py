@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -82,7 +81,7 @@ class StoredParts:
 
     def open_spool(self) -> IO[bytes]:
         """Open a file without a name on the disk of the workspace. Raises OSError."""
-        return tempfile.TemporaryFile(dir=self.tables.directory)
+        return self.tables.open_spool()
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,12 @@ def read_risk_arrays(tables: TableStore, method: str, sha256: str, rows: Sequenc
     return _add_risk_parts(method, read_record_values(tables, sha256, rows))
 
 
+def iterate_risk_arrays(tables: TableStore, method: str, sha256: str) -> Iterator[RecordArrays]:
+    """Yield the values that a measure left of each record, one row group at a time. Raises DamagedTable."""
+    for group in tables.iterate_row_groups(sha256):
+        yield _add_risk_parts(method, arrays_from_table(group))
+
+
 def has_risk_columns(tables: TableStore, method: str, sha256: str) -> bool:
     """Return whether a stored table has risks of records. Raises DamagedTable."""
     names = {name: np.empty(0) for name in tables.column_names(sha256)}

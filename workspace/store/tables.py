@@ -35,6 +35,7 @@ from ..errors import DamagedTable, NotYours, StrangeFile
 from ..ingest.reserved_names import KIND_COLUMN_PREFIX, check_reserved_names
 from ..plain_files import ensure_directory, is_hash, open_plain, read_plain, sync_to_disk
 from . import table_manifests
+from .mapped_columns import GrowingColumn, MappedArrays
 from .table_manifests import MANIFEST_SUFFIX, MOST_MANIFEST_BYTES, PartFile, TableManifest
 
 if TYPE_CHECKING:
@@ -220,6 +221,31 @@ class TableStore:
     def __init__(self, directory: Path, owner: str = "") -> None:
         self.directory = directory
         self.owner = owner
+        self._mapped: MappedArrays | None = None
+
+    def open_spool(self) -> IO[bytes]:
+        """Open a file without a name on the disk of the tables. Raises OSError."""
+        return tempfile.TemporaryFile(dir=self.directory)
+
+    @property
+    def mapped_arrays(self) -> MappedArrays | None:
+        """Return where columns of long tables lie; None outside ``mapping_long_tables``."""
+        return self._mapped
+
+    @contextlib.contextmanager
+    def mapping_long_tables(self) -> Iterator[MappedArrays | None]:
+        """Keep the columns of microdata of several parts on the disk, not in memory, while the block lasts.
+
+        They are read as elsewhere, and stay after the block as long as somebody uses them. None in the workspace of
+        another user, where nothing is written.
+        """
+        before = self._mapped
+        if not self.owner and before is None:
+            self._mapped = MappedArrays(self.open_spool)
+        try:
+            yield self._mapped
+        finally:
+            self._mapped = before
 
     def path_of(self, sha256: str) -> Path:
         """Return the path of the file of a table of one part, or of a part, with this hash. Raises DamagedTable for a
@@ -530,6 +556,10 @@ class TableStore:
         columns: dict[str, list[Any]] = {}
         held: list[NDArray[np.int64]] = []
         manifest = self._find_manifest(sha256)
+        if rows is None and manifest is not None and self._mapped is not None:
+            # in memory where the disk has no room
+            with contextlib.suppress(OSError):
+                return self._read_mapped_microdata(manifest, schema, origin, self._mapped)
         for file, part, first in self._open_parts_with_rows(sha256, manifest, frozenset(names), rows):
             groups, there = part.row_groups(file.metadata), set(file.schema_arrow.names)
             for name in names:
@@ -539,6 +569,38 @@ class TableStore:
                 held.append(part.rows_in_groups(file.metadata) + first)
         found = _microdata_of_columns(schema, origin, columns, self._read_levels(manifest))
         return found if rows is None else found.select_rows(self._positions_among(sha256, rows, np.concatenate(held)))
+
+    def _read_mapped_microdata(
+        self, manifest: TableManifest, schema: Schema, origin: Origin, mapped: MappedArrays
+    ) -> Microdata:
+        """Read the variables of a schema part by part into columns on the disk. Raises DamagedTable and OSError."""
+        levels = self._read_levels(manifest)
+        columns = {name: GrowingColumn(mapped, manifest.rows) for name in schema.names}
+        orders: dict[str, bool] = {}
+        kinds: dict[str, list[Any]] = {}
+        wanted = frozenset([*schema.names, *(f"{KIND_COLUMN_PREFIX}{name}" for name in schema.names)])
+        for one in manifest.parts:
+            file = self._open_verified(one.sha256, TablePart(wanted))
+            groups, there = list(range(file.num_row_groups)), set(file.schema_arrow.names)
+            for name in wanted & there - columns.keys():
+                kinds.setdefault(name, []).extend(_values_by_row_group(file, name, groups))
+            for name, column in columns.items():
+                for values in _values_by_row_group(file, name, groups):
+                    if isinstance(values, _LevelCodes):
+                        orders[name] = values.ordered
+                        codes = values.codes_among(levels[name])
+                        column.append_values(codes.astype(_smallest_code_type(levels[name]), copy=False))
+                    else:
+                        column.append_values(_dates_in_seconds(values))
+            mapped.release_pages()
+        found = {
+            name: pd.Categorical.from_codes(column.values, pd.Index(list(levels[name])), ordered=orders[name])
+            if name in orders
+            else column.values
+            for name, column in columns.items()
+        }
+        frame = pd.DataFrame({name: pd.Series(values, copy=False) for name, values in found.items()}, copy=False)
+        return Microdata(schema, frame, origin, kinds=_kinds_of_columns(kinds))
 
     def iterate_microdata(self, sha256: str, schema: Schema, origin: Origin) -> Iterator[Microdata]:
         """Yield the variables of a schema part by part, as ``read_microdata`` reads them: each with the levels of all.
@@ -672,11 +734,16 @@ def _microdata_of_columns(
     ``levels`` are those of the categorical columns; of one that is missing, the levels of the row groups.
     """
     values = {name: pd.Series(_join_column_values(columns.pop(name), levels.get(name))) for name in schema.names}
+    return Microdata(schema, pd.DataFrame(values, copy=False), origin, kinds=_kinds_of_columns(columns))
+
+
+def _kinds_of_columns(columns: Mapping[str, list[Any]]) -> pd.DataFrame | None:
+    """Return the kinds of missing values (n, k) of stored columns in consecutive row groups; None without any."""
     kinds = {
         name.removeprefix(KIND_COLUMN_PREFIX): pa.chunked_array(parts).unify_dictionaries().to_pandas()
         for name, parts in columns.items()
     }
-    return Microdata(schema, pd.DataFrame(values, copy=False), origin, kinds=pd.DataFrame(kinds) if kinds else None)
+    return pd.DataFrame(kinds) if kinds else None
 
 
 def _values_by_row_group(file: pq.ParquetFile, name: str, groups: Sequence[int]) -> list[Any]:

@@ -7,6 +7,7 @@ and counts. Record i is row i of the confidential table, counted from 1.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,6 +41,7 @@ from ..store.rankings import (
     MAX_RANKED,
     RecordRanking,
     has_risk_columns,
+    iterate_risk_arrays,
     rank_stored_records,
     read_ranking,
     read_risk_arrays,
@@ -385,6 +387,19 @@ def read_confidential_risks(workspace: Workspace, measure: RecordMeasure) -> Rec
     if measure.confidential_hash is None:
         return None
     return average_record_risk([read_risk_arrays(workspace.tables, measure.key, measure.confidential_hash)])
+
+
+def find_highest_confidential_risk(workspace: Workspace, measure: RecordMeasure) -> float | None:
+    """Return the highest risk of a record if the confidential data were released unchanged, read some rows at a time.
+
+    None where that was not measured, NaN where no record was examined. Raises DamagedTable.
+    """
+    if measure.confidential_hash is None:
+        return None
+    highest = math.nan
+    for arrays in iterate_risk_arrays(workspace.tables, measure.key, measure.confidential_hash):
+        highest = float(np.fmax.reduce(average_record_risk([arrays]).probability, initial=highest))
+    return highest
 
 
 def read_record_line(workspace: Workspace, records: RankedRecords, record: int) -> RecordLine:

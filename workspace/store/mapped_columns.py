@@ -1,0 +1,85 @@
+"""Columns of long tables in files of the disk, mapped into memory: the system takes their memory back when it is short.
+
+Whoever needs a whole column, in whatever order, needs no memory for those that are not used at the moment.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import weakref
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.engine.data.blocks import row_blocks
+from sfumato.engine.data.row_buckets import OpenFile
+
+
+class MappedArrays:
+    """Arrays in files without a name, each of which is gone from the disk with the last array that uses it."""
+
+    def __init__(self, open_file: OpenFile) -> None:
+        """Open no file yet; ``open_file`` opens one on the disk that is gone once it is closed."""
+        self._open_file = open_file
+        self._maps: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
+
+    def new_array(self, rows: int, kind: np.dtype[Any]) -> NDArray[Any]:
+        """Return an array of zeros of this type, (rows,). Raises OSError where the disk has no room."""
+        size = max(1, rows * kind.itemsize)
+        with self._open_file() as file:
+            # a mapped file that the disk has no room for would end the process, so that all of it is taken now
+            file.truncate(size)
+            _reserve_room(file.fileno(), size)
+            found = mmap.mmap(file.fileno(), size)
+        self._maps.add(found)
+        return np.frombuffer(found, dtype=kind, count=rows)
+
+    def map_array(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return a copy of an array (n,) that lies on the disk. Raises OSError."""
+        found = self.new_array(len(values), values.dtype)
+        found[:] = values
+        return found
+
+    def release_pages(self) -> None:
+        """Give the memory of all arrays back; what is read of them again comes from the disk."""
+        for one in list(self._maps):
+            one.madvise(mmap.MADV_DONTNEED)
+
+
+def _reserve_room(handle: int, size: int) -> None:
+    """Reserve the room of a file on the disk, where the system can. Raises OSError."""
+    try:
+        os.posix_fallocate(handle, 0, size)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+            raise
+
+
+class GrowingColumn:
+    """Column of n values on the disk that comes piece by piece, with a type that holds the values of all pieces."""
+
+    def __init__(self, arrays: MappedArrays, rows: int) -> None:
+        self._arrays, self._rows, self._filled = arrays, rows, 0
+        self._values: NDArray[Any] | None = None
+
+    def append_values(self, values: NDArray[Any]) -> None:
+        """Append a piece (k,). Raises OSError, and ValueError where there are more values than rows."""
+        if self._values is None:
+            self._values = self._arrays.new_array(self._rows, values.dtype)
+        kind = np.result_type(self._values.dtype, values.dtype)
+        if kind != self._values.dtype:
+            before, self._values = self._values, self._arrays.new_array(self._rows, kind)
+            for rows in row_blocks(self._filled):
+                self._values[rows] = before[rows]
+        self._values[self._filled : self._filled + len(values)] = values
+        self._filled += len(values)
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """Return the values, (n,)."""
+        assert self._values is not None
+        assert self._filled == self._rows
+        return self._values
