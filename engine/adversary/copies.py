@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..data.arrays import Floats, Integers
+from ..data.arrays import Integers
 from ..data.bits import Keys
 from ..data.microdata import Microdata
 from ..data.rows import distinct_codes
-from ..data.sorting import is_run_start, sort_with_order, sorted_values
+from ..data.sorting import is_run_start, sort_order, sorted_values
 from .cells import Cells, count_occurrences, find_positions, row_keys, run_starts_and_lengths
 from .likeness import MemorisationShare, share_standard_error
 from .membership_evidence import MembershipProbe, ProbeCounts, count_probe
@@ -37,10 +39,11 @@ def measure_equal_records(
     in the kept variables if known. ``records`` of the result are those repeated.
     """
     n = len(confidential)
-    kept_rows, drawn_rows = row_keys(own, kept, n), row_keys(own, drawn, n)
-    rows, names = kept_rows + drawn_rows, (*kept, *drawn)
+    # of a long table each column of keys counts: those of the drawn values are the difference
+    kept_rows, names = row_keys(own, kept, n), (*kept, *drawn)
+    rows = kept_rows + row_keys(own, drawn, n)
     ordered, lengths, copied = sorted_values(rows), list[int](), False
-    classes = _KeptValueClasses.from_rows(rows, kept_rows) if kept else None
+    classes = _KeptValueClasses.from_rows(rows, kept_rows, ordered) if kept else None
     by_one = list[float]()
 
     def sorted_release_rows() -> Iterator[Keys]:
@@ -64,7 +67,7 @@ def measure_equal_records(
         baseline, cases = int(repeats[repeats > 1].sum()) / n, n
     else:
         pairs = nearest_neighbour_pairs(confidential, kept, rows) if pairs is None else pairs
-        made = kept_rows[pairs.own] + drawn_rows[pairs.other]
+        made = kept_rows[pairs.own] + (rows[pairs.other] - kept_rows[pairs.other])
         found = np.searchsorted(ordered, made, side="right") - np.searchsorted(ordered, made)
         alike = kept_rows[pairs.own] == kept_rows[pairs.other]
         found -= alike
@@ -88,28 +91,33 @@ class _KeptValueClasses:
 
     sizes: class size of each record, (n,)
     rows: distinct rows, ascending, (u,)
-    loss_probabilities: probability that a row disappears when a random record of its class is left out; 0 in a class of
-        one, (u,)
+    sizes_of_single: class size of a row that one record has, 0 of any other row and in a class of one, (u,)
     """
 
     sizes: Integers
     rows: Keys
-    loss_probabilities: Floats
+    sizes_of_single: Integers
 
     @classmethod
-    def from_rows(cls, rows: Keys, kept_rows: Keys) -> _KeptValueClasses:
-        """Form the classes from the row keys and the keys of the kept values, (n,) each."""
+    def from_rows(cls, rows: Keys, kept_rows: Keys, ascending: Keys) -> _KeptValueClasses:
+        """Form the classes from the row keys, the keys of the kept values and the row keys in ascending order, (n,) each."""
+        # numbers of records below 2^31 at half the memory of others
+        whole = np.dtype(np.int32 if len(rows) < 1 << 31 else np.int64)
         classes = distinct_codes(kept_rows)
-        sizes = classes.repeats
-        order, ascending = sort_with_order(rows)
-        first = np.flatnonzero(is_run_start(ascending))
-        alike, counts = sizes[order[first]], np.diff(np.append(first, len(rows)))
-        return cls(sizes, ascending[first], np.where((counts == 1) & (alike > 1), 1 / alike, 0.0))
+        sizes: NDArray[Any] = classes.counts.astype(whole)[classes.codes]
+        del classes
+        starts = is_run_start(ascending)
+        alike = sizes[sort_order(rows)][starts]
+        is_single = np.append(starts[1:], True)[starts]
+        return cls(sizes, ascending[starts], np.where(is_single & (alike > 1), alike, 0).astype(whole))
 
     def share_lost_by_leaving_one_out(self, released: Keys) -> float:
         """Return the expected share of released rows (k,) that lose their record when one of the class is left out."""
         places = find_positions(self.rows, released)
-        return float(self.loss_probabilities[places[places >= 0]].sum()) / max(1, len(released))
+        # a row is lost where the record that is left out is the one that has it
+        alike = self.sizes_of_single[places[places >= 0]]
+        lost = np.divide(1.0, alike, out=np.zeros(len(alike)), where=alike > 0)
+        return float(lost.sum()) / max(1, len(released))
 
 
 def count_members_with_released_row(

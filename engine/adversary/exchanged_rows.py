@@ -31,6 +31,8 @@ NEAR = 0.005
 """Difference of rank shares up to which numbers agree."""
 MOST_CELLS = 1_000_000
 """Largest number of exchanged cells; of larger tables some classes are tested."""
+FIRST_LOOK = 4
+"""Times as many records as are exchanged that are looked at first, and then each time as many more."""
 PILOT_DRAWS = 100
 """Number of exchanges for means and deviations of the scores, not used for p."""
 
@@ -228,16 +230,29 @@ def _shared_records(kept: Keys, rows: Keys, columns: Sequence[CodedColumn], data
 
     A large table is cut at ``MOST_CELLS`` cells.
     """
-    order = np.lexsort((rows, kept))
-    classes = distinct_codes(kept[order])
-    shared = order[classes.repeats > 1]
     most = max(2, MOST_CELLS // max(1, len(columns) * datasets))
+    shared = _first_shared_records(kept, rows, most)
     if len(shared) <= most:
         return shared
     # Keys are hashes, so that the first classes are any classes; of a class larger than the room for it some records
     # stay.
     last = kept[shared[most - 1]]
     return shared[:most] if kept[shared[0]] == last else shared[: int(np.searchsorted(kept[shared], last))]
+
+
+def _first_shared_records(kept: Keys, rows: Keys, most: int) -> Integers:
+    """Return the records that share their kept values with others, class by class: all of them, or the first of these,
+    more than ``most``.
+    """
+    # Keys are hashes: of a long table the classes of the smallest ones suffice, and nothing else is sorted.
+    share = FIRST_LOOK * most / max(1, len(kept))
+    while True:
+        some = np.flatnonzero(kept <= np.uint64(share * 2.0**64)) if share < 1 else None
+        order = np.lexsort((rows, kept)) if some is None else some[np.lexsort((rows[some], kept[some]))]
+        shared = order[distinct_codes(kept[order]).repeats > 1]
+        if some is None or len(shared) > most:
+            return shared
+        share *= FIRST_LOOK
 
 
 def _agreement_surprisal(column: CodedColumn) -> Floats:

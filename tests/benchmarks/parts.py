@@ -252,7 +252,11 @@ def measure_sizes(sizes: list[int], directory: Path, tasks: Sequence[str] = TASK
             answer = json.loads(told.stdout)
             known |= answer["left"]
             found[task, records] = answer["seconds"], answer["peak"]
-            print(f"{records:>11,} {task:14} {answer['seconds']:8.2f} s {answer['peak'] / 1e6:8.0f} MB", flush=True)
+            print(
+                f"{records:>11,} {task:14} {answer['seconds']:8.2f} s {answer['processor']:8.2f} s of processor "
+                f"{answer['peak'] / 1e6:8.0f} MB",
+                flush=True,
+            )
         if "draw" in tasks:
             disk = sum(path.stat().st_size for path in (place / "tables").iterdir())
             said = f"{disk / 1e6:,.0f} MB, {disk / records:.1f} bytes a record"
@@ -280,9 +284,10 @@ def main() -> None:
     given = parser.parse_args()
     if given.task:
         given.dir.mkdir(parents=True, exist_ok=True)
-        began = time.perf_counter()
+        began, used = time.perf_counter(), time.process_time()
         left = carry_out(given.task, TableStore(given.dir / "tables"), given.known)
-        print(json.dumps({"left": left, "seconds": time.perf_counter() - began, "peak": peak_memory_bytes()}))
+        taken = {"seconds": time.perf_counter() - began, "processor": time.process_time() - used}
+        print(json.dumps({"left": left, **taken, "peak": peak_memory_bytes()}))
         return
     with tempfile.TemporaryDirectory(dir=given.dir) as directory:
         os.environ["XDG_STATE_HOME"] = directory

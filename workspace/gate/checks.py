@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from sfumato.engine.adversary.cells import Cells, cell_keys, count_occurrences, row_keys
 from sfumato.engine.adversary.likeness import MemorisationShare
@@ -50,6 +51,7 @@ from .earlier import (
 from .read_on_demand import MOST_CELLS, BoundedCache, LazyCells, LazySequence
 from .sentences import fill_sentence
 
+T = TypeVar("T", bound=np.generic)
 Status = Literal["pass", "warn", "block", "not checked"]
 Intruder = Literal["motivated", "holder", "none"]
 STATUSES: tuple[Status, ...] = ("block", "warn", "not checked", "pass")
@@ -253,15 +255,27 @@ class ExaminedRelease:
     short.
     """
 
-    def __init__(self, workspace: Workspace, plan: ReleasePlan, policy: Policy, most_cells: int = MOST_CELLS) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        plan: ReleasePlan,
+        policy: Policy,
+        most_cells: int = MOST_CELLS,
+        mapped: MappedArrays | None = None,
+    ) -> None:
+        """Read nothing yet; keys of long tables lie in ``mapped`` arrays, where there are such."""
         self.workspace, self.plan, self.policy, self.most_cells = workspace, plan, policy, most_cells
-        self._mapped = workspace.tables.mapped_arrays
+        self._mapped = mapped
         self._cells = BoundedCache(most_cells)
         self._pairs = BoundedCache(most_cells)
         self._tables = BoundedCache(most_cells)
         # Objects of modules that import this one: their types cannot be named here.
         self.joints: dict[object, object] = {}
         self._found_by: dict[tuple[tuple[str, ...], int], tuple[float, float]] = {}
+
+    def place_values(self, values: NDArray[T]) -> NDArray[T]:
+        """Return values (n,), those of a long table on the disk while the gate examines it."""
+        return _place_values(values, self._mapped)
 
     def release_mapped_pages(self) -> None:
         """Give back the memory of columns on the disk that a check has read."""
@@ -507,7 +521,7 @@ class ExaminedRelease:
         data, cells, mapped = self.confidential, self._cells, self._mapped
 
         def compute_cells(name: str) -> Keys:
-            return cells.get_or_compute(name, len(data), lambda: _place_keys(cell_keys(data, (name,))[name], mapped))
+            return cells.get_or_compute(name, len(data), lambda: _place_values(cell_keys(data, (name,))[name], mapped))
 
         return LazyCells((*self.plan.kept, *self.plan.replaced), compute_cells)
 
@@ -525,7 +539,7 @@ class ExaminedRelease:
             if name in own and name not in coarse:
                 return own[name]
             return cells.get_or_compute(
-                ("exact", name), len(exact), lambda: _place_keys(cell_keys(exact, (name,))[name], mapped)
+                ("exact", name), len(exact), lambda: _place_values(cell_keys(exact, (name,))[name], mapped)
             )
 
         return ConfidentialPeople(LazyCells(names, compute), exact.schema, len(exact))
@@ -549,7 +563,7 @@ class ExaminedRelease:
 
         def compute() -> Keys:
             found = cell_keys(self.read_dataset(release, place, name), (name,), self.confidential)[name]
-            return _place_keys(found, self._mapped)
+            return _place_values(found, self._mapped)
 
         return self._cells.get_or_compute((release.tables[place], name), release.sizes[place], compute)
 
@@ -646,14 +660,14 @@ class PooledDatasets:
         )
 
 
-def _place_keys(keys: Keys, mapped: MappedArrays | None) -> Keys:
-    """Return keys (n,), those of a long table on the disk where there are mapped arrays."""
-    if mapped is None or len(keys) <= table_manifests.PART_ROWS:
-        return keys
+def _place_values(values: NDArray[T], mapped: MappedArrays | None) -> NDArray[T]:
+    """Return values (n,), those of a long table on the disk where there are mapped arrays."""
+    if mapped is None or len(values) <= table_manifests.PART_ROWS:
+        return values
     try:
-        return mapped.map_array(keys)
+        return mapped.map_array(values)
     except OSError:  # the disk has no room
-        return keys
+        return values
 
 
 def _column_levels(data: Microdata, name: str) -> pd.Index | None:

@@ -302,7 +302,7 @@ def examine_release(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> 
 
 def _evaluate_checks(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> Examination:
     """Return the findings of all checks, those with one cause named by the worst, and what the release is charged."""
-    case = ExaminedRelease(workspace, plan, policy)
+    case = ExaminedRelease(workspace, plan, policy, mapped=workspace.tables.mapped_arrays)
     try:
         found = name_leaks([_evaluate_and_release_memory(check, case) for check in CHECKS])
         if not case.recipe.makes_release and case.plan.tables:

@@ -147,9 +147,15 @@ class JointTable:
         parts = [one for one in (self.case.confidential, self.case.controls) if one is not None]
         originals = np.concatenate([one.numbers(name) for one in parts])
         tables = self.pool.tables_with_variable(name)[: self.n_datasets_used]
-        released = [align_with_originals(originals, one.numbers(name)) for one in tables]
+        released = [self.case.place_values(align_with_originals(originals, one.numbers(name))) for one in tables]
+        del originals
+        place = self.case.place_values
         return JointColumn(
-            name, self.cells_of_column(name), list(map(number_keys, released)), self.numbers_of_column(name), released
+            name,
+            self.cells_of_column(name),
+            [place(number_keys(one)) for one in released],
+            place(self.numbers_of_column(name)),
+            released,
         )
 
     @cached_property

@@ -379,16 +379,6 @@ def read_record_risks(workspace: Workspace, measure: RecordMeasure, draw: int | 
     )
 
 
-def read_confidential_risks(workspace: Workspace, measure: RecordMeasure) -> RecordRisk | None:
-    """Read the risk of every record, (n,), if the confidential data were released unchanged.
-
-    None where that was not measured. Raises DamagedTable.
-    """
-    if measure.confidential_hash is None:
-        return None
-    return average_record_risk([read_risk_arrays(workspace.tables, measure.key, measure.confidential_hash)])
-
-
 def find_highest_confidential_risk(workspace: Workspace, measure: RecordMeasure) -> float | None:
     """Return the highest risk of a record if the confidential data were released unchanged, read some rows at a time.
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, kstest
 
+from sfumato.engine.adversary import exchanged_rows
 from sfumato.engine.adversary.cells import number_keys
 from sfumato.engine.adversary.coded import CodedColumn, JointColumn, code_by_value
 from sfumato.engine.adversary.exchanged_rows import ExchangeEvidence, _shared_records, exchange_rows
@@ -143,3 +144,22 @@ def test_a_column_of_one_value_in_every_class_says_nothing_of_anybody() -> None:
     assert (found.p, found.n_people, found.n_found, found.n_expected) == (1.0, N, 0, 0.0)
     assert found.records.tolist() == []
     assert (found.excess, found.share_of_found, found.excess_share) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("alike", [1, 3, 400, 4_000])
+def test_the_first_classes_of_a_long_table_are_found_without_sorting_all(
+    monkeypatch: pytest.MonkeyPatch, alike: int
+) -> None:
+    """The same records as if all were sorted, for classes of any size, and where few or none share their values."""
+    rng = np.random.default_rng(alike)
+    for single in (0, 3_000, 4_000):
+        kept = mix_bits(rng.integers(1, 1 + 4_000 // alike, 4_000).astype(np.uint64))
+        kept[:single] = mix_bits(np.arange(10**6, 10**6 + single, dtype=np.uint64))
+        rows = mix_bits(rng.integers(1, 9_000, 4_000).astype(np.uint64))
+        for most in (2, 50, 1_000, 9_000):
+            monkeypatch.setattr(exchanged_rows, "MOST_CELLS", most)
+            monkeypatch.setattr(exchanged_rows, "FIRST_LOOK", 4)
+            found = _shared_records(kept, rows, [], 1)
+            monkeypatch.setattr(exchanged_rows, "FIRST_LOOK", 10**9)
+            assert np.array_equal(found, _shared_records(kept, rows, [], 1))

@@ -608,8 +608,8 @@ def test_what_the_gate_read_is_gone_when_it_ends(
     made: list[weakref.ref[ExaminedRelease]] = []
 
     class Watched(ExaminedRelease):
-        def __init__(self, *given: Any) -> None:
-            super().__init__(*given)
+        def __init__(self, *given: Any, **more: Any) -> None:
+            super().__init__(*given, **more)
             made.append(weakref.ref(self))
 
         def close(self) -> None:

@@ -14,6 +14,7 @@ from prepared_workspaces import run_recipe
 
 from sfumato.engine.adversary.cells import number_keys, round_to_40_bits, row_keys
 from sfumato.engine.data import blocks
+from sfumato.workspace.gate.checks import record_numbers
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import examine_release
 from sfumato.workspace.policy.policy import Policy
@@ -99,3 +100,15 @@ def test_keys_do_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(np.array_equal(cells[name], again[name]) for name in cells)
     assert np.array_equal(row_keys(again, ["a", "b"]), rows)
     assert not np.array_equal(row_keys(again, ["b"]), rows)
+
+
+@pytest.mark.quick
+def test_numbers_of_many_records_take_few_bytes_and_read_as_integers() -> None:
+    found = record_numbers(np.array([3, 5, 70_000]))
+    assert list(found) == [3, 5, 70_000]
+    assert found == (3, 5, 70_000)
+    assert found != (3, 5)
+    assert found[1:] == (5, 70_000)
+    assert type(found[0]) is int
+    assert np.asarray(found, dtype=np.int64).tolist() == [3, 5, 70_000]
+    assert not record_numbers(np.zeros(0, dtype=np.int64))
