@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -43,11 +43,14 @@ class CutTable(OneBlock):
     def n_blocks(self) -> int:
         return -(-len(self.data) // self.rows)
 
-    def iterate_blocks(self, names: Sequence[str] | None = None) -> Iterator[Microdata]:
+    def iterate_blocks(
+        self, names: Sequence[str] | None = None, numbers: Collection[int] | None = None
+    ) -> Iterator[Microdata]:
         """Yield the records block by block, with the wanted variables alone."""
         whole = self.data if names is None else _select_variables(self.data, names)
-        for first in range(0, len(whole), self.rows):
-            yield whole.select_rows(slice(first, first + self.rows))
+        for number, first in enumerate(range(0, len(whole), self.rows)):
+            if numbers is None or number in numbers:
+                yield whole.select_rows(slice(first, first + self.rows))
 
 
 def _select_variables(data: Microdata, names: Sequence[str]) -> Microdata:

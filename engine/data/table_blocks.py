@@ -7,7 +7,7 @@ whole table, so that a level has one code. A table in memory is one block.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -36,8 +36,12 @@ class TableBlocks(Protocol):
 
     def __len__(self) -> int: ...
 
-    def iterate_blocks(self, names: Sequence[str] | None = None) -> Iterator[Microdata]:
-        """Yield the records of these variables, of all for None, block by block."""
+    def iterate_blocks(
+        self, names: Sequence[str] | None = None, numbers: Collection[int] | None = None
+    ) -> Iterator[Microdata]:
+        """Yield the records of these variables, of all for None, block by block; of the blocks of these numbers alone,
+        in the table's order.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +69,12 @@ class OneBlock:
     def __len__(self) -> int:
         return len(self.data)
 
-    def iterate_blocks(self, names: Sequence[str] | None = None) -> Iterator[Microdata]:
+    def iterate_blocks(
+        self, names: Sequence[str] | None = None, numbers: Collection[int] | None = None
+    ) -> Iterator[Microdata]:
         """Yield the table itself, with all its variables."""
-        yield self.data
+        if numbers is None or 0 in numbers:
+            yield self.data
 
 
 def hash_of_blocks(table: TableBlocks) -> str:

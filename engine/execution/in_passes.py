@@ -16,7 +16,7 @@ from ..data.row_buckets import OpenFile
 from ..data.schema import Role
 from ..data.table_blocks import TableBlocks
 from ..errors import NotComputable
-from ..methods.passes import measure_blocks, run_passes
+from ..methods.passes import PartialStore, measure_blocks, run_passes
 from ..methods.registry import Method
 from ..methods.results import Fit, Measure
 from ..methods.rows import Row
@@ -104,18 +104,50 @@ def block_streams(recipe: Recipe, confidential: TableBlocks, key: bytes) -> Rand
 
 
 def fit_in_passes(
-    recipe: Recipe, item: int, confidential: TableBlocks, report: Report = ignore_progress, *, key: bytes
+    recipe: Recipe,
+    item: int,
+    confidential: TableBlocks,
+    report: Report = ignore_progress,
+    store: PartialStore | None = None,
+    *,
+    key: bytes,
 ) -> Fit:
-    """Fit the recipe's synthesis step ``item``, with m posterior draws, as ``tasks.fit_model`` does."""
+    """Fit the recipe's synthesis step ``item``, with m posterior draws, as ``tasks.fit_model`` does.
+
+    ``store`` keeps the answers of blocks, for whoever resumes or helps.
+    """
     step, passes = recipe.synthesis[item], recipe.synthesis[item].method.synthesis.fit_passes
     assert passes is not None
-    (target,) = step.targets
     streams = block_streams(recipe, confidential, key)
     provenance = release_provenance(recipe, len(confidential))
     run = Run(streams.generator("fit", item), report=report, provenance=provenance)
-    first = passes.start(confidential.head, target, step.spec, confidential.n_blocks)
-    answer = run_passes(first, [confidential], passes.block, passes.merge, report)
-    return passes.fit(answer, confidential.head, target, step.spec, run, recipe.m)
+    answer = _answer_of_fit_passes(recipe, item, confidential, report, store)
+    return passes.fit(answer, confidential.head, step.target, step.spec, run, recipe.m)
+
+
+def _answer_of_fit_passes(
+    recipe: Recipe, item: int, confidential: TableBlocks, report: Report, store: PartialStore | None
+) -> Any:
+    """Return the answer of the passes of the recipe's synthesis step ``item``."""
+    step, passes = recipe.synthesis[item], recipe.synthesis[item].method.synthesis.fit_passes
+    assert passes is not None
+    first = passes.start(confidential.head, step.target, step.spec, confidential.n_blocks)
+    return run_passes(first, [confidential], passes.block, passes.merge, report, store)
+
+
+def compute_partials(
+    recipe: Recipe, kind: TaskKind, item: int, confidential: TableBlocks, released: TableBlocks, store: PartialStore
+) -> None:
+    """Compute answers of blocks into ``store`` beside whoever carries out a fit or a measure of the recipe's ``item``.
+
+    ``store`` ends it by an exception of its own. Raises NotComputable and BadInput as the task does.
+    """
+    if kind == TaskKind.FIT:
+        _answer_of_fit_passes(recipe, item, confidential, ignore_progress, store)
+    else:
+        passes = recipe.measures[item].method.measurement.measure_passes
+        assert passes is not None
+        measure_blocks(passes, confidential, released, _measure_spec(recipe, item), store=store)
 
 
 def draw_blocks(
@@ -142,15 +174,17 @@ def measure_in_passes(
     draw: int | None,
     report: Report = ignore_progress,
     open_file: OpenFile = io.BytesIO,
+    store: PartialStore | None = None,
 ) -> tuple[Measure, list[Row]]:
     """Return measure ``item`` of the recipe and its rows, as ``tasks.measure_dataset`` does.
 
     Both tables have the same blocks of records; for the confidential data themselves (``draw`` None) they are one. Rows
     that a pass brings together go to files that ``open_file`` opens. Values of single records are read from these, so that
-    they have to be read before the files are closed.
+    they have to be read before the files are closed. ``store`` keeps the answers of blocks, for whoever resumes or
+    helps.
     """
     step = recipe.measures[item]
-    measure = _measure_or_explain(recipe, step.method, item, confidential, released, report, open_file)
+    measure = _measure_or_explain(recipe, step.method, item, confidential, released, report, open_file, store)
     origin = released.head.origin
     return measure, rows_of_measure(step.method, measure, origin, draw, settings=recipe.settings(step))
 
@@ -163,11 +197,12 @@ def _measure_or_explain(
     released: TableBlocks,
     report: Report,
     open_file: OpenFile,
+    store: PartialStore | None,
 ) -> Measure:
     """Return the measure, or its outputs as not computed with the reason."""
     passes = method.measurement.measure_passes
     assert passes is not None
     try:
-        return measure_blocks(passes, confidential, released, _measure_spec(recipe, item), report, open_file)
+        return measure_blocks(passes, confidential, released, _measure_spec(recipe, item), report, open_file, store)
     except NotComputable as error:
         return explain_not_computed(method, error, confidential.head)

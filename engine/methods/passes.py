@@ -113,6 +113,26 @@ class MeasurePasses(Protocol[S_contra]):
         """Merge the partial answers in the order of the blocks."""
 
 
+class PartialStore(Protocol):
+    """Partial answers of blocks that outlive whoever computed them, and that others see.
+
+    A computation that was interrupted goes on where it ended, and several may compute blocks of one pass: an answer is the
+    same whoever computed it.
+    """
+
+    def begin_pass(self, *, shared: bool) -> None:
+        """Begin the next pass; the blocks of one that is not ``shared`` are never asked for."""
+
+    def block_order(self, n_blocks: int) -> Sequence[int]:
+        """Return the order in which to look for blocks without an answer."""
+
+    def find_partial(self, number: int) -> Partial | None:
+        """Return the answer of a block of this pass; None where nobody has kept it."""
+
+    def put_partial(self, number: int, found: Partial) -> None:
+        """Keep the answer of a block of this pass."""
+
+
 @dataclass(eq=False)
 class PassRunner:
     """What carries out passes over tables.
@@ -121,6 +141,7 @@ class PassRunner:
     block, merge: those of the passes
     report: told of each block
     open_file: opens a file for the rows of buckets, by default in memory
+    store: keeps the answers of blocks, None where nobody else needs them; rows of buckets are never kept
     kept: values of single records by name, in buckets that are blocks
     """
 
@@ -129,6 +150,7 @@ class PassRunner:
     merge: Callable[[Any, Sequence[Partial]], NextPass | Finished[Any]]
     report: Callable[[Progress], None] = lambda _: None
     open_file: OpenFile = io.BytesIO
+    store: PartialStore | None = None
     kept: dict[str, RowBuckets] = field(default_factory=dict)
 
     def carry_out(self, first: NextPass) -> Any:
@@ -152,8 +174,11 @@ class PassRunner:
         """Yield the partial answers of one pass, in the order of the blocks or buckets."""
         buckets = current.buckets
         total = self.tables[0].n_blocks + (0 if buckets is None else buckets.number)
+        if self.store is not None:
+            self.store.begin_pass(shared=buckets is None)
         if buckets is None:
-            yield from self._answers_of_blocks(current, total)
+            found = self._answers_of_blocks if self.store is None else self._stored_answers_of_blocks
+            yield from found(current, total)
             return
         held: dict[str, RowBuckets] = {}
         try:
@@ -174,6 +199,22 @@ class PassRunner:
             # Nothing of a block is kept while the next one is read; zip and enumerate keep what they gave last.
             yield self.block(current.state, *map(next, tables))
             self.report(Progress(done, total, current.what))
+
+    def _stored_answers_of_blocks(self, current: NextPass, total: int) -> Iterator[Partial]:
+        """Yield what the pass makes of each block, in their order; only what nobody has computed is computed."""
+        from .run import Progress
+
+        assert self.store is not None
+        answers: dict[int, Partial] = {}
+        for done, number in enumerate(self.store.block_order(self.tables[0].n_blocks), start=1):
+            found = self.store.find_partial(number)
+            if found is None:
+                blocks = (next(iter(table.iterate_blocks(current.names, [number]))) for table in self.tables)
+                found = self.block(current.state, *blocks)
+                self.store.put_partial(number, found)
+            answers[number] = found
+            self.report(Progress(done, total, current.what))
+        yield from (answers[number] for number in range(len(answers)))
 
     def _put_rows(self, held: dict[str, RowBuckets], number: int, found: Partial) -> None:
         """Put the rows of a block into their buckets."""
@@ -212,12 +253,13 @@ def run_passes(
     block: Callable[..., Partial],
     merge: Callable[[Any, Sequence[Partial]], NextPass | Finished[Any]],
     report: Callable[[Progress], None] = lambda _: None,
+    store: PartialStore | None = None,
 ) -> Any:
     """Carry out passes until they are finished, and return their answer.
 
-    ``tables`` have equally many blocks, and ``block`` gets one of each.
+    ``tables`` have equally many blocks, and ``block`` gets one of each. ``store`` keeps the answers of blocks.
     """
-    return PassRunner(tables, block, merge, report).carry_out(first)
+    return PassRunner(tables, block, merge, report, store=store).carry_out(first)
 
 
 def measure_blocks(
@@ -227,13 +269,14 @@ def measure_blocks(
     spec: Any,
     report: Callable[[Progress], None] = lambda _: None,
     open_file: OpenFile = io.BytesIO,
+    store: PartialStore | None = None,
 ) -> Measure:
     """Return a measure of two tables, which are read in the same blocks of records. Raises NotComputable.
 
     ``open_file`` opens a file for rows that are put into buckets, by default in memory. Values of single records are read
-    from such files too, which the caller closes.
+    from such files too, which the caller closes. ``store`` keeps the answers of blocks.
     """
-    runner = PassRunner([confidential, released], passes.block, passes.merge, report, open_file)
+    runner = PassRunner([confidential, released], passes.block, passes.merge, report, open_file, store)
     answer: Measure = runner.carry_out(passes.start(confidential.head, released.head, spec, confidential.n_blocks))
     kept = answer.record_columns
     return replace(answer, record_blocks=partial(runner.iterate_values, kept)) if kept else answer

@@ -6,7 +6,7 @@ Everything is checked before the first block is given out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -115,10 +115,13 @@ class ConformedBlocks:
         given = pd.DataFrame(kinds) if kinds else None
         return Microdata(schema, pd.DataFrame(frame, copy=False), self.origin, kinds=given)
 
-    def iterate_blocks(self, names: Sequence[str] | None = None) -> Iterator[Microdata]:
-        """Yield the records of these variables, of all for None, block by block."""
-        for rows in self.slices:
-            yield self.read_block(rows, names)
+    def iterate_blocks(
+        self, names: Sequence[str] | None = None, numbers: Collection[int] | None = None
+    ) -> Iterator[Microdata]:
+        """Yield the records of these variables, of all for None, block by block; of the blocks of these numbers alone."""
+        for number, rows in enumerate(self.slices):
+            if numbers is None or number in numbers:
+                yield self.read_block(rows, names)
 
     def read_whole(self) -> Microdata:
         """Return all records at once."""

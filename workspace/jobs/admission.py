@@ -49,6 +49,15 @@ class TaskAdmission:
         # Other programs may have taken memory since the limit was read.
         return self._limit.is_fixed or needed <= max(self._ask().max_bytes or 0, ALWAYS_ALLOWED_BYTES)
 
+    def has_room_for_help(self, helped: WaitingTask, helpers: int) -> bool:
+        """Return whether so many helpers, each with the memory of this task, fit beside the tasks held."""
+        if self._apart:
+            return True
+        if self._alone & self._held.keys():
+            return False
+        most = self._limit.max_bytes
+        return most is None or helpers * self.needed_bytes(helped) + sum(self._held.values()) <= most
+
     def seconds_left(self, waiting: WaitingTask) -> float:
         """Return the estimated seconds from the start of a waiting task to the end of what waits for it."""
         self._costs_of_run(waiting.run_id)

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from sfumato.engine.errors import BadInput, EngineError
 
@@ -49,11 +49,13 @@ from .queue import (
     return_tasks_of_dead_workers,
     shorten_leases,
 )
-from .run_task import TaskFailure, TaskReturned, read_task_input, run_task
+from .run_task import TaskFailure, TaskInput, TaskReturned, help_task, kept_partials, read_task_input, run_task
 
 HEARTBEAT_SECONDS = 5.0
 POLL_SECONDS = 0.1
 MAX_KILLS = 3
+HELP_AFTER_SECONDS = 2.0
+"""How long a task has been computed before idle places help with it: most are done by then."""
 Answer = TypeVar("Answer")
 TaskOutcome = TaskResult | TaskFailure | TaskReturned
 log = logging.getLogger("sfumato.worker")
@@ -137,6 +139,19 @@ def _return_tasks(directory: Path, worker: str) -> None:
         log.warning("no leave taken: %s; leases run out by themselves", type(error).__name__)
 
 
+class HelpedTask(NamedTuple):
+    """A task that is held and that others may help with.
+
+    needed: what computing it needs
+    bytes_needed: bytes that it takes, which a helper takes as well
+    began: when it was begun, by the monotonic clock
+    """
+
+    needed: TaskInput
+    bytes_needed: int
+    began: float
+
+
 class TaskLoop:
     """Main loop of a worker, with the tasks it holds."""
 
@@ -145,6 +160,8 @@ class TaskLoop:
         self.worker = worker
         self.pool = opened
         self.held: dict[Future[TaskOutcome], TaskLease] = {}
+        self.helpers: dict[Future[None], TaskLease] = {}
+        self.helped: dict[int, HelpedTask] = {}
         self.killed: Counter[int] = Counter()
         self.admission = TaskAdmission(workspace, partial(pool_limit, opened), apart=not opened.is_local)
         self.looked = time.monotonic()
@@ -173,13 +190,15 @@ class TaskLoop:
             for future in wait(self.held, POLL_SECONDS, FIRST_COMPLETED).done:
                 task = self.held.pop(future)
                 self.admission.remove_task(task)
+                self.helped.pop(task.task_id, None)
                 self._record_outcome(task, self._outcome_of(task, future))
             self._stop_unwanted()
+            self._help_tasks()
             empty_since = time.monotonic()
 
     def _claim_tasks(self) -> None:
         """Claim and submit tasks while the pool has room."""
-        while len(self.held) < self.pool.size:
+        while len(self.held) + self._count_ending_helpers() < self.pool.size:
             may, left = self.admission.has_room, self.admission.seconds_left
             task = retry_while_locked(partial(claim_task, self.workspace, self.worker, may, left))
             if task is None:
@@ -193,12 +212,47 @@ class TaskLoop:
                 self._record_outcome(task, TaskFailure(str(error)))
                 continue
             self._log_task(task, "begun" if task.attempt == 1 else "begun again")
+            # A task of one's own is worth more than help, and its memory is not kept for helpers.
+            self._stop_helpers()
             compute = partial(run_task, database=self.pool.is_local)
             self.admission.add_task(task)
             bytes_needed = self.admission.needed_bytes(WaitingTask.from_lease(task))
             self.held[self.pool.submit_task(compute, self.workspace.directory, needed, needed_bytes=bytes_needed)] = (
                 task
             )
+            if self.pool.size > 1 and kept_partials(self.workspace.tables, needed) is not None:
+                self.helped[task.task_id] = HelpedTask(needed, bytes_needed, time.monotonic())
+
+    def _count_ending_helpers(self) -> int:
+        """Count the helpers whose task has ended: they end with their block."""
+        for future in [one for one in self.helpers if one.done()]:
+            # Whoever comes back from a task has found nothing more to do there, or was killed.
+            self.helped.pop(self.helpers.pop(future).task_id, None)
+        return sum(task.task_id not in self.helped for task in self.helpers.values())
+
+    def _help_tasks(self) -> None:
+        """Have places without a task of their own compute blocks of the tasks that are held."""
+        self._count_ending_helpers()
+        for task in [one for one in self.held.values() if one.task_id in self.helped]:
+            if len(self.held) + len(self.helpers) >= self.pool.size:
+                return
+            given = self.helped[task.task_id]
+            number = 1 + sum(one.task_id == task.task_id for one in self.helpers.values())
+            began = time.monotonic() - given.began >= HELP_AFTER_SECONDS
+            if began and self.admission.has_room_for_help(WaitingTask.from_lease(task), len(self.helpers) + 1):
+                help_with = partial(help_task, helper=number)
+                future = self.pool.submit_task(
+                    help_with, self.workspace.directory, given.needed, needed_bytes=given.bytes_needed
+                )
+                self.helpers[future] = task
+                self._log_task(task, f"helper {number} begun")
+
+    def _stop_helpers(self) -> None:
+        """Stop all helpers of tasks that are held."""
+        for future in [one for one, task in self.helpers.items() if task.task_id in self.helped]:
+            del self.helpers[future]
+            if not future.done():
+                self.pool.stop_task(future)
 
     def _stop_unwanted(self) -> None:
         """Stop the tasks whose run was stopped or whose lease was lost."""
@@ -209,6 +263,8 @@ class TaskLoop:
             if not future.done() and not retry_while_locked(partial(is_task_held, self.workspace, task)):
                 del self.held[future]
                 self.admission.remove_task(task)
+                self._stop_helpers()
+                self.helped.pop(task.task_id, None)
                 self.pool.stop_task(future)
                 self._record_outcome(task, TaskReturned())
 

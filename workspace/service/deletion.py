@@ -12,6 +12,7 @@ from ..audit import AuditAct, append_act
 from ..errors import DamagedTable, NotFound, NotReady
 from ..gate.earlier import write_tombstone_tables
 from ..plain_files import check_layout, is_hash
+from ..store.kept_partials import remove_partials_of_run
 from ..store.run_log import run_log_path
 from ..store.runs import StoredRun, find_run
 from ..store.tombstones import TOMBSTONE_KEY, Tombstone, released_run_manifests, store_tombstone
@@ -141,6 +142,7 @@ def _list_known_files(workspace: Workspace, hashes: Collection[str]) -> tuple[se
 def _remove_files(workspace: Workspace, run_ids: Collection[int], hashes: Collection[str]) -> int:
     """Remove the logs of runs, and those tables that no row names any more; return how many tables are left."""
     for run_id in run_ids:
+        remove_partials_of_run(workspace.tables.directory, run_id)
         log = run_log_path(workspace.directory, run_id)
         for path in (log, log.with_name(f"{log.name}.1")):
             path.unlink(missing_ok=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -63,7 +63,11 @@ class StoredBlocks:
             return next(self.iterate_blocks()).select_rows(slice(0, 0))
         return self.finish(self.tables.read_microdata(self.sha256, self.schema, self.origin, rows=[]))
 
-    def iterate_blocks(self, names: Sequence[str] | None = None) -> Iterator[Microdata]:
-        """Yield the records of these variables part by part, each verified as it is read. Raises DamagedTable."""
+    def iterate_blocks(
+        self, names: Sequence[str] | None = None, numbers: Collection[int] | None = None
+    ) -> Iterator[Microdata]:
+        """Yield the records of these variables part by part, each verified as it is read, or of the parts of these
+        ``numbers``. Raises DamagedTable.
+        """
         schema = self.schema if names is None else self.schema.select_variables(names)
-        yield from map(self.finish, self.tables.iterate_microdata(self.sha256, schema, self.origin))
+        yield from map(self.finish, self.tables.iterate_microdata(self.sha256, schema, self.origin, numbers))

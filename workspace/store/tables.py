@@ -602,15 +602,19 @@ class TableStore:
         frame = pd.DataFrame({name: pd.Series(values, copy=False) for name, values in found.items()}, copy=False)
         return Microdata(schema, frame, origin, kinds=_kinds_of_columns(kinds))
 
-    def iterate_microdata(self, sha256: str, schema: Schema, origin: Origin) -> Iterator[Microdata]:
+    def iterate_microdata(
+        self, sha256: str, schema: Schema, origin: Origin, numbers: Collection[int] | None = None
+    ) -> Iterator[Microdata]:
         """Yield the variables of a schema part by part, as ``read_microdata`` reads them: each with the levels of all.
 
-        Raises DamagedTable.
+        Only the parts of these ``numbers`` are read, all for None. Raises DamagedTable.
         """
         manifest = self._find_manifest(sha256)
         levels = self._read_levels(manifest)
         names = _names_of_columns(schema)
-        for one in [sha256] if manifest is None else [part.sha256 for part in manifest.parts]:
+        for number, one in enumerate([sha256] if manifest is None else [part.sha256 for part in manifest.parts]):
+            if numbers is not None and number not in numbers:
+                continue
             # Nothing of it is kept here while the next one is read.
             yield _read_whole_part(self._open_verified(one, TablePart(frozenset(names))), schema, origin, levels)
 
