@@ -424,6 +424,14 @@ def kept_partials(tables: TableStore, task: TaskInput, helper: int = 0) -> KeptP
     return KeptPartials(tables.directory, held.run_id, identity, helper)
 
 
+def may_be_helped(tables: TableStore, task: TaskInput) -> bool:
+    """Return whether others can compute blocks of a task."""
+    # What is missing or cannot be read is reported by the task itself.
+    with contextlib.suppress(EngineError, WorkspaceError, LookupError):
+        return kept_partials(tables, task) is not None
+    return False
+
+
 def _released_blocks(tables: TableStore, task: TaskInput, draw: int) -> StoredBlocks:
     """Return released dataset ``draw`` (from 1) of a task's run in blocks."""
     recipe = _parse_recipe(task.recipe)

@@ -49,7 +49,7 @@ from .queue import (
     return_tasks_of_dead_workers,
     shorten_leases,
 )
-from .run_task import TaskFailure, TaskInput, TaskReturned, help_task, kept_partials, read_task_input, run_task
+from .run_task import TaskFailure, TaskInput, TaskReturned, help_task, may_be_helped, read_task_input, run_task
 
 HEARTBEAT_SECONDS = 5.0
 POLL_SECONDS = 0.1
@@ -220,7 +220,7 @@ class TaskLoop:
             self.held[self.pool.submit_task(compute, self.workspace.directory, needed, needed_bytes=bytes_needed)] = (
                 task
             )
-            if self.pool.size > 1 and kept_partials(self.workspace.tables, needed) is not None:
+            if self.pool.size > 1 and may_be_helped(self.workspace.tables, needed):
                 self.helped[task.task_id] = HelpedTask(needed, bytes_needed, time.monotonic())
 
     def _count_ending_helpers(self) -> int:

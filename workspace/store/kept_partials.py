@@ -114,6 +114,9 @@ class KeptPartials:
                 file.write(hashlib.sha256(arrays).digest())
                 file.write(arrays)
             Path(aside).replace(self._path_of(number))
+            if self._helper and not self._mark.exists():
+                # The task ended meanwhile, and its answers were removed.
+                self._path_of(number).unlink(missing_ok=True)
         except BaseException:
             with contextlib.suppress(OSError):
                 Path(aside).unlink()
