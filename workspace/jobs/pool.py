@@ -85,9 +85,11 @@ class ProcessPool(TaskPool):
         return future
 
     def stop_task(self, future: Future[Any]) -> None:
-        """Kill the process that computes this task."""
+        """Kill the process that computes this task, if it has begun."""
         process = self._busy.pop(future)
-        process.kill_process()
+        # loky's thread breaks where a process is killed before it has the task.
+        if not future.cancel():
+            process.kill_process()
         self._idle.append(process)
 
     def close(self) -> None:

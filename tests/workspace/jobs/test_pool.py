@@ -48,6 +48,14 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 @pytest.mark.slow
+def test_a_task_may_be_stopped_before_its_process_has_it(two: ProcessPool) -> None:
+    assert two.submit_task(pow, 2, 10).result(60) == 1024
+    for _ in range(30):
+        two.stop_task(two.submit_task(time.sleep, 60))
+        assert two.submit_task(pow, 2, 11).result(60) == 2048
+
+
+@pytest.mark.slow
 def test_processes_are_those_of_loky_itself_and_start_without_joblib() -> None:
     script = """
 import sys
