@@ -828,11 +828,11 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         # From Data and Plan, too, the title is that of the run.
         described = self._run_description(here)
 
-        def where(answer: ReleaseAnswer | None) -> Content:
+        def title_with_answer(answer: ReleaseAnswer | None) -> Content:
             """Return the title line with the gate's answer."""
             return title_line(*self._title_parts(described, here, answer))
 
-        release = ReleaseScreen(here.run.id, places, where)
+        release = ReleaseScreen(here.run.id, places, title_with_answer)
 
         def show_chosen_place(place: str | None) -> None:
             """Go to the place for which the release was left."""
