@@ -43,6 +43,7 @@ from .run_meters import (
     choose_metered,
     limits_tally,
     meter_lines,
+    other_metered,
     sort_verdicts,
 )
 from .run_tasks import NamedTask, task_lines
@@ -115,20 +116,29 @@ def brief_run_text(
     shown = list(levers)[: None if room >= ROOM_FOR_MOST else 1]
     said += _first_lines("what to change", [(lever, "") for lever in shown], MOST_UNMET)
     plan = [(name, line, "") for name, line in brief.plan]
-    lines = list(gate)
     tasks = (
         partial(task_lines, detail.phases, brief.named, LABEL, width) if beside else partial(_named_content, own, width)
     )
-    # The plan is the least urgent part, so it comes only if there is room left.
-    for lines_in in (
-        partial(_meter_content, brief.verdicts, metered, context or MeterContext(detail.records), width),
-        partial(_named_content, said, width),
-        partial(_change_content, changes, width),
-        tasks,
-        partial(_named_content, plan, width),
-    ):
-        if part := lines_in(room - len(lines) - bool(lines)):
-            lines += [*([Content("")] if lines else []), *part]
+
+    def lay_out(shown: Sequence[Verdict]) -> list[Content]:
+        """Return the lines with meters of these verdicts."""
+        lines = list(gate)
+        # The plan is the least urgent part, so it comes only if there is room left.
+        for lines_in in (
+            partial(_meter_content, brief.verdicts, shown, context or MeterContext(detail.records), width),
+            partial(_named_content, said, width),
+            partial(_change_content, changes, width),
+            tasks,
+            partial(_named_content, plan, width),
+        ):
+            if part := lines_in(room - len(lines) - bool(lines)):
+                lines += [*([Content("")] if lines else []), *part]
+        return lines
+
+    lines = lay_out(metered)
+    # What is left shows the other limits, which one line of their measure stands for.
+    if more := other_metered(brief.verdicts, metered, room - len(lines)):
+        lines = lay_out([*metered, *more])
     return Content("\n").join(lines[:room])
 
 

@@ -61,13 +61,28 @@ def choose_metered(verdicts: Sequence[Verdict], most: int) -> list[Verdict]:
     """
     by_measure: dict[str, list[Verdict]] = {}
     for one in verdicts:
-        if one.observed is not None and one.limit > 0:
+        if _has_gauge(one):
             by_measure.setdefault(one.key, []).append(one)
     worst = sorted((min(group, key=_badness) for group in by_measure.values()), key=_outcome_rank)
     risks, others = ([one for one in worst if _is_of_utility(one) is chosen] for chosen in (False, True))
     balanced = [*risks[:MOST_OF_RISK], *others[:1], *risks[MOST_OF_RISK:], *others[1:]]
     chosen = sorted(balanced, key=_outcome_rank)[:most]
     return sorted(chosen, key=lambda one: (_outcome_rank(one), _is_of_utility(one)))
+
+
+def other_metered(verdicts: Sequence[Verdict], metered: Sequence[Verdict], most: int) -> list[Verdict]:
+    """Return at most ``most`` other verdicts for meters, the worst first: one for each measure and variable."""
+    shown = {(one.key, one.target) for one in metered}
+    others: dict[tuple[str, str], Verdict] = {}
+    for one in sort_verdicts(verdicts):
+        if _has_gauge(one) and (one.key, one.target) not in shown:
+            others.setdefault((one.key, one.target), one)
+    return list(others.values())[: max(0, most)]
+
+
+def _has_gauge(verdict: Verdict) -> bool:
+    """Return whether a verdict has a number and a limit to draw."""
+    return verdict.observed is not None and verdict.limit > 0
 
 
 def _outcome_rank(verdict: Verdict) -> int:

@@ -10,7 +10,7 @@ from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import RecordCount
 from sfumato.tui.parts.gauges import draw_gauge
 from sfumato.tui.runs.run_detail import FullRunDetail
-from sfumato.tui.runs.run_meters import GAUGES, MeterContext, choose_metered, meter_lines
+from sfumato.tui.runs.run_meters import GAUGES, MeterContext, choose_metered, meter_lines, other_metered
 from sfumato.tui.runs.run_tasks import NamedTask, task_lines, tasks_to_name
 from sfumato.workspace.recipes import find_recipe
 from sfumato.workspace.store.runs import TaskRow
@@ -168,3 +168,13 @@ def test_a_gauge_can_be_read_or_is_left_out():
     """Gauges of 5 and 7 cells were blank beside their numbers."""
     assert all("■" in draw_gauge(verdict("met", 0.09), "", width).plain for width in GAUGES if width)
     assert GAUGES[-1] == 0
+
+
+def test_lines_that_are_left_show_other_limits_each_variable_once():
+    gap = "utility.ecdf.max_abs_difference"
+    shown = [replace(verdict("met", 0.01), value=gap, target=name) for name in ("age", "pay", "pay", "town")]
+    chosen = choose_metered(shown, 3)
+    assert len(chosen) == 1
+    more = other_metered(shown, chosen, 9)
+    assert sorted(one.target for one in (*chosen, *more)) == ["age", "pay", "town"]
+    assert other_metered(shown, chosen, 0) == []
