@@ -228,39 +228,65 @@ class TabEdge(FrameEdge):
 
 
 class FrameSides(Backdrop, Vertical):
-    """Content of a frame between its edges, with its two sides."""
+    """Content of a frame between its edges, with its two sides; the side of a pane that is not in use is dim."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"sides--edge"}
-    DEFAULT_CSS = "FrameSides { padding: 0 1; height: 1fr; & > .sides--edge { color: $primary; } }"
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"sides--edge", "sides--dim"}
+    DEFAULT_CSS = """
+    FrameSides {
+        padding: 0 1; height: 1fr;
+        & > .sides--edge { color: $primary; }
+        & > .sides--dim { color: $secondary; }
+    }
+    """
 
     def on_mount(self) -> None:
-        """Follow changes of the layout."""
+        """Follow changes of the layout and of the focus."""
         self._rules: frozenset[int] = frozenset()
-        self.screen.screen_layout_refresh_signal.subscribe(self, self._find_rules)
+        self._dim_left: frozenset[int] = frozenset()
+        self._dim_right: frozenset[int] = frozenset()
+        self.screen.screen_layout_refresh_signal.subscribe(self, self._find_sides)
+        self.watch(self.screen, "focused", self._find_sides, init=False)
 
-    def _find_rules(self, _: object) -> None:
-        """Find the lines on which a rule meets the sides."""
-        shown = (one for one in self.query(FrameRule) if one.is_on_screen and one.region)
-        rules = frozenset(one.region.y - self.region.y for one in shown)
-        if rules != self._rules:
-            self._rules = rules
+    def _find_sides(self, _: object) -> None:
+        """Find the lines on which a rule meets the sides, and those beside a pane that is not in use."""
+        top = self.region.y
+        rules = frozenset(one.region.y - top for one in self.query(FrameRule) if one.is_on_screen and one.region)
+        left, right, focused = set[int](), set[int](), self.screen.focused
+        for one in self.query(f".{SECOND}"):
+            if one.is_on_screen and one.region.x > self.region.x + 1:
+                column = one.parent if isinstance(one.parent, SideColumn) else one
+                in_use = focused is not None and column in focused.ancestors_with_self
+                (left if in_use else right).update(range(column.region.y - top, column.region.bottom - top))
+        found = rules, frozenset(left), frozenset(right)
+        if found != (self._rules, self._dim_left, self._dim_right):
+            self._rules, self._dim_left, self._dim_right = found
             self.refresh()
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return the two sides of the frame around blanks, with the ends of rules across it."""
-        style = self.get_component_rich_style("sides--edge")
-        inner = Segment(" " * max(0, self.outer_size.width - 2), style)
+        lit, dim = (self.get_component_rich_style(f"sides--{name}") for name in ("edge", "dim"))
+        inner = Segment(" " * max(0, self.outer_size.width - 2), lit)
 
-        def draw_line(left: str, right: str) -> Strip:
+        def draw_line(y: int) -> Strip:
             """Return one line of the frame."""
-            strip = Strip([Segment(left, style), inner, Segment(right, style)]).crop(crop.x, crop.right)
+            left, right = MEETS_RULE if y in self._rules else (SIDE, SIDE)
+            ends = (dim if y in one else lit for one in (self._dim_left, self._dim_right))
+            strip = Strip(
+                [Segment(left, next(ends)), inner, Segment(right, next(ends))],
+            ).crop(crop.x, crop.right)
             # Overriding this method bypasses Textual's filters, such as that of a terminal without colours.
             for line_filter in self.get_line_filters():
                 strip = strip.apply_filter(line_filter, self.background_colors[1])
             return strip
 
-        plain, met = draw_line(SIDE, SIDE), draw_line(*MEETS_RULE)
-        return [met if y in self._rules else plain for y in range(crop.y, crop.bottom)]
+        drawn: dict[tuple[bool, bool, bool], Strip] = {}
+        lines = []
+        for y in range(crop.y, crop.bottom):
+            kind = y in self._rules, y in self._dim_left, y in self._dim_right
+            if kind not in drawn:
+                drawn[kind] = draw_line(y)
+            lines.append(drawn[kind])
+        return lines
 
 
 class DialogBox(Vertical):

@@ -1,8 +1,9 @@
 """Frames are closed, in every place and size, and name in their edges what they hold."""
 
 import pytest
+from textual.geometry import Region
 
-from sfumato.tui.widgets.panel import LOWER, MEETS_RULE, SIDE, UPPER
+from sfumato.tui.widgets.panel import LOWER, MEETS_RULE, SIDE, UPPER, FrameSides
 
 SIDES = SIDE, SIDE
 BRIEF = {"verdicts": "─ Leave?  ✗ NO: 75 found"}
@@ -94,3 +95,20 @@ async def test_the_text_takes_the_place_of_the_steps_where_there_is_room_for_one
         assert "[release]" in seat.text
         assert "drawn from" not in seat.text
         assert "drawn from" in await seat.press("escape")
+
+
+@pytest.mark.slow
+async def test_only_the_pane_in_use_has_a_bright_side(sit, built_data):
+    async with sit(built_data, size=(160, 50), tab="data") as seat:
+        await seat.until(lambda: seat.app.screen.query_one("#data-profile").region.width > 0)
+        sides = seat.app.screen.query_one(FrameSides)
+        bright, dim = (sides.get_component_rich_style(f"sides--{name}").color for name in ("edge", "dim"))
+
+        def inks():
+            (strip,) = sides.render_lines(Region(0, sides.size.height // 2, sides.outer_size.width, 1))
+            segments = list(strip)
+            return segments[0].style.color, segments[-1].style.color
+
+        await seat.until(lambda: inks() == (bright, dim))
+        await seat.press("act:profile")
+        await seat.until(lambda: inks() == (dim, bright))

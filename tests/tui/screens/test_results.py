@@ -31,7 +31,7 @@ def head(seat):
 async def test_averages_are_shown_first(sit, directory, size):
     async with sit(directory, size=size, tab="results") as seat:
         assert "averages over the datasets" in head(seat)
-        assert "Only match" in seat.text
+        assert "for certain" in seat.text
         assert "measure and variable" in seat.text
         grid = seat.app.screen.query_one("#results Grid")
         with Workspace.open(directory, read_only=True) as reader:

@@ -178,7 +178,7 @@ async def test_a_run_beside_the_list_says_what_the_list_has_no_room_for(sit, dir
         text = await rest(seat, "run       1")
         assert "People found on average" in " ".join(text.split())
         below = " ".join(text.split())
-        assert below.index("✗ People found on average") < below.index("✓ Only match"), "failures first"
+        assert below.index("✗ People found on average") < below.index("✓ People found for certain"), "failures first"
         assert "before" in text, "and numbers"
 
 

@@ -89,7 +89,7 @@ def test_every_table_has_a_line_of_its_own_for_each_use(both: Recipe, small_data
     averages = [row for row in outcome.rows if row.draw is None]
     results, verdicts = result_table(averages, TableContext(apart)), verdict_table(outcome.verdicts, apart)
     for made in (results, dataset_rows_table(outcome.rows, apart)):
-        lines = [line for line in format_table(made).splitlines() if "(pMSE)" in line or "Only match" in line]
+        lines = [line for line in format_table(made).splitlines() if "(pMSE)" in line or "for certain" in line]
         assert len({" ".join(line.split())[:80] for line in lines}) >= 4
         for words in ("model logit", "model cart", "known region, age", "known age"):
             assert any(words in line for line in lines), words
