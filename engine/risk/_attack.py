@@ -244,7 +244,7 @@ def attack_outputs(
             label=Label(
                 f"{title}: added by the release",
                 "The release helps him {more} with people in the data than with outsiders, by {value} of the guesses that fail about outsiders.",
-                "Good is 0 % or below: beside other people's records, the release then helps no more with people in the data than with outsiders.",
+                "Good is 0 % or below: the release then helps no more with people in the data than with outsiders.",
                 "The release discloses more about people in the data than about outsiders.",
                 levers,
                 counts="share",

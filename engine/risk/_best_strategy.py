@@ -78,7 +78,7 @@ def largest_excess_outputs(
             label=Label(
                 f"Best {attack}: added by release",
                 "The release helps him {more} with people in the data than with outsiders, by {value} of the guesses that fail about outsiders.",
-                "Good is 0 % or below: beside other people's records, the release then helps no more with people in the data than with outsiders.",
+                "Good is 0 % or below: the release then helps no more with people in the data than with outsiders.",
                 "The best choice of variables discloses more about people in the data than about outsiders.",
                 levers,
                 counts="share",

@@ -581,8 +581,8 @@ class AttributeInferenceSpec(Spec):
 
 
 SCENE = (
-    "An intruder knows some variables of a person, looks up the released records nearest in these, and guesses another "
-    "variable from theirs. He succeeds where the guess is right."
+    "An intruder knows some variables of a person, and guesses another one from the released records that are nearest in "
+    "these."
 )
 WITHOUT = "Without the release he looks up records of outsiders in its place."
 OUTPUTS = (

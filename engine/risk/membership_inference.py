@@ -740,7 +740,7 @@ OUTPUTS = (
             "The release reveals who is in the data.",
             MEMBERSHIP,
             counts="share",
-            baseline="the same without the release, by how little each is like records of other outsiders",
+            baseline="without the release, where the one less like other outsiders is picked",
             term="area under the ROC curve (AUC) of membership inference",
         ),
     ),

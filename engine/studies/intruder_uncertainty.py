@@ -107,7 +107,7 @@ WINDOW_LABELS = {
     ),
     "largest_attribute_risk": Label(
         "Sensitive values disclosed, best window",
-        "An intruder guesses {sensitive} within the range around what he believes that serves him best. On average all guesses are right for {value}.",
+        "An intruder searches the range around what he believes that serves him best, and guesses {sensitive}. All guesses are right for {value} on average.",
         "Fewer are better. Some guesses are right by chance, and from other records.",
         "The best window discloses the sensitive values of more people than the limit allows.",
         INFERENCE,

@@ -307,18 +307,15 @@ class IntruderDial:
             value, limit = self.value_of(name, self.known), getattr(limits, name)
             if value is not None:
                 found.append(
-                    DialLine(name, title, value, limit, self.people_text(value, limit), self._limit_text(name, limit))
+                    DialLine(name, title, value, limit, self.people_text(value), self._limit_text(name, limit))
                 )
         return found
 
-    def people_text(self, value: float, limit: float | None = None) -> str:
-        """Return a number of people of all people: ``251 of 944 people (26.6 %)``.
-
-        Other averages are rounded to whole people, except where they would then be on the other side of the ``limit``.
-        """
+    def people_text(self, value: float) -> str:
+        """Return a number of people of all people as the table of numbers has it: ``463.6 of 944 people (49.11 %)``."""
         number = self.numbers.number
         share = f" ({format_percent(value / number)})" if number else ""
-        return f"{_whole_people_text(value, limit)} of {count_of_noun(number, self.numbers.noun)}{share}"
+        return f"{_people_number(value)} of {count_of_noun(number, self.numbers.noun)}{share}"
 
     def _limit_text(self, name: FoundBy, limit: float | None) -> str:
         """Return a limit in words: the plan's as a share or a number, the policy's as a number."""
@@ -444,16 +441,9 @@ class IntruderDial:
         return {name: None if (best := self.best_window(name)) is None else best.written for name in names}
 
 
-def _whole_people_text(value: float, limit: float | None) -> str:
-    """Return a number of people in whole ones: ``about 11``, ``fewer than 1``; exact where rounding would hide which side
-    of the limit it is on.
-    """
-    if abs(value - round(value)) < 1e-9:
-        return f"{round(value):,}"
-    whole = math.floor(value + 0.5)
-    if limit is not None and (whole > math.floor(limit + 1e-9)) != (value > limit + 1e-9):
-        return format_number(value)
-    return f"about {whole:,}" if value >= 1 else "fewer than 1"
+def _people_number(value: float) -> str:
+    """Return a number of people; an average keeps its decimals."""
+    return f"{round(value):,}" if abs(value - round(value)) < 1e-9 else format_number(value)
 
 
 def too_many_windows_text(names: Collection[str]) -> str:

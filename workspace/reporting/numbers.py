@@ -409,7 +409,8 @@ def _values_text(line: NumberLine, cells: Mapping[str, str]) -> str:
     judged = "" if line.verdict is None else f"{line.verdict.outcome}, {cells['limit']}"
     if not cells["confidential"] or cells["release"] == cells["confidential"]:
         # what is measured without the release is no number of it, and what stands alone needs no name
-        return ", ".join(part for part in (released.removeprefix("release "), judged) if part)
+        both = " in release and data" if line.row.family == "utility" and cells["confidential"] else ""
+        return ", ".join(part for part in (f"{released.removeprefix('release ')}{both}", judged) if part)
     said = [released, cells["confidential"] and f"confidential {cells['confidential']}", judged]
     return ", ".join(part for part in said if part)
 
