@@ -58,7 +58,7 @@ async def test_the_dial_begins_with_what_the_measure_says_of_the_stated_knowledg
         found = {line.name: line.value for line in dial.lines()}
         assert found["expected"] == pytest.approx(measured(built, "largest_expected_match_risk"))
         assert found["certain"] == pytest.approx(measured(built, "largest_true_match_rate") * dial.numbers.number)
-        assert dial.people_text(found["certain"], dial.numbers.limits.certain) in seat.text
+        assert dial.people_text(found["certain"]) in seat.text
         assert f"If he knows what is ticked, of {dial.numbers.number:,} " in seat.text
 
 
