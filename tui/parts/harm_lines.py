@@ -365,11 +365,12 @@ def _is_number_of_people(finding: Finding, people: int | None) -> bool:
     return compared_value == finding.people
 
 
-def finding_row_cells(
-    finding: Finding, witnesses: Sequence[Finding], *, is_waived: bool, people: int | None
-) -> dict[str, str]:
-    """Return the cells of a finding in the same words as in the list, in short: state, what, found and limit."""
-    cells = _finding_cells(finding, witnesses, is_waived, people)
+def finding_row_cells(finding: Finding, *, is_waived: bool, people: int | None) -> dict[str, str]:
+    """Return the cells of a finding in the same words as in the list, in short: state, what, found and limit.
+
+    How many others see the same is said by its explanation: a list of short lines would cut it.
+    """
+    cells = _finding_cells(finding, (), is_waived, people)
     return {"state": cells.state, "what": cells.name, FOUND: cells.brief_value, "limit": cells.brief_limit}
 
 

@@ -130,7 +130,7 @@ class FoldedRow:
 
 
 def _findings_table(looked: ExaminedRun | None) -> GridTable[GateRow]:
-    """Return the table of the findings, with waived ones marked and the number of their witnesses."""
+    """Return the table of the findings, with waived ones marked."""
 
     def values(one: GateRow) -> Mapping[str, object]:
         """Return the cells of a finding or of the folded row."""
@@ -138,7 +138,7 @@ def _findings_table(looked: ExaminedRun | None) -> GridTable[GateRow]:
             text = one.text if isinstance(one, FoldedRow) else ""
             return {"state": sign_for("into"), "what": text, "found": "", "limit": ""}
         waived, people = one.check in looked.waived_checks, int(looked.release_answer.records)
-        return finding_row_cells(one, looked.witness_findings(one.check), is_waived=waived, people=people)
+        return finding_row_cells(one, is_waived=waived, people=people)
 
     titles = [one.title for one in looked.lead_findings if is_open(one)] if looked is not None else []
     # A whole title says more than a limit, which the explanation has too.
