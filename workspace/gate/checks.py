@@ -279,8 +279,7 @@ class ExaminedRelease:
 
     def release_mapped_pages(self) -> None:
         """Give back the memory of columns on the disk that a check has read."""
-        if self._mapped is not None:
-            self._mapped.release_pages()
+        _release_pages(self._mapped)
 
     def close(self) -> None:
         """Drop what several checks share."""
@@ -521,6 +520,7 @@ class ExaminedRelease:
         data, cells, mapped = self.confidential, self._cells, self._mapped
 
         def compute_cells(name: str) -> Keys:
+            _release_pages(mapped)
             return cells.get_or_compute(name, len(data), lambda: _place_values(cell_keys(data, (name,))[name], mapped))
 
         return LazyCells((*self.plan.kept, *self.plan.replaced), compute_cells)
@@ -565,6 +565,7 @@ class ExaminedRelease:
             found = cell_keys(self.read_dataset(release, place, name), (name,), self.confidential)[name]
             return _place_values(found, self._mapped)
 
+        _release_pages(self._mapped)
         return self._cells.get_or_compute((release.tables[place], name), release.sizes[place], compute)
 
     def nearest_record_pairs(
@@ -658,6 +659,12 @@ class PooledDatasets:
             earlier=len(before),
             runs=before,
         )
+
+
+def _release_pages(mapped: MappedArrays | None) -> None:
+    """Give the memory of columns on the disk back, where there are any: of those in use what is read comes again."""
+    if mapped is not None:
+        mapped.release_pages()
 
 
 def _place_values(values: NDArray[T], mapped: MappedArrays | None) -> NDArray[T]:

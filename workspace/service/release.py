@@ -102,7 +102,9 @@ def write_run_release(
     _check_target_is_empty(target)
     for attempt in range(MOST_EXAMINATIONS):
         try:
-            files, manifest = _examine_and_write(workspace, plan, policy, target, form, reason, waive)
+            # the gate, the report and the documents read the same long tables
+            with workspace.tables.mapping_long_tables():
+                files, manifest = _examine_and_write(workspace, plan, policy, target, form, reason, waive)
             break
         # Another release was charged since the gate looked: it looks again.
         except LedgerChanged:
@@ -141,7 +143,8 @@ def _examine_and_write(
     )
     why = reason.strip() if examination.approval is None else examination.approval.reason
     dossier = read_dossier(workspace, plan, policy, examination, form, why)
-    charge = store_people_of_release(ExaminedRelease(workspace, plan, policy), charge)
+    case = ExaminedRelease(workspace, plan, policy, mapped=workspace.tables.mapped_arrays)
+    charge = store_people_of_release(case, charge)
     with begin_release(workspace, plan.run.id, target, _audit_details(dossier), charge, ledger_end) as one:
         assert one.folder is not None
         files, manifest, public_manifest = _write_packages(workspace, dossier, one.folder)

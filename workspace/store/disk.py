@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import WorkspaceError
+from . import table_manifests
 
 if TYPE_CHECKING:
     from sfumato.engine.data.microdata import Microdata
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 BASE_BYTES = 32 << 20
 BYTES_PER_RECORD = 40
+SCRATCH_BYTES_PER_VALUE = 30
+"""Bytes of a value of a long table in files without a name, which tasks, gate and release have while they work: buckets,
+shuffled rows, columns and their keys.
+"""
 DISK_FULL_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 NO_PERMISSION_ERRORS = {errno.EROFS, errno.EACCES, errno.EPERM}
 NO_SPACE = "the workspace's disk is full, or a quota on it is used up; free some space, then resume the run"
@@ -39,7 +44,7 @@ class NotEnoughDisk(WorkspaceError):
 
 
 def estimate_run_bytes(recipe: Recipe, data: Microdata | TableBlocks) -> int:
-    """Return an upper estimate of the bytes that a run leaves on the disk."""
+    """Return an upper estimate of the bytes that a run leaves on the disk, and of those that it has there meanwhile."""
     from sfumato.engine.data.microdata import Microdata
 
     # At their size in memory, which the compressed files stay below.
@@ -50,7 +55,9 @@ def estimate_run_bytes(recipe: Recipe, data: Microdata | TableBlocks) -> int:
     by_record = (
         sum(step.method.family == "risk" for step in recipe.measures) * (recipe.m + 1) * len(data) * BYTES_PER_RECORD
     )
-    return BASE_BYTES + (recipe.m + 1) * table + by_record
+    is_long = len(data) > table_manifests.PART_ROWS
+    meanwhile = SCRATCH_BYTES_PER_VALUE * len(data) * len(recipe.schema) if is_long else 0
+    return BASE_BYTES + (recipe.m + 1) * table + by_record + meanwhile
 
 
 def check_disk_space(directory: Path, needed_bytes: int) -> None:

@@ -86,10 +86,13 @@ def read_risk_arrays(tables: TableStore, method: str, sha256: str, rows: Sequenc
     return _add_risk_parts(method, read_record_values(tables, sha256, rows))
 
 
-def iterate_risk_arrays(tables: TableStore, method: str, sha256: str) -> Iterator[RecordArrays]:
-    """Yield the values that a measure left of each record, one row group at a time. Raises DamagedTable."""
-    for group in tables.iterate_row_groups(sha256):
-        yield _add_risk_parts(method, arrays_from_table(group))
+def iterate_risk_arrays(tables: TableStore, method: str, hashes: Sequence[str]) -> Iterator[list[RecordArrays]]:
+    """Yield the values that a measure left of each record in some tables of the same records, one row group at a time.
+
+    Raises DamagedTable, also where the tables are not of the same records.
+    """
+    for _, parts in _aligned_row_groups(tables, hashes):
+        yield [_add_risk_parts(method, part) for part in parts]
 
 
 def has_risk_columns(tables: TableStore, method: str, sha256: str) -> bool:

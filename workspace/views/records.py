@@ -387,8 +387,8 @@ def find_highest_confidential_risk(workspace: Workspace, measure: RecordMeasure)
     if measure.confidential_hash is None:
         return None
     highest = math.nan
-    for arrays in iterate_risk_arrays(workspace.tables, measure.key, measure.confidential_hash):
-        highest = float(np.fmax.reduce(average_record_risk([arrays]).probability, initial=highest))
+    for arrays in iterate_risk_arrays(workspace.tables, measure.key, [measure.confidential_hash]):
+        highest = float(np.fmax.reduce(average_record_risk(arrays).probability, initial=highest))
     return highest
 
 

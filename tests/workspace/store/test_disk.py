@@ -21,7 +21,7 @@ from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.methods.run import PUBLIC
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.jobs.worker import run_worker
-from sfumato.workspace.store import disk
+from sfumato.workspace.store import disk, table_manifests
 from sfumato.workspace.store.disk import NotEnoughDisk, disk_error_message, estimate_run_bytes
 from sfumato.workspace.store.runs import RunState, find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
@@ -78,6 +78,17 @@ def test_the_estimate_is_more_than_what_a_run_leaves(
     left = sum(file.stat().st_size for file in workspace.directory.rglob("*") if file.is_file())
     needed = estimate_run_bytes(recipe, small_data)
     assert left < needed < left + 2 * disk.BASE_BYTES
+
+
+@pytest.mark.quick
+def test_a_long_table_needs_room_for_files_that_are_gone_when_the_run_ends(
+    small_recipe: Callable[..., Recipe], small_data: Microdata, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = small_recipe(release=MANY)
+    short = estimate_run_bytes(recipe, small_data)
+    monkeypatch.setattr(table_manifests, "PART_ROWS", len(small_data) - 1)
+    more = estimate_run_bytes(recipe, small_data) - short
+    assert more == disk.SCRATCH_BYTES_PER_VALUE * len(small_data) * len(recipe.schema)
 
 
 def test_what_a_disk_refuses_is_told_from_other_errors(tmp_path: Path) -> None:
