@@ -7,13 +7,15 @@ it, and is what the next pass computes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
-from typing import Any, Protocol
+from functools import partial, reduce
+from typing import Any, Protocol, TypeVar
 
 from .microdata import Microdata
 
+Key = TypeVar("Key", bound=Hashable)
+Answer = TypeVar("Answer")
 Summands = tuple[Any, ...]
 """What is computed from one block: arrays or numbers."""
 BlockWork = Callable[..., Summands]
@@ -25,6 +27,22 @@ JoinSummands = Callable[[Sequence[Summands]], Summands]
 def add_sums(parts: Sequence[Summands]) -> Summands:
     """Add sums one after the other, in their order."""
     return tuple(reduce(lambda one, other: one + other, summands) for summands in zip(*parts, strict=True))
+
+
+@dataclass(frozen=True)
+class JoinByKey:
+    """Joins the summands of several computations, each by its own way."""
+
+    joins: Mapping[Any, JoinSummands]
+
+    def __call__(self, parts: Sequence[Summands]) -> Summands:
+        """Return what is joined, by key."""
+        return ({key: join([part[0][key] for part in parts]) for key, join in self.joins.items()},)
+
+
+def is_folded(join: JoinSummands) -> bool:
+    """Return whether summands may be joined one after another as they come, with the same answer."""
+    return all(map(is_folded, join.joins.values())) if isinstance(join, JoinByKey) else join is add_sums
 
 
 class SumNotKnownError(Exception):
@@ -77,3 +95,31 @@ class KnownSums:
         if self._asked > len(self.known):
             raise SumNotKnownError(work, join)
         return self.known[self._asked - 1]
+
+
+def ask_together(
+    table: SummedTable, computations: Mapping[Key, Callable[[SummedTable], Answer]], done: dict[Key, Answer]
+) -> dict[Key, Answer]:
+    """Return the answers of computations on a table that are carried out side by side: the next sums of all are asked
+    for together, so that there are as many passes as the longest one needs.
+
+    Answers are added to ``done``; those that are there already are not computed again.
+    """
+    known: dict[Key, list[Summands]] = {key: [] for key in computations if key not in done}
+    while True:
+        asked: dict[Key, SumNotKnownError] = {}
+        for key in [one for one in known if one not in done]:
+            try:
+                done[key] = computations[key](KnownSums(table.head, table.n_blocks, known[key]))
+            except SumNotKnownError as more:
+                asked[key] = more
+        if not asked:
+            return done
+        joins = JoinByKey({key: one.join for key, one in asked.items()})
+        (found,) = table.ask_sums(partial(_summands_by_key, asked), joins)
+        for key in asked:
+            known[key].append(found[key])
+
+
+def _summands_by_key(asked: Mapping[Key, SumNotKnownError], *tables: Microdata) -> Summands:
+    return ({key: one.work(*tables) for key, one in asked.items()},)

@@ -1,14 +1,16 @@
-"""Passes of a measure that asks questions of two tables, each with sums over the blocks of one of them.
+"""Passes of a computation that asks for sums over the blocks of its tables (``sfumato.engine.data.block_sums``).
 
-A pass computes the next sums of all questions that are not answered yet, so that there are as many passes as the longest
-question asks for, whatever their number. In memory is one block.
+After each pass it is carried out again with the sums that are known; the first that is not is what the next pass
+computes. A measure that puts the same questions to both tables is written as if all records were at hand. In memory is
+one block.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..data.block_sums import (
     BlockWork,
@@ -18,6 +20,9 @@ from ..data.block_sums import (
     SummedTable,
     SumNotKnownError,
     TableInMemory,
+    add_sums,
+    ask_together,
+    is_folded,
 )
 from ..data.table_blocks import OneBlock
 from ..errors import NotComputable
@@ -33,6 +38,50 @@ S = TypeVar("S", bound=Spec)
 Questions = Mapping[Hashable, "Question"]
 OURS, THEIRS = 0, 1
 """Places of the confidential and of the released table."""
+
+
+@dataclass(frozen=True)
+class AskedState:
+    """What passes of a computation know.
+
+    compute: the computation, given a table that is asked for sums
+    sums: the sums that are known
+    names: variables that it reads
+    what: what it computes, in words
+    work, join: what the pass computes of each block, and how that is joined
+    """
+
+    compute: Callable[[SummedTable], Any]
+    sums: KnownSums
+    names: tuple[str, ...]
+    what: str
+    work: BlockWork | None = None
+    join: JoinSummands = add_sums
+
+    def next_pass(self) -> NextPass | Finished[Any]:
+        """Return the pass that the computation needs next, or its answer."""
+        table = KnownSums(self.sums.head, self.sums.n_blocks, self.sums.known)
+        try:
+            return Finished(self.compute(table))
+        except SumNotKnownError as more:
+            what = f"{self.what}, sum {len(table.known) + 1}"
+            state = replace(self, work=more.work, join=more.join)
+            return NextPass(state, self.names, what, fold=state.join_sums if is_folded(more.join) else None)
+
+    def sums_of_block(self, *tables: Microdata) -> Partial:
+        """Return what the pass computes of a block."""
+        assert self.work is not None
+        return {str(i): one for i, one in enumerate(self.work(*tables))}
+
+    def merge_sums(self, partials: Sequence[Partial]) -> NextPass | Finished[Any]:
+        """Return what comes after a pass, given what it computed of each block."""
+        joined = tuple(self.join_sums(*partials).values())
+        return replace(self, sums=replace(self.sums, known=(*self.sums.known, joined))).next_pass()
+
+    def join_sums(self, *partials: Partial) -> Partial:
+        """Return what the pass computed of consecutive blocks, joined."""
+        joined = self.join([tuple(one[str(i)] for i in range(len(one))) for one in partials])
+        return {str(i): one for i, one in enumerate(joined)}
 
 
 @dataclass(frozen=True)
@@ -54,35 +103,24 @@ class Question:
             return error
 
 
-class _OpenSums(NamedTuple):
-    """Sums that a question needs next: its table and key, and what computes and joins them."""
-
-    table: int
-    key: Hashable
-    work: BlockWork
-    join: JoinSummands
-
-
 @dataclass(frozen=True)
-class _AskedState:
-    """What the passes know.
+class _OneOfTwo:
+    """One of two tables that are asked together."""
 
-    spec: parameters
-    heads: both tables without records
-    n_blocks: number of blocks
-    questions: by key, of each table
-    known: sums of a question in the order in which it asks for them, by its table and key
-    answers: answers by key, of each table
-    open: sums that the pass computes
-    """
+    both: SummedTable
+    head: Microdata
+    place: int
 
-    spec: Any
-    heads: tuple[Microdata, Microdata]
-    n_blocks: int
-    questions: Questions
-    known: Mapping[tuple[int, Hashable], tuple[Summands, ...]] = field(default_factory=dict)
-    answers: tuple[Mapping[Hashable, Any], Mapping[Hashable, Any]] = field(default_factory=lambda: ({}, {}))
-    open: tuple[_OpenSums, ...] = ()
+    @property
+    def n_blocks(self) -> int:
+        return self.both.n_blocks
+
+    def ask_sums(self, work: BlockWork, join: JoinSummands = add_sums) -> Summands:
+        return self.both.ask_sums(partial(_work_on_one, work, self.place), join)
+
+
+def _work_on_one(work: BlockWork, place: int, *tables: Microdata) -> Summands:
+    return work(tables[place])
 
 
 @dataclass(frozen=True)
@@ -102,12 +140,6 @@ class AskedPasses(Generic[S]):
     sample_of: Callable[[Microdata, Microdata], Any]
     measure: Callable[[Microdata, Microdata, S, Mapping[Any, Any], Mapping[Any, Any]], Measure]
 
-    def start(self, confidential: Microdata, released: Microdata, spec: S, n_blocks: int) -> NextPass:
-        state = _AskedState(spec, (confidential, released), n_blocks, self.questions(confidential, spec, None))
-        found = self._go_on(state)
-        assert isinstance(found, NextPass)
-        return found
-
     def measure_tables(self, confidential: Microdata, released: Microdata, spec: S) -> Measure:
         """Return the measure of tables in memory."""
         if self.suits(spec, confidential.schema):
@@ -118,42 +150,39 @@ class AskedPasses(Generic[S]):
             answers.append({key: one.answer_or_reason(TableInMemory(data)) for key, one in questions.items()})
         return self.measure(confidential, released, spec, answers[OURS], answers[THEIRS])
 
-    def block(self, state: _AskedState, confidential: Microdata, released: Microdata) -> Partial:
-        tables = (confidential, released)
-        return {
-            f"{i}.{j}": one
-            for i, asked in enumerate(state.open)
-            for j, one in enumerate(asked.work(tables[asked.table]))
+    def start(self, confidential: Microdata, released: Microdata, spec: S, n_blocks: int) -> NextPass:
+        questions = self.questions(confidential, spec, None)
+        compute = partial(self._measure_of_sums, (confidential, released), spec, questions, {})
+        names = tuple(dict.fromkeys(name for one in questions.values() for name in one.columns))
+        first = AskedState(compute, KnownSums(confidential, n_blocks, ()), names, "estimates").next_pass()
+        assert isinstance(first, NextPass)
+        return first
+
+    def block(self, state: AskedState, confidential: Microdata, released: Microdata) -> Partial:
+        return state.sums_of_block(confidential, released)
+
+    def merge(self, state: AskedState, partials: Sequence[Partial]) -> NextPass | Finished[Measure]:
+        return state.merge_sums(partials)
+
+    def _measure_of_sums(
+        self,
+        heads: tuple[Microdata, Microdata],
+        spec: S,
+        questions: Questions,
+        done: dict[tuple[int, Hashable], Any],
+        both: SummedTable,
+    ) -> Measure:
+        """Return the measure; ``done`` are answers by table and key that are known, to which more are added."""
+        places = (OURS,) if heads[THEIRS].origin == "confidential" else (OURS, THEIRS)
+        computations = {
+            (place, key): partial(_answer_of_one, one, heads[place], place)
+            for place in places
+            for key, one in questions.items()
         }
+        answers = ask_together(both, computations, done)
+        ours, theirs = ({key: answers[place, key] for key in questions} for place in (OURS, places[-1]))
+        return self.measure(*heads, spec, ours, theirs)
 
-    def merge(self, state: _AskedState, partials: Sequence[Partial]) -> NextPass | Finished[Measure]:
-        found: list[list[list[Any]]] = [[[] for _ in partials] for _ in state.open]
-        for number, part in enumerate(partials):
-            for name, values in part.items():
-                found[int(name.split(".")[0])][number].append(values)
-        known = dict(state.known)
-        for asked, parts in zip(state.open, found, strict=True):
-            of = asked.table, asked.key
-            known[of] = (*known.get(of, ()), asked.join([tuple(part) for part in parts]))
-        return self._go_on(replace(state, known=known))
 
-    def _go_on(self, state: _AskedState) -> NextPass | Finished[Measure]:
-        """Answer what can be answered, and return the pass for what cannot, or the measure."""
-        tables = (OURS,) if state.heads[THEIRS].origin == "confidential" else (OURS, THEIRS)
-        answers, still = [dict(one) for one in state.answers], list[_OpenSums]()
-        for table in tables:
-            for key, question in state.questions.items():
-                if key in answers[table]:
-                    continue
-                sums = KnownSums(state.heads[table], state.n_blocks, state.known.get((table, key), ()))
-                try:
-                    answers[table][key] = question.answer_or_reason(sums)
-                except SumNotKnownError as more:
-                    still.append(_OpenSums(table, key, more.work, more.join))
-        if not still:
-            own = answers[OURS], answers[tables[-1]]
-            return Finished(self.measure(*state.heads, state.spec, *own))
-        passed = max(len(known) for known in state.known.values()) if state.known else 0
-        names = tuple(dict.fromkeys(name for one in still for name in state.questions[one.key].columns))
-        state = replace(state, answers=(answers[OURS], answers[THEIRS]), open=tuple(still))
-        return NextPass(state, names, f"estimates, sum {passed + 1}")
+def _answer_of_one(question: Question, head: Microdata, place: int, both: SummedTable) -> Any:
+    return question.answer_or_reason(_OneOfTwo(both, head, place))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from .spec import Spec
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 S_contra = TypeVar("S_contra", bound=Spec, contravariant=True)
-Partial = Mapping[str, "NDArray[Any]"]
-"""Partial answer of one block: named arrays, whose size does not grow with the table."""
+Partial = Mapping[str, Any]
+"""Partial answer of one block: named arrays, or what is made of arrays. Its size does not grow with the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +64,15 @@ class NextPass:
     names: variables that it reads, None for all
     what: what it does, in words, for the progress
     buckets: buckets of its rows, None where each block has a partial answer of its own
+    fold: joins two partial answers as they come, in their order, where that gives what joining all at the end does; then
+        one is merged
     """
 
     state: Any
     names: tuple[str, ...] | None = None
     what: str = ""
     buckets: IntoBuckets | None = None
+    fold: Callable[[Partial, Partial], Partial] | None = None
 
 
 class FitPasses(Protocol[S_contra]):
@@ -157,7 +160,10 @@ class PassRunner:
         """Carry out passes until they are finished, and return their answer."""
         current: NextPass | Finished[Any] = first
         while isinstance(current, NextPass):
-            current = self.merge(current.state, list(self._partials_of(current)))
+            partials = self._partials_of(current)
+            current = self.merge(
+                current.state, list(partials) if current.fold is None else [reduce(current.fold, partials)]
+            )
         return current.answer
 
     def iterate_values(self, columns: Mapping[str, Mapping[str, type]]) -> Iterator[Mapping[str, NDArray[Any]]]:

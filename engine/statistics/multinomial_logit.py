@@ -14,6 +14,7 @@ one Newton step (``newton_step``), with an error of second order in what the rec
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
@@ -137,52 +138,66 @@ def fit_multinomial_logit(
     if np.ndim(penalty) == 0:
         penalties[0] = 0.0
     w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
-    problem = _PenalisedLikelihood(x, positions_in_classes(y, classes), w, len(classes), penalties)
-    shares = np.bincount(problem.class_of_record, w, len(classes))
+    rows = LogitRows(x, positions_in_classes(y, classes), w)
+    shares = np.asarray(np.bincount(rows.class_of_record, w, len(classes)), dtype=np.float64)
+    return fit_summed_logit(rows, shares, classes, penalties, start)
+
+
+def fit_summed_logit(
+    rows: SummedRows, shares: Floats, classes: Integers, penalties: Floats, start: Floats | None = None
+) -> MultinomialLogit:
+    """Fit a multinomial logit as ``fit_multinomial_logit`` does, to rows of which sums are known.
+
+    shares: total weight of each class, (K,)
+    penalties: penalty of each column, (p,)
+    """
     if (shares == 0).any() and not penalties.all():
         raise NoMaximumError("a class has no record")
     # Where it begins makes no difference to the maximum: the problem is concave.
     if start is None:
-        start = np.zeros((len(classes), x.shape[1]))
+        start = np.zeros((len(classes), len(penalties)))
         if not penalties[0]:
             start[:, 0] = np.log(shares / shares.sum())
-    return _maximise(problem, classes, start - start.mean(axis=0))
+    return _maximise(_PenalisedLikelihood(rows, penalties), classes, start - start.mean(axis=0))
+
+
+class SummedRows(Protocol):
+    """Weighted rows (n, p) with a class each, of which sums are known."""
+
+    def log_likelihood(self, b: Floats, /) -> float:
+        """Return the weighted sum of the log probabilities of the classes at coefficients b (K, p)."""
+
+    def add_derivatives(self, b: Floats, gradient: Floats, hessian: Floats, squares: Floats, /) -> None:
+        """Add the gradient (K, p), the negative Hessian (K p, K p) and the squares of each column (p,) to these."""
+
+    def column_squares(self) -> Floats:
+        """Return the weighted sum of the squares of each column, (p,)."""
 
 
 @dataclass(frozen=True, eq=False)
-class _PenalisedLikelihood:
-    """Penalised likelihood of weighted records.
+class LogitRows:
+    """Rows in memory.
 
-    x: records, (n, p)
-    class_of_record: class of each record, 0 to ``class_count`` - 1, (n,)
-    w: weight of each record, (n,)
-    class_count: number of classes
-    penalties: penalty of each column, (p,)
+    x: rows, (n, p)
+    class_of_record: class of each, from 0, (n,)
+    w: weight of each, (n,)
     """
 
     x: Floats
     class_of_record: Integers
     w: Floats
-    class_count: int
-    penalties: Floats
 
-    def objective_at(self, b: Floats) -> tuple[float, float]:
-        """Return the penalised and the plain log-likelihood at coefficients b (K, p)."""
+    def log_likelihood(self, b: Floats) -> float:
+        """Return the weighted sum of the log probabilities of the classes at coefficients b (K, p)."""
         likelihood = 0.0
-        for rows in row_blocks(len(self.x), self.class_count):
+        for rows in row_blocks(len(self.x), len(b)):
             logs = logit_log_probabilities(self.x[rows], b)
             likelihood += float(self.w[rows] @ logs[np.arange(len(logs)), self.class_of_record[rows]])
-        return likelihood - 0.5 * float((self.penalties * b**2).sum()), likelihood
+        return likelihood
 
-    def gradient_and_factor(self, b: Floats) -> tuple[Floats, Floats]:
-        """Return the gradient (K, p) at coefficients b and the Cholesky factor of the negative Hessian (K p, K p).
-
-        Raises NoMaximumError where the Hessian is singular.
-        """
+    def add_derivatives(self, b: Floats, gradient: Floats, hessian: Floats, squares: Floats) -> None:
+        """Add the gradient (K, p), the negative Hessian (K p, K p) and the squares of each column (p,) to these."""
         columns = self.x.shape[1]
-        gradient = -self.penalties * b
-        hessian = np.zeros((self.class_count * columns, self.class_count * columns))
-        common = np.zeros(columns)
         for first in range(0, len(self.x), _ROWS):
             part = slice(first, first + _ROWS)
             x, w = self.x[part], self.w[part]
@@ -193,22 +208,50 @@ class _PenalisedLikelihood:
             spread = (p * np.sqrt(w)[:, None])[:, :, None] * x[:, None, :]
             spread = spread.reshape(len(x), -1)
             hessian -= spread.T @ spread
-            for k in range(self.class_count):
+            for k in range(len(b)):
                 own = slice(k * columns, (k + 1) * columns)
                 hessian[own, own] += (x * (w * p[:, k])[:, None]).T @ x
-            common += w @ x**2
-        np.einsum("ii->i", hessian)[...] += np.tile(self.penalties, self.class_count)
-        blocks = hessian.reshape(self.class_count, columns, self.class_count, columns)
+            squares += w @ x**2
+
+    def column_squares(self) -> Floats:
+        """Return the weighted sum of the squares of each column, (p,)."""
+        return np.asarray(self.w @ self.x**2)
+
+
+@dataclass(frozen=True, eq=False)
+class _PenalisedLikelihood:
+    """Penalised likelihood of weighted records; ``penalties`` are those of each column, (p,)."""
+
+    rows: SummedRows
+    penalties: Floats
+
+    def objective_at(self, b: Floats) -> tuple[float, float]:
+        """Return the penalised and the plain log-likelihood at coefficients b (K, p)."""
+        likelihood = self.rows.log_likelihood(b)
+        return likelihood - 0.5 * float((self.penalties * b**2).sum()), likelihood
+
+    def gradient_and_factor(self, b: Floats) -> tuple[Floats, Floats]:
+        """Return the gradient (K, p) at coefficients b and the Cholesky factor of the negative Hessian (K p, K p).
+
+        Raises NoMaximumError where the Hessian is singular.
+        """
+        classes, columns = b.shape
+        gradient, common = -self.penalties * b, np.zeros(columns)
+        hessian = np.zeros((b.size, b.size))
+        self.rows.add_derivatives(b, gradient, hessian, common)
+        np.einsum("ii->i", hessian)[...] += np.tile(self.penalties, classes)
+        blocks = hessian.reshape(classes, columns, classes, columns)
         # Without this term the Hessian is singular in directions common to all classes, which change nothing.
-        np.einsum("ajbj->jab", blocks)[...] += (common / self.class_count**2)[:, None, None]
+        np.einsum("ajbj->jab", blocks)[...] += (common / classes**2)[:, None, None]
         try:
-            return gradient, np.linalg.cholesky(hessian)
+            return gradient, np.asarray(np.linalg.cholesky(hessian))
         except np.linalg.LinAlgError:
             raise NoMaximumError("the Hessian is singular") from None
 
     def is_separated(self, factor: Floats) -> bool:
         """Return whether hardly any information is left in some direction, as where classes are separated."""
-        scale = np.tile(np.sqrt(self.w @ self.x**2 / self.class_count + self.penalties), self.class_count)
+        classes = len(factor) // len(self.penalties)
+        scale = np.tile(np.sqrt(self.rows.column_squares() / classes + self.penalties), classes)
         scaled = factor / np.where(scale > 0, scale, 1.0)[:, None]
         return bool(np.linalg.svd(scaled, compute_uv=False)[-1] ** 2 < _INFORMATION_LEFT)
 

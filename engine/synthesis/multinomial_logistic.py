@@ -20,8 +20,8 @@ coefficients then have the variance that whole units leave them (Liang & Zeger 1
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -29,12 +29,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
+from ..data.block_sums import KnownSums, SummedTable
 from ..data.microdata import Microdata, units_of
 from ..data.provenance import FitUncertainty
 from ..data.schema import Kind, Schema
 from ..design import stratified_logit
 from ..design.categories import categories_of_variable
-from ..design.completed_design import CompletedDesign, require_independent_terms
+from ..design.completed_design import CompletedDesign, require_independent_columns, require_independent_terms
+from ..design.design_matrix import Design
 from ..design.stratified_logit import (
     StratumRecords,
     check_level_groups,
@@ -43,7 +45,9 @@ from ..design.stratified_logit import (
     stratum_name,
 )
 from ..errors import BadInput, NotComputable
+from ..methods.asked_passes import AskedState
 from ..methods.drafting import ALTERNATIVE, Case, Offer, drafts
+from ..methods.passes import Finished, NextPass, Partial
 from ..methods.registry import ReleaseModelDeclaration, synthesis_method
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Run
@@ -52,11 +56,15 @@ from ..methods.table_profile import VariableProfile
 from ..statistics.multinomial_logit import MultinomialLogit, NoMaximumError, logit_log_probabilities
 from ..statistics.unit_effects import choose_cuts, draw_places, share_of_places
 from ._multinomial_release import MultinomialRelease
+from ._stratified_sums import StrataOfTable
 
 DIRECT = "coefficients are the maximum, or drawn from a normal distribution there"
 MOST_COEFFICIENTS = 5_000
 LARGEST_SHIFT = 0.5  # standard errors; a 95 % interval that is moved so far covers in 92 %
 LEVELS = (Kind.CATEGORICAL, Kind.ORDINAL, Kind.BINARY)
+LEARNED = "design."
+"""Before the names of a fit's arrays that say how the terms of a table of several blocks are standardised."""
+SEPARATED = "{}: levels are separated; give a penalty, such as 0.1"
 _ROWS = 20_000
 
 
@@ -91,6 +99,14 @@ def check_data(data: Microdata, target: str, spec: MultinomialLogisticSpec, plac
         check_level_groups(data, variable, spec.groups, f"{place}.groups")
     require_independent_terms(data.with_positive_weight, spec.predictors, f"{place}.predictors")
     strata = records_by_stratum(data, target, spec)
+    _check_strata(strata, target, spec, place)
+    if not spec.penalty:
+        for stratum in strata:
+            _fit_stratum(spec, f"{place}.penalty", data.weights, stratum)
+
+
+def _check_strata(strata: Sequence[StratumRecords], target: str, spec: MultinomialLogisticSpec, place: str) -> None:
+    """Raise BadInput where a stratum has one class, or too many coefficients."""
     at = f"{place}.groups" if spec.groups else f"{place}.strata" if spec.strata else f"{place}.target"
     # Such a stratum's only level would be drawn again for everybody.
     if alike := [stratum for stratum in strata if len(stratum.class_keys) < 2]:
@@ -106,9 +122,6 @@ def check_data(data: Microdata, target: str, spec: MultinomialLogisticSpec, plac
             f'levels of "{target}" times columns of the predictors are {most:,} coefficients, above {MOST_COEFFICIENTS:,}; use '
             "fewer predictors, or strata",
         )
-    if not spec.penalty:
-        for stratum in strata:
-            _fit_stratum(spec, f"{place}.penalty", data.weights, stratum)
 
 
 def _fit_stratum(
@@ -122,7 +135,7 @@ def _fit_stratum(
     try:
         return stratum.fit(spec.penalty, weights)
     except NoMaximumError as error:
-        raise BadInput(place, f"{error}: levels are separated; give a penalty, such as 0.1") from None
+        raise BadInput(place, SEPARATED.format(error)) from None
 
 
 def draw(
@@ -166,7 +179,12 @@ def _cumulated_chances(
     """Yield rows (k,) of a table, the classes (K,) of their stratum, and their cumulated probabilities (k, K)."""
     variable = _strata_variable(target, spec)
     strata = strata_of_records(confidential if variable == target else table, variable, spec.groups)
-    design = CompletedDesign.from_terms(spec.predictors, confidential.with_positive_weight)
+    learned = {name.removeprefix(LEARNED): values for name, values in arrays.items() if name.startswith(LEARNED)}
+    design = (
+        CompletedDesign.from_arrays(spec.predictors, confidential, learned)
+        if learned
+        else CompletedDesign.from_terms(spec.predictors, confidential.with_positive_weight)
+    )
     for number in np.unique(strata):
         if f"{number}.classes" not in arrays:
             name = stratum_name(int(number), confidential, variable, spec.groups)
@@ -324,6 +342,72 @@ def _draft_offer(case: Case) -> Offer | None:
     return Offer(why, {"predictors": terms}, ALTERNATIVE)
 
 
+class LogitPasses:
+    """Moments of the terms, the strata, and then a pass for each Newton step."""
+
+    checks_data: ClassVar[bool] = True
+
+    def suits(self, spec: MultinomialLogisticSpec, schema: Schema) -> bool:
+        return not spec.unit_effect
+
+    def start(self, head: Microdata, target: str, spec: MultinomialLogisticSpec, n_blocks: int) -> NextPass:
+        names = Design.from_texts(spec.predictors, head).columns
+        read = dict.fromkeys((*names, target, *filter(None, (_strata_variable(target, spec),))))
+        compute = partial(_strata_of_sums, target, spec)
+        first = AskedState(compute, KnownSums(head, n_blocks, ()), tuple(read), f"models of {target}").next_pass()
+        assert isinstance(first, NextPass)
+        return first
+
+    def block(self, state: AskedState, data: Microdata) -> Partial:
+        return state.sums_of_block(data)
+
+    def merge(self, state: AskedState, partials: Sequence[Partial]) -> NextPass | Finished[_Strata]:
+        return state.merge_sums(partials)
+
+    def fit(
+        self, answer: _Strata, head: Microdata, target: str, spec: MultinomialLogisticSpec, run: Run, draws: int
+    ) -> Fit:
+        if answer.data is not None:
+            return multinomial_logistic(answer.data, target, spec, run, draws)
+        found = _fit_of_strata(
+            head, target, spec, run, draws, answer.strata, lambda stratum, _: answer.models[stratum.number]
+        )
+        return replace(
+            found, arrays={**found.arrays, **{f"{LEARNED}{name}": one for name, one in answer.learned.items()}}
+        )
+
+
+@dataclass(frozen=True)
+class _Strata:
+    """Answer of the passes: the models of all strata, and what the design learned; or the table where it is one block."""
+
+    strata: tuple[StratumRecords, ...] = ()
+    models: Mapping[int, MultinomialLogit] = field(default_factory=dict)
+    learned: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    data: Microdata | None = None
+
+
+def _strata_of_sums(target: str, spec: MultinomialLogisticSpec, table: SummedTable) -> _Strata:
+    """Return the models of a table that is asked for sums. Raises BadInput as ``check_data`` does."""
+    if table.n_blocks == 1:
+        (data,) = table.ask_sums(lambda data: (data,))
+        check_data(data, target, spec, target)
+        return _Strata(data=data)
+    variable = _strata_variable(target, spec)
+    if variable is not None:
+        check_level_groups(table.head, variable, spec.groups, f"{target}.groups")
+    found = StrataOfTable.from_sums(
+        table, target, spec.predictors, variable, spec.groups, filled=spec.missing == "filled"
+    )
+    require_independent_columns(found.table.design, found.triangle, spec.predictors, f"{target}.predictors")
+    _check_strata(found.strata, target, spec, target)
+    try:
+        models = dict(zip((one.number for one in found.strata), found.fit_models(table, spec.penalty), strict=True))
+    except NoMaximumError as error:
+        raise BadInput(f"{target}.penalty", SEPARATED.format(error)) from None
+    return _Strata(found.strata, models, found.table.design.as_arrays)
+
+
 def fit_uncertainty(spec: MultinomialLogisticSpec, targets: tuple[str, ...], schema: Schema) -> FitUncertainty:
     """Return whether each dataset has coefficients of its own."""
     return FitUncertainty("drawn" if spec.parameters == "drawn" else "estimated")
@@ -339,6 +423,8 @@ def fit_uncertainty(spec: MultinomialLogisticSpec, targets: tuple[str, ...], sch
     weighted=True,
     release_model=ReleaseModelDeclaration(release_model, is_weighted=True),
     fit_uncertainty=fit_uncertainty,
+    fit_passes=LogitPasses(),
+    draws_by_block=True,
 )
 @drafts(_draft_offer)
 def multinomial_logistic(data: Microdata, target: str, spec: MultinomialLogisticSpec, run: Run, draws: int) -> Fit:
@@ -353,10 +439,24 @@ def multinomial_logistic(data: Microdata, target: str, spec: MultinomialLogistic
     """
     check_data(data, target, spec, target)
     strata = records_by_stratum(data, target, spec)
+    work = partial(_fit_stratum, spec, f"{target}.penalty", data.weights)
+    return _fit_of_strata(data, target, spec, run, draws, strata, work)
+
+
+def _fit_of_strata(
+    data: Microdata,
+    target: str,
+    spec: MultinomialLogisticSpec,
+    run: Run,
+    draws: int,
+    strata: Sequence[StratumRecords],
+    work: Callable[[StratumRecords, np.random.Generator], MultinomialLogit],
+) -> Fit:
+    """Return the fit of the models that ``work`` gives of the strata."""
     arrays: dict[str, NDArray[np.generic]] = {}
     maxima: dict[str, NDArray[np.generic]] = {}
     said: list[Diagnostic] = []
-    models = run.over(partial(_fit_stratum, spec, f"{target}.penalty", data.weights), strata, f"models of {target}")
+    models = run.over(work, strata, f"models of {target}")
     generators = run.rng.spawn(len(strata))
     by_units = spec.unit_effect and data.units is not None and spec.parameters == "drawn"
     # One number a unit for all strata, in which it may have records.

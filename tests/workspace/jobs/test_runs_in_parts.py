@@ -182,6 +182,19 @@ def test_matches_of_single_records_are_kept_part_by_part(run_in_parts: Any) -> N
 
 
 @pytest.mark.slow
+def test_levels_are_fitted_and_drawn_part_by_part(run_in_parts: Any) -> None:
+    logit = {"target": "region", "method": "multinomial_logistic", "predictors": ["age", "visits"]}
+    recipe = {"synthesis": [logit], "measure": [{"method": "utility.summary"}]}
+    assert not any(cost.needs_table for cost in estimate_task_costs(Recipe.from_table({**PLAN, **recipe}), 10**9))
+    tables = [run_in_parts(name, rows, **recipe)[0] for name, rows in (("many", 100), ("few", 350))]
+    many, few = (workspace.tables.read_arrays(artefacts(workspace)["fit/0"]) for workspace in tables)
+    assert set(many) == set(few)
+    for name, own in few.items():
+        np.testing.assert_allclose(many[name], own, rtol=1e-12, atol=1e-12)
+    assert all(workspace.tables.has_parts(artefacts(workspace)["draw/2"]) for workspace in tables)
+
+
+@pytest.mark.slow
 def test_a_recipe_whose_methods_need_the_table_gives_the_same_from_parts(run_in_parts: Any) -> None:
     trees = {"synthesis": [{"target": "income", "method": "cart", "predictors": ["age", "region"]}]}
     whole, parts = run_in_parts("whole", 1000, **trees), run_in_parts("parts", 100, **trees)
