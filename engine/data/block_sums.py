@@ -7,10 +7,14 @@ it, and is what the next pass computes.
 
 from __future__ import annotations
 
+from ast import literal_eval
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .microdata import Microdata
 
@@ -123,3 +127,33 @@ def ask_together(
 
 def _summands_by_key(asked: Mapping[Key, SumNotKnownError], *tables: Microdata) -> Summands:
     return ({key: one.work(*tables) for key, one in asked.items()},)
+
+
+def arrays_of_summands(summands: Summands) -> dict[str, NDArray[Any]]:
+    """Return tuples, lists and dictionaries of arrays and numbers as named arrays; ``form`` says how they are put together."""
+    leaves: list[NDArray[Any]] = []
+
+    def form_of(value: Any) -> Any:
+        if isinstance(value, tuple | list):
+            return type(value)(map(form_of, value))
+        if isinstance(value, dict):
+            return {key: form_of(one) for key, one in value.items()}
+        leaves.append(np.asarray(value))
+        return len(leaves) - 1
+
+    form = repr(form_of(summands))
+    return {"form": np.array(form), **{str(i): leaf for i, leaf in enumerate(leaves)}}
+
+
+def summands_of_arrays(found: Mapping[str, NDArray[Any]]) -> Any:
+    """Return what ``arrays_of_summands`` was given; numbers come back as numbers."""
+
+    def value_of(form: Any) -> Any:
+        if isinstance(form, tuple | list):
+            return type(form)(map(value_of, form))
+        if isinstance(form, dict):
+            return {key: value_of(one) for key, one in form.items()}
+        leaf = found[str(form)]
+        return leaf.item() if leaf.ndim == 0 else leaf
+
+    return value_of(literal_eval(str(found["form"])))

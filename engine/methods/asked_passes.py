@@ -21,8 +21,10 @@ from ..data.block_sums import (
     SumNotKnownError,
     TableInMemory,
     add_sums,
+    arrays_of_summands,
     ask_together,
     is_folded,
+    summands_of_arrays,
 )
 from ..data.table_blocks import OneBlock
 from ..errors import NotComputable
@@ -71,17 +73,27 @@ class AskedState:
     def sums_of_block(self, *tables: Microdata) -> Partial:
         """Return what the pass computes of a block."""
         assert self.work is not None
-        return {str(i): one for i, one in enumerate(self.work(*tables))}
+        return self._to_partial(self.work(*tables))
 
     def merge_sums(self, partials: Sequence[Partial]) -> NextPass | Finished[Any]:
         """Return what comes after a pass, given what it computed of each block."""
-        joined = tuple(self.join_sums(*partials).values())
+        joined = self.join([self._from_partial(one) for one in partials])
         return replace(self, sums=replace(self.sums, known=(*self.sums.known, joined))).next_pass()
 
-    def join_sums(self, *partials: Partial) -> Partial:
-        """Return what the pass computed of consecutive blocks, joined."""
-        joined = self.join([tuple(one[str(i)] for i in range(len(one))) for one in partials])
-        return {str(i): one for i, one in enumerate(joined)}
+    def join_sums(self, one: Partial, other: Partial) -> Partial:
+        """Return what the pass computed of blocks that follow each other, joined."""
+        return self._to_partial(self.join([self._from_partial(one), self._from_partial(other)]))
+
+    def _to_partial(self, summands: Summands) -> Partial:
+        """Return summands as named arrays; as they are where one block is all there is."""
+        if self.sums.n_blocks > 1:
+            return arrays_of_summands(summands)
+        whole: Any = summands
+        return {"whole": whole}
+
+    def _from_partial(self, found: Partial) -> Summands:
+        whole: Any = found["whole"] if "whole" in found else summands_of_arrays(found)
+        return tuple(whole)
 
 
 @dataclass(frozen=True)

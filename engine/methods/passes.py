@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 S_contra = TypeVar("S_contra", bound=Spec, contravariant=True)
-Partial = Mapping[str, Any]
-"""Partial answer of one block: named arrays, or what is made of arrays. Its size does not grow with the table."""
+Partial = Mapping[str, "NDArray[Any]"]
+"""Partial answer of one block: named arrays, whose size does not grow with the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,14 +213,23 @@ class PassRunner:
         assert self.store is not None
         answers: dict[int, Partial] = {}
         for done, number in enumerate(self.store.block_order(self.tables[0].n_blocks), start=1):
-            found = self.store.find_partial(number)
-            if found is None:
-                blocks = (next(iter(table.iterate_blocks(current.names, [number]))) for table in self.tables)
-                found = self.block(current.state, *blocks)
-                self.store.put_partial(number, found)
-            answers[number] = found
+            found = self._stored_answer(current, number)
+            if current.fold is None:
+                answers[number] = found
             self.report(Progress(done, total, current.what))
-        yield from (answers[number] for number in range(len(answers)))
+        for number in range(self.tables[0].n_blocks):
+            # What is joined as it comes is read again, so that one answer at a time is in memory.
+            yield answers[number] if number in answers else self._stored_answer(current, number)
+
+    def _stored_answer(self, current: NextPass, number: int) -> Partial:
+        """Return what the pass makes of a block, computed where nobody has."""
+        assert self.store is not None
+        found = self.store.find_partial(number)
+        if found is None:
+            blocks = (next(iter(table.iterate_blocks(current.names, [number]))) for table in self.tables)
+            found = self.block(current.state, *blocks)
+            self.store.put_partial(number, found)
+        return found
 
     def _put_rows(self, held: dict[str, RowBuckets], number: int, found: Partial) -> None:
         """Put the rows of a block into their buckets."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from prepared_tables import schema_of
 
 from sfumato.engine.contract.passes import CutTable, measure_in_blocks
+from sfumato.engine.data.block_sums import arrays_of_summands, summands_of_arrays
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.table_blocks import OneBlock, hash_of_blocks
 from sfumato.engine.errors import NotComputable
@@ -421,3 +423,15 @@ def test_a_sum_is_asked_for_once_and_few_passes_answer_all_questions() -> None:
         said.append,
     )
     assert [one.what for one in said if one.done == one.total] == ["estimates, sum 1", "estimates, sum 2"]
+
+
+def test_summands_come_back_from_named_arrays() -> None:
+    given = ({("model", "y ~ x"): (3, np.arange(3.0), [np.eye(2)]), 7: (0.1, np.empty((0, 2))), ("x",): ()},)
+    file = io.BytesIO()
+    np.savez(file, allow_pickle=False, **arrays_of_summands(given))
+    file.seek(0)
+    (found,) = summands_of_arrays(dict(np.load(file, allow_pickle=False)))
+    assert list(found) == list(given[0])
+    assert (found[7][0], found[("x",)], found["model", "y ~ x"][0]) == (0.1, (), 3)
+    np.testing.assert_array_equal(found["model", "y ~ x"][2][0], np.eye(2))
+    assert found[7][1].shape == (0, 2)
