@@ -688,7 +688,7 @@ def _draft_offer(case: Case) -> Offer | None:
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Difference found by chance alone (pMSE)",
-                "Even if the release came from a model that fits, the classifier would reach {value}, between 0 (no difference) and 0.25.",
+                "A classifier that tells released from confidential records would reach {value} even if the model fits, between 0 (no difference) and 0.25.",
                 "Neither good nor bad: it is the yardstick for the difference that a model finds (pMSE).",
             ),
         ),

@@ -187,3 +187,19 @@ def test_a_share_in_per_cent_never_seems_to_be_another(value: float, beside: flo
         assert text != format_percent(beside, value)
     if 1e-10 < value < 1 - 1e-10:
         assert shown not in (0, 100)
+
+
+@pytest.mark.parametrize(("value", "said"), [(0.03, "more with people"), (-0.03, "less with people")])
+def test_a_difference_in_either_direction_is_said_by_its_size(value: float, said: str) -> None:
+    sentence = sentence_of(row("risk.linkability.added_risk", value))
+    assert sentence == (
+        f"The release helps him {said} in the data than with outsiders, by 3 % of the guesses that fail about outsiders."
+    )
+
+
+def test_a_share_of_members_found_states_the_false_alarms() -> None:
+    found = dataclasses.replace(row("risk.membership_inference.family_tpr", 0.016), baseline=0.0079)
+    assert sentence_of(found) == (
+        "The best of several attackers finds 1.6 % of the people in the data, while he takes 0.79 % of the outsiders for "
+        "them, wrongly."
+    )

@@ -72,6 +72,8 @@ CHANCE_AREA = 0.5
 """Area under the ROC curve of an attacker who guesses."""
 SYNTHESISED = "synthesised"
 """Setting of what an intruder knows though the release has drawn values of it; a guess of values does without."""
+FINDING = ("family_auc", "p_value")
+"""Names of how well the best of several attackers does, and of the chance to do as well without a leak."""
 WITHOUT_RELEASE = "attack_without_release"
 """Name of the success of an attack on people in the data without the release."""
 FactLines = list[tuple[str, str]]
@@ -190,6 +192,10 @@ def _distance_text(found: ExplainedNumber) -> str:
 def _words_text(found: ExplainedNumber, output: Output) -> str:
     """Return a number in words: of an attack what is done and when it succeeds, its parts, and whether chance explains it."""
     said = [output.label.scene]
+    area = found.parts.get(FINDING[0])
+    if found.row.measure == FINDING[1] and area is not None and area.value is not None:
+        # a chance is that of a finding, which it states
+        said.append(sentence_of(area, found.n_records))
     if _is_attack_difference(found.row, output):
         said.append(_successes_text(found, output))
     return " ".join(part for part in (*said, sentence_of(found.row, found.n_records)) if part)
@@ -276,7 +282,7 @@ def _beside_baseline_text(found: ExplainedNumber, output: Output) -> str:
 
 def _chance_of_finding_text(found: ExplainedNumber) -> str:
     """Return how probable a share of members found is without a leak; empty for other numbers."""
-    chance = found.parts.get("p_value")
+    chance = found.parts.get(FINDING[1])
     if chance is None or chance.value is None or found.row.measure != "family_tpr":
         return ""
     explains = "chance alone may explain it" if chance.value >= CHANCE_LEVEL else "chance alone rarely gives as much"

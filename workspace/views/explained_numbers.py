@@ -8,7 +8,7 @@ from sfumato.engine.methods.labels import method_and_output
 from sfumato.engine.methods.outputs import ATTACK_PARTS, BEST_PARTS
 from sfumato.engine.methods.rows import Row
 
-from ..reporting.explanation import ExplainedNumber
+from ..reporting.explanation import FINDING, ExplainedNumber
 from ..reporting.numbers import NumberLine, member_facts
 from ..reporting.words import NO_SETTINGS, SettingsByMethod
 from ..store.runs import count_records_and_units, find_run
@@ -16,8 +16,8 @@ from ..store.workspace import Workspace
 from .audits import audited_records_of_row
 from .results import read_attack_rows, read_series_rows, verdicts_of_row
 
-PARTS = (*ATTACK_PARTS, *(name for names in BEST_PARTS.values() for name in names), "p_value")
-"""Measures of which an attack is made, with the chance of a finding by the best of several attackers."""
+PARTS = (*ATTACK_PARTS, *(name for names in BEST_PARTS.values() for name in names), *FINDING)
+"""Measures of which an attack is made, with the finding of the best of several attackers."""
 
 
 def read_explained_number(

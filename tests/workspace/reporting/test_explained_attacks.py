@@ -260,6 +260,25 @@ def test_a_p_value_says_what_it_means(value: float, said: str) -> None:
     assert dict(explanation_facts(ExplainedNumber(row, [row])))["here"] == said
 
 
+def test_the_chance_of_a_finding_states_the_finding_and_the_members_found_state_the_chance() -> None:
+    area, chance, share = (
+        Row("risk", "membership_inference", name, "", "synthetic", None, None, value, *ends, baseline=base)
+        for name, value, ends, base in (
+            ("family_auc", 0.529, (0.47, 0.58), 0.5),
+            ("p_value", 0.254, (None, None), None),
+            ("family_tpr", 0.0233, (0.0107, 0.05), 0.008),
+        )
+    )
+    told = words(chance, area)
+    assert told.startswith(
+        "Of a person in the data and one outside, the best of several attackers picks the right one in 52.9 %"
+    )
+    assert "would still do as well or better with probability 25.4 %" in told
+    told = words(share, chance)
+    assert "do as well or better with probability 25.4 %: chance alone may explain it." in told
+    assert " times 0.8 % (false alarms" in told
+
+
 def test_a_yardstick_says_what_the_release_discloses() -> None:
     row = Row(
         "risk", "attribute", "risk_excluding_self", "", "confidential", None, None, 100.0, None, None, unit="records"
