@@ -361,12 +361,7 @@ class IdentificationPasses:
             candidates.append(counts)
             values.append(np.column_stack([some[:, :2], counts, (agrees & used) == used]))
         counted = SubsetCounts.from_parts(np.concatenate(own), np.concatenate(candidates), None)
-        return {
-            "own": counted.own,
-            "candidates": counted.candidates,
-            "count": counted.records,
-            "values": np.concatenate(values),
-        }
+        return {**_arrays_of_counts(counted), "values": np.concatenate(values)}
 
     def merge(self, state: _MatchingState, partials: Sequence[Partial]) -> NextPass | Finished[Measure]:
         if state.n_blocks == 1:
@@ -374,9 +369,7 @@ class IdentificationPasses:
         if state.wanted is None:
             state = _with_agreement(state, partials)
         else:
-            parts = (np.concatenate([one[name] for one in partials]) for name in ("own", "candidates", "count"))
-            counted = SubsetCounts.from_parts(*parts)
-            state = replace(state, found={**state.found, state.wanted: counted})
+            state = replace(state, found={**state.found, state.wanted: _counts_of_arrays(partials)})
         assert state.agreement is not None
         counter = CountedSubsets(state.optional_variables, state.records[0], state.agreement, state.found)
         try:
@@ -396,7 +389,22 @@ class IdentificationPasses:
         """Return the pass that counts the candidates by the wanted subset, and keeps those of single records by a name."""
         read = state.used_variables if state.is_searched else [*state.always, *state.optional_variables]
         what = f"matches by {', '.join(state.used_variables) or 'no variable'}"
-        return NextPass(state, tuple(read), what, IntoBuckets(state.buckets, self.count_bucket, keeps))
+        return NextPass(state, tuple(read), what, IntoBuckets(state.buckets, self.count_bucket, keeps), _join_counts)
+
+
+def _join_counts(one: Partial, other: Partial) -> Partial:
+    """Return the counts of the buckets of both, each combination once: the longer a table, the more its buckets share."""
+    return _arrays_of_counts(_counts_of_arrays([one, other]))
+
+
+def _counts_of_arrays(partials: Sequence[Partial]) -> SubsetCounts:
+    return SubsetCounts.from_parts(
+        *(np.concatenate([one[name] for one in partials]) for name in ("own", "candidates", "count"))
+    )
+
+
+def _arrays_of_counts(counts: SubsetCounts) -> Partial:
+    return {"own": counts.own, "candidates": counts.candidates, "count": counts.records}
 
 
 def _bits_of(names: Sequence[str], chosen: Collection[str]) -> int:

@@ -259,6 +259,7 @@ def test_nothing_as_long_as_the_table_is_merged(monkeypatch: pytest.MonkeyPatch)
 
     def merge(state: Any, partials: Any) -> Any:
         merged.append(max(len(rows) for one in partials for rows in one.values()))
+        assert len(partials) == (5 if state.wanted is None else 1), "counts of buckets are joined as they come"
         return passes.merge(state, partials)
 
     run_passes(passes.start(ours.head, theirs.head, spec, ours.n_blocks), [ours, theirs], passes.block, merge)
