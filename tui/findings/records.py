@@ -59,7 +59,7 @@ MEMBERS = 14
 """Cells of the column of records where a unit has its number of records in it."""
 SURENESS = ((1.0, "1"), (0.5, "0.5 to 1"), (0.2, "0.2 to 0.5"), (0.1, "0.1 to 0.2"), (0.0, "below 0.1"))
 """Least probabilities of the bars, falling, each with its words."""
-SURE_COLUMN = DisplayColumn("sure", "how sure, up to 1", 24, drop_order=1)
+SURE_COLUMN = DisplayColumn("sure", "how sure, up to 1", 20, drop_order=1)
 """Column with a bar for the probability where no other column says by what somebody is found."""
 LEAST_BAR = 8
 """Cells of the longest bar below which there are none."""
