@@ -96,6 +96,25 @@ class AskedState:
         return tuple(whole)
 
 
+class SummedPasses:
+    """Passes of a computation on tables that are asked for sums together."""
+
+    @staticmethod
+    def first_pass(
+        compute: Callable[[SummedTable], Any], head: Microdata, n_blocks: int, names: Sequence[str], what: str
+    ) -> NextPass:
+        """Return the first pass of a computation that asks for sums of some variables."""
+        first = AskedState(compute, KnownSums(head, n_blocks, ()), tuple(names), what).next_pass()
+        assert isinstance(first, NextPass)
+        return first
+
+    def block(self, state: AskedState, *tables: Microdata) -> Partial:
+        return state.sums_of_block(*tables)
+
+    def merge(self, state: AskedState, partials: Sequence[Partial]) -> NextPass | Finished[Any]:
+        return state.merge_sums(partials)
+
+
 @dataclass(frozen=True)
 class Question:
     """A question about a table.
@@ -136,7 +155,7 @@ def _work_on_one(work: BlockWork, place: int, *tables: Microdata) -> Summands:
 
 
 @dataclass(frozen=True)
-class AskedPasses(Generic[S]):
+class AskedPasses(SummedPasses, Generic[S]):
     """Passes of a measure that asks the same questions of both tables; of the confidential one alone where it is both.
 
     suits: whether the measure with some parameters can be computed in passes
@@ -166,15 +185,7 @@ class AskedPasses(Generic[S]):
         questions = self.questions(confidential, spec, None)
         compute = partial(self._measure_of_sums, (confidential, released), spec, questions, {})
         names = tuple(dict.fromkeys(name for one in questions.values() for name in one.columns))
-        first = AskedState(compute, KnownSums(confidential, n_blocks, ()), names, "estimates").next_pass()
-        assert isinstance(first, NextPass)
-        return first
-
-    def block(self, state: AskedState, confidential: Microdata, released: Microdata) -> Partial:
-        return state.sums_of_block(confidential, released)
-
-    def merge(self, state: AskedState, partials: Sequence[Partial]) -> NextPass | Finished[Measure]:
-        return state.merge_sums(partials)
+        return self.first_pass(compute, confidential, n_blocks, names, "estimates")
 
     def _measure_of_sums(
         self,

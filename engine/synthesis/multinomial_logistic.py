@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
-from ..data.block_sums import KnownSums, SummedTable
+from ..data.block_sums import SummedTable
 from ..data.microdata import Microdata, units_of
 from ..data.provenance import FitUncertainty
 from ..data.schema import Kind, Schema
@@ -45,9 +45,9 @@ from ..design.stratified_logit import (
     stratum_name,
 )
 from ..errors import BadInput, NotComputable
-from ..methods.asked_passes import AskedState
+from ..methods.asked_passes import SummedPasses
 from ..methods.drafting import ALTERNATIVE, Case, Offer, drafts
-from ..methods.passes import Finished, NextPass, Partial
+from ..methods.passes import NextPass
 from ..methods.registry import ReleaseModelDeclaration, synthesis_method
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Run
@@ -342,7 +342,7 @@ def _draft_offer(case: Case) -> Offer | None:
     return Offer(why, {"predictors": terms}, ALTERNATIVE)
 
 
-class LogitPasses:
+class LogitPasses(SummedPasses):
     """Moments of the terms, the strata, and then a pass for each Newton step."""
 
     checks_data: ClassVar[bool] = True
@@ -354,15 +354,7 @@ class LogitPasses:
         names = Design.from_texts(spec.predictors, head).columns
         read = dict.fromkeys((*names, target, *filter(None, (_strata_variable(target, spec),))))
         compute = partial(_strata_of_sums, target, spec)
-        first = AskedState(compute, KnownSums(head, n_blocks, ()), tuple(read), f"models of {target}").next_pass()
-        assert isinstance(first, NextPass)
-        return first
-
-    def block(self, state: AskedState, data: Microdata) -> Partial:
-        return state.sums_of_block(data)
-
-    def merge(self, state: AskedState, partials: Sequence[Partial]) -> NextPass | Finished[_Strata]:
-        return state.merge_sums(partials)
+        return self.first_pass(compute, head, n_blocks, tuple(read), f"models of {target}")
 
     def fit(
         self, answer: _Strata, head: Microdata, target: str, spec: MultinomialLogisticSpec, run: Run, draws: int

@@ -26,17 +26,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, combinations, islice, product
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
-from ..data.block_sums import BlockWork, KnownSums, SumNotKnownError, add_sums
+from ..data.block_sums import BlockWork, Summands, SummedTable
 from ..data.blocks import row_blocks
 from ..data.intervals import NON_NEGATIVE, Range
 from ..data.microdata import Microdata
@@ -56,10 +56,11 @@ from ..design.sparse_design import (
     independent_basis,
 )
 from ..errors import NotComputable
+from ..methods.asked_passes import SummedPasses
 from ..methods.drafting import OURS, Case, Offer, OfferedLimit, drafts
 from ..methods.levers import FIDELITY
 from ..methods.outputs import Label, Output
-from ..methods.passes import Finished, NextPass, Partial, measure_blocks
+from ..methods.passes import NextPass, measure_blocks
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.rows import average_with_intervals
@@ -483,46 +484,33 @@ class _VariableTerms:
 
 
 @dataclass(frozen=True)
-class _LogitState:
-    """What the passes of the measure know.
+class _LogitTerms:
+    """Design of a logistic regression of long tables.
 
-    spec: parameters
-    names: variables that vary, in the first pass all
-    levels: number of levels of each variable that has levels
-    n_blocks: number of blocks
-    heads: both tables without records
-    records: confidential and released records
-    terms: design terms of the variables
-    found: what the first pass found of each: whether both tables have equal values in the same order, and in any
-    joint: whether both tables have the same records of some variables, which a pass compared
-    compared: variables that the pass compares
-    repeated: which variables a partly synthetic release repeats
-    known: sums over the blocks in the order in which the regression asks for them
-    work: what the pass sums
+    terms: terms of the variables that vary, by name
+    repeated: which of them a partly synthetic release repeats
+    model: which products there are
     """
 
-    spec: PropensitySpec
-    names: tuple[str, ...]
-    levels: Mapping[str, int]
-    n_blocks: int
-    heads: tuple[Microdata, Microdata]
-    records: tuple[int, int] = (0, 0)
-    terms: tuple[_VariableTerms, ...] = ()
-    found: tuple[tuple[bool, bool], ...] = ()
-    joint: Mapping[tuple[str, ...], bool] = field(default_factory=dict)
-    compared: tuple[str, ...] = ()
-    repeated: tuple[bool, ...] = ()
-    known: tuple[tuple[Any, ...], ...] = ()
-    work: BlockWork | None = None
+    terms: Mapping[str, _VariableTerms]
+    repeated: Sequence[bool]
+    model: str
 
     def design_of(self, confidential: Microdata, released: Microdata) -> tuple[SparseDesign, NDArray[np.bool_]]:
         """Return the design of a block of both tables, and whether each column is repeated. Raises NotComputable."""
-        columns = [_stack_variable(confidential, released, name) for name in self.names]
-        effects = [terms.terms_of(values) for terms, values in zip(self.terms, columns, strict=True)]
-        return _logit_design(effects, self.repeated, self.spec.model, len(confidential) + len(released))
+        effects = [terms.terms_of(_stack_variable(confidential, released, name)) for name, terms in self.terms.items()]
+        return _logit_design(effects, self.repeated, self.model, len(confidential) + len(released))
+
+    def on_tables(self, work: BlockWork) -> BlockWork:
+        """Return a work on the entries of the design as one on a block of both tables."""
+        return partial(self._sum_block, work)
+
+    def _sum_block(self, work: BlockWork, confidential: Microdata, released: Microdata) -> Summands:
+        y = np.repeat([0.0, 1.0], [len(confidential), len(released)])
+        return self.design_of(confidential, released)[0].sum_blocks(work, y)
 
 
-class PropensityPasses:
+class PropensityPasses(SummedPasses):
     """A pass that finds levels, means and deviations, and one for each sum over the records that the logistic regression
     asks for: X'X, then value, score and information of each Newton step, then the distances.
     """
@@ -532,66 +520,77 @@ class PropensityPasses:
         return spec.model != "cart" and spec.of == "records"
 
     def start(self, confidential: Microdata, released: Microdata, spec: PropensitySpec, n_blocks: int) -> NextPass:
-        names = spec.variables or confidential.schema.non_identifiers
+        names, heads = spec.variables or confidential.schema.non_identifiers, (confidential, released)
         levels = {
-            name: max(len(data.column(name).cat.categories) for data in (confidential, released))
+            name: max(len(data.column(name).cat.categories) for data in heads)
             for name in names
             if released.schema[name].kind.has_levels
         }
-        state = _LogitState(spec, names, levels, n_blocks, (confidential, released))
-        return NextPass(state, names, "levels and means")
+        compute = partial(_measure_by_sums, spec.model, names, levels, heads)
+        return self.first_pass(compute, confidential, n_blocks, names, "logistic regression")
 
-    def block(self, state: _LogitState, confidential: Microdata, released: Microdata) -> Partial:
-        if state.n_blocks == 1:
-            pmse, null, degrees = _logit_of_tables(confidential, released, state.names, state.spec.model)
-            return {"pmse": np.array([pmse]), "null": np.array([null]), "degrees": np.array([degrees])}
-        if state.work is not None:
-            design, _ = state.design_of(confidential, released)
-            y = np.repeat([0.0, 1.0], [len(confidential), len(released)])
-            return {str(i): np.asarray(one) for i, one in enumerate(design.sum_blocks(state.work, y))}
-        if state.compared:
-            stacked = [_stack_variable(confidential, released, name) for name in state.compared]
-            return {"sums": _hash_sums(stacked, len(confidential))}
-        found: dict[str, NDArray[Any]] = {"records": np.array([len(confidential), len(released)])}
-        for name in state.names:
-            values = _stack_variable(confidential, released, name)
-            ours, theirs = values[: len(confidential)], values[len(confidential) :]
-            found[f"{name}.aligned"] = np.array([np.array_equal(ours, theirs, equal_nan=True)])
-            found[f"{name}.sums"] = _hash_sums([values], len(confidential))
-            if name in state.levels:
-                found[name] = np.bincount(values.astype(np.int64) + 1, minlength=state.levels[name] + 1)
-            else:
-                found[name] = NumberFacts.from_values(values).as_array
-        return found
 
-    def merge(self, state: _LogitState, partials: Sequence[Partial]) -> NextPass | Finished[Measure]:
-        if state.n_blocks == 1:
-            pmse, null, degrees = (float(partials[0][name][0]) for name in ("pmse", "null", "degrees"))
-            return Finished(_logit_measure(pmse, null, int(degrees)))
-        if not state.terms:
-            state = _with_terms(state, partials)
-        elif state.compared:
-            state = replace(
-                state, joint={**state.joint, state.compared: _are_sums_equal(partials, "sums")}, compared=()
-            )
+def _measure_by_sums(
+    model: str,
+    names: Sequence[str],
+    levels: Mapping[str, int],
+    heads: tuple[Microdata, Microdata],
+    both: SummedTable,
+) -> Measure:
+    """Return the measure of two tables that are asked for sums together. Raises NotComputable."""
+    if both.n_blocks == 1:
+        confidential, released = both.ask_sums(lambda *tables: tables)
+        return _logit_measure(*_logit_of_tables(confidential, released, names, model))
+    sizes, found = both.ask_sums(partial(_facts_of_variables, names, levels), partial(_join_facts, levels))
+    varying = {name: one for name, one in found.items() if one.terms.varies}
+    if not varying:
+        raise NotComputable(NOTHING_VARIES)
+    terms = {name: one.terms for name, one in varying.items()}
+    logit = _LogitTerms(terms, _find_repeated(varying, both), model)
+    layout, repeated = logit.design_of(*heads)
+    records, c = int(sum(sizes)), int(sizes[1]) / int(sum(sizes))
+    asked = AskedDesign(layout.width, both, logit.on_tables)
+    d, pmse = _blocked_logit_pmse(asked, np.empty(0), repeated, records, c)
+    return _logit_measure(pmse, d * c * (1 - c) ** 2 / records, d)
+
+
+class _VariableFacts(NamedTuple):
+    """Whether both tables have equal values of a variable in the same order, and in any; and its terms."""
+
+    aligned: bool
+    alike: bool
+    terms: _VariableTerms
+
+
+def _facts_of_variables(
+    names: Sequence[str], levels: Mapping[str, int], confidential: Microdata, released: Microdata
+) -> Summands:
+    """Return the records of a block, and what it tells of each variable."""
+    found = {}
+    for name in names:
+        values = _stack_variable(confidential, released, name)
+        ours, theirs = values[: len(confidential)], values[len(confidential) :]
+        facts: NDArray[Any] = (
+            np.bincount(values.astype(np.int64) + 1, minlength=levels[name] + 1)
+            if name in levels
+            else NumberFacts.from_values(values).as_array
+        )
+        aligned = np.array_equal(ours, theirs, equal_nan=True)
+        found[name] = aligned, _hash_sums([values], len(confidential)), facts
+    return np.array([len(confidential), len(released)]), found
+
+
+def _join_facts(levels: Mapping[str, int], parts: Sequence[Summands]) -> Summands:
+    """Join what blocks tell of each variable."""
+    found = {}
+    for name in parts[0][1]:
+        aligned, sums, facts = zip(*(of[name] for _, of in parts), strict=True)
+        if name in levels:
+            terms = _VariableTerms.from_counts(np.sum(facts, axis=0))
         else:
-            sums = add_sums([tuple(one[str(i)] for i in range(len(one))) for one in partials])
-            state = replace(state, known=(*state.known, sums))
-        if not state.repeated:
-            compared, repeats = _find_repeated(state)
-            if compared:
-                return NextPass(replace(state, compared=compared), compared, f"records of {join_names(compared)}")
-            state = replace(state, repeated=repeats)
-        layout, repeated = state.design_of(*state.heads)
-        records = sum(state.records)
-        c = state.records[1] / records
-        try:
-            asked = AskedDesign(layout.width, KnownSums(state.heads[0], state.n_blocks, state.known))
-            d, pmse = _blocked_logit_pmse(asked, np.empty(0), repeated, records, c)
-        except SumNotKnownError as more:
-            what = f"logistic regression, sum {len(state.known) + 1}"
-            return NextPass(replace(state, work=more.work), state.names, what)
-        return Finished(_logit_measure(pmse, d * c * (1 - c) ** 2 / records, d))
+            terms = _VariableTerms(numbers=NumberFacts.from_blocks(facts))
+        found[name] = _VariableFacts(all(aligned), _are_sums_equal(np.sum(sums, axis=0, dtype=np.uint64)), terms)
+    return np.sum([sizes for sizes, _ in parts], axis=0), found
 
 
 def _hash_sums(stacked: Sequence[Floats], ours: int) -> NDArray[np.uint64]:
@@ -600,46 +599,27 @@ def _hash_sums(stacked: Sequence[Floats], ours: int) -> NDArray[np.uint64]:
     return np.array(list(sums), dtype=np.uint64)
 
 
-def _are_sums_equal(partials: Sequence[Partial], name: str) -> bool:
+def _are_sums_equal(sums: NDArray[np.uint64]) -> bool:
     """Return whether both tables have the same records equally often: a difference is missed once in 2^64."""
-    ours, theirs = np.column_stack([one[name] for one in partials])
-    return int(ours.sum(dtype=np.uint64)) == int(theirs.sum(dtype=np.uint64))
+    return int(sums[0]) == int(sums[1])
 
 
-def _with_terms(state: _LogitState, partials: Sequence[Partial]) -> _LogitState:
-    """Return the state with what the first pass found. Raises NotComputable where nothing varies."""
-    names, found, terms = list[str](), list[tuple[bool, bool]](), list[_VariableTerms]()
-    for name in state.names:
-        parts = [one[name] for one in partials]
-        if name in state.levels:
-            one = _VariableTerms.from_counts(np.sum(parts, axis=0))
-        else:
-            one = _VariableTerms(numbers=NumberFacts.from_blocks(parts))
-        if one.varies:
-            aligned = all(part[f"{name}.aligned"][0] for part in partials)
-            names.append(name)
-            terms.append(one)
-            found.append((aligned, _are_sums_equal(partials, f"{name}.sums")))
-    if not names:
-        raise NotComputable(NOTHING_VARIES)
-    ours, theirs = np.sum([one["records"] for one in partials], axis=0).tolist()
-    return replace(state, names=tuple(names), terms=tuple(terms), found=tuple(found), records=(ours, theirs))
+def _hash_records(names: Sequence[str], confidential: Microdata, released: Microdata) -> Summands:
+    return (_hash_sums([_stack_variable(confidential, released, name) for name in names], len(confidential)),)
 
 
-def _find_repeated(state: _LogitState) -> tuple[tuple[str, ...], tuple[bool, ...]]:
-    """Return variables whose records have to be compared first, and which variables a release repeats, as
-    ``are_columns_repeated`` finds it.
-    """
+def _find_repeated(found: Mapping[str, _VariableFacts], both: SummedTable) -> list[bool]:
+    """Return which variables a release repeats, as ``are_columns_repeated`` finds it."""
     before, same, in_order = tuple[str, ...](), list[bool](), True
-    for name, (aligned, alike) in zip(state.names, state.found, strict=True):
-        together = (*before, name)
-        if alike and before and not (in_order and aligned) and together not in state.joint:
-            return together, ()
-        in_place = in_order and aligned
-        same.append(in_place or (alike and (not before or state.joint[together])))
-        if same[-1]:
+    for name, one in found.items():
+        together, in_place = (*before, name), in_order and one.aligned
+        is_same = in_place or (one.alike and not before)
+        if one.alike and before and not in_place:
+            is_same = _are_sums_equal(both.ask_sums(partial(_hash_records, together))[0])
+        same.append(is_same)
+        if is_same:
             in_order, before = in_place, together
-    return (), tuple([False] * len(same) if all(same) else same)
+    return [False] * len(same) if all(same) else same
 
 
 def _draft_offer(case: Case) -> Offer | None:
