@@ -120,3 +120,18 @@ def test_a_value_that_is_not_finite_is_not_computed(value: float) -> None:
     found = row_from_estimate(ECDF, Estimate("max_abs_difference", value, lower=0.0, upper=value), "synthetic", 1)
     assert (found.value, found.lower, found.upper, found.status) == (None, None, None, "not computed")
     assert found.reason == "the result is not a finite number"
+
+
+def test_a_study_at_no_uncertainty_has_the_interval_of_the_risk_for_units_too() -> None:
+    from sfumato.engine.data.provenance import ReleaseProvenance
+    from sfumato.engine.studies.intruder_uncertainty import combine_layouts
+
+    values = [147.0, 135.0, 116.0, 108.0, 53.0]
+    for unit in ("records", "units"):
+        rows = [row(value, draw, unit=unit, params={"by": "unit"}) for draw, value in enumerate(values, start=1)]
+        found = average_series(rows, 400)
+        of_study = [replace(one, family="studies", method="intruder_uncertainty", level=0.0) for one in rows]
+        (study,) = combine_layouts(of_study, ReleaseProvenance("synthetic", 400, (400,) * 5, (), ()))
+        assert found.upper is not None
+        assert found.upper < 400
+        assert (study.value, study.lower, study.upper) == (found.value, found.lower, found.upper)

@@ -229,8 +229,10 @@ async def test_what_is_met_is_one_line_that_opens_and_all_other_numbers_are_one_
         assert any("1 of 3 plan limits met" in line for line in lines)
         beside = [line.partition("│")[0].strip() for line in lines]
         (folded,) = (line for line in beside if line.endswith("numbers of the run"))
-        assert int(folded.split()[2].replace(",", "")) > 10
+        count = folded.split()[2]
+        assert int(count.replace(",", "")) > 10
         assert "[Numbers]" in await seat.press("G", "enter")
+        await seat.until(lambda: f"{count} numbers ·" in seat.text)
 
 
 @pytest.mark.slow

@@ -265,3 +265,16 @@ def test_an_interval_with_few_digits_holds_the_whole_one() -> None:
     assert cell_forms(line, "interval", cell) == (
         "0.0001456 .. 0.0003893", "0.000145 .. 0.00039", "0.00014 .. 0.00039",
     )  # fmt: skip
+
+
+def test_the_ends_of_an_interval_have_no_other_digits_where_there_is_less_room() -> None:
+    """A small number has two digits in full, so the narrow column has the same ones."""
+    small = replace(row("utility.ecdf.mean_squared_difference", 0.000016), lower=0.00001268, upper=0.00001953)
+    line = number_lines([small])[0]
+    cell = line_cells(line)["interval"]
+    assert cell == "0.000013 .. 0.00002"
+    assert set(cell_forms(line, "interval", cell)) == {cell}
+    wide = number_lines([replace(small, value=1.5, lower=1.2346, upper=2.3451)])[0]
+    assert cell_forms(wide, "interval", line_cells(wide)["interval"]) == (
+        "1.235 .. 2.345", "1.23 .. 2.35", "1.2 .. 2.4",
+    )  # fmt: skip
