@@ -10,6 +10,7 @@ finding is waived: by a user whom the policy lets waive, with a reason.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
@@ -295,9 +296,12 @@ def _unknown_check_hint(key: str, known: Sequence[str]) -> str:
 def examine_release(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> Examination:
     """Examine what a release would hold. Raises BadInput for a policy of unknown checks, NotReady and DamagedTable."""
     check_policy(policy)
-    with workspace.tables.mapping_long_tables(), reused_memory():
-        # What the checks read is gone before the block gives memory back.
-        return _evaluate_checks(workspace, plan, policy)
+    with workspace.tables.mapping_long_tables():
+        # Of a long table a check needs much memory: each gives it back, and none adds to that of the others.
+        is_long = any(map(workspace.tables.has_parts, plan.tables))
+        with contextlib.nullcontext() if is_long else reused_memory():
+            # What the checks read is gone before the block gives memory back.
+            return _evaluate_checks(workspace, plan, policy)
 
 
 def _evaluate_checks(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> Examination:
@@ -317,7 +321,8 @@ def _evaluate_checks(workspace: Workspace, plan: ReleasePlan, policy: Policy) ->
 def _evaluate_and_release_memory(check: GateCheck, case: ExaminedRelease) -> tuple[Finding, Sequence[int]]:
     """Return the finding of a check as ``_evaluate_check`` does, and give back what it read of columns on the disk."""
     try:
-        return _evaluate_check(check, case)
+        with reused_memory():
+            return _evaluate_check(check, case)
     finally:
         case.release_mapped_pages()
 

@@ -440,6 +440,8 @@ def _check_own_values(case: ExaminedRelease) -> CheckResult:
         joint = _joint_table(case, pool)
         rows = classes + joint.row_keys[: joint.members]
         evidence = exchange_rows(joint.coded_columns, classes, rows, joint.n_datasets_used, case.units)
+        # this is the last check that asks for it, and that of a long table takes much memory
+        case.joints.pop(pool.datasets, None)
         if evidence is None:
             raise NotComputable(fill_sentence(sentences.NOBODY_SHARES, noun=case.unit_noun, names=known))
         message = fill_sentence(
