@@ -401,7 +401,9 @@ def sentence_of(row: ValuedRow, records: int | None = None) -> str:
     fields = list(_placeholder_names(template))
     own = own_params(method, row.params)
     figures = {name: format_setting(one) for name, one in (row.params or {}).items() if name in fields}
-    figures |= {"value": value, "variable": row.target or "the variable"}
+    # a study has the variable that it varies as a parameter
+    studied = (row.params or {}).get("variable", "the variable")
+    figures |= {"value": value, "variable": row.target or str(studied)}
     figures["more"] = "less" if row.value < 0 else "more"
     if "baseline" in fields:
         figures["baseline"] = (

@@ -625,8 +625,8 @@ WITHOUT = "Without the release he describes with values picked at random."
         scene=SCENE,
         without=WITHOUT,
         rates=(
-            "Of {guesses} descriptions, exactly one record of the data fits {count}.",
-            "Exactly one record of outsiders fits {count}.",
+            "Of {guesses} descriptions {count} fit exactly one record of the data.",
+            "{count} fit exactly one record of outsiders.",
         ),
     ),
     confidential=True,

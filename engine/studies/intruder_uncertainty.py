@@ -91,7 +91,7 @@ WINDOW_MEANINGS = {
 WINDOW_LABELS = {
     "largest_expected_match_risk": Label(
         "People found on average, best window",
-        "An intruder searches the range around what he believes that serves him best, or ignores it. He picks the right record for {value} on average.",
+        "An intruder searches the best range around what he believes of {variable}, or ignores it. He picks the right record for {value} on average.",
         "Fewer are better; at 0 no window leads to the right person.",
         "The best window finds more people than the limit allows.",
         IDENTITY,
@@ -99,7 +99,7 @@ WINDOW_LABELS = {
     ),
     "largest_true_match_rate": Label(
         "People found for certain, best window",
-        "An intruder searches the range around what he believes that serves him best, or ignores it. His only match is right for {value}.",
+        "An intruder searches the best range around what he believes of {variable}, or ignores it. His only match is right for {value}.",
         "Lower is better; at 0 no single match is the right person.",
         "The best window makes the intruder certain of more people than the limit allows.",
         IDENTITY,
@@ -107,7 +107,7 @@ WINDOW_LABELS = {
     ),
     "largest_attribute_risk": Label(
         "Sensitive values disclosed, best window",
-        "An intruder searches the range around what he believes that serves him best, and guesses {sensitive}. All guesses are right for {value} on average.",
+        "An intruder searches the best range around what he believes of {variable}, and guesses {sensitive}. All guesses are right for {value} on average.",
         "Fewer are better. Some guesses are right by chance, and from other records.",
         "The best window discloses the sensitive values of more people than the limit allows.",
         INFERENCE,

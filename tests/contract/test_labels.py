@@ -189,11 +189,11 @@ def test_a_share_in_per_cent_never_seems_to_be_another(value: float, beside: flo
         assert shown not in (0, 100)
 
 
-@pytest.mark.parametrize(("value", "said"), [(0.03, "more with people"), (-0.03, "less with people")])
+@pytest.mark.parametrize(("value", "said"), [(0.03, "more"), (-0.03, "less")])
 def test_a_difference_in_either_direction_is_said_by_its_size(value: float, said: str) -> None:
     sentence = sentence_of(row("risk.linkability.added_risk", value))
     assert sentence == (
-        f"The release helps him {said} in the data than with outsiders, by 3 % of the guesses that fail about outsiders."
+        f"With people in the data the release adds 3 % {said} than with outsiders, as a share of the guesses that fail about outsiders."
     )
 
 

@@ -115,6 +115,7 @@ def explanation_facts(found: ExplainedNumber) -> FactLines:
     facts = [
         ("in words", _words_text(found, output)),
         ("good is", _good_text(found, output)),
+        ("bad is", _bad_text(found, output)),
         ("here", _standing_text(found, output)),
         ("intruder knows", _knowledge_text(row)),
         ("a guess is right", _tolerance_text(row)),
@@ -134,6 +135,28 @@ def _good_text(found: ExplainedNumber, output: Output) -> str:
     """Return which values are good; of a statistic of the data, that it stays as it is."""
     is_statistic = found.row.family == "utility" and _confidential_value(found) is not None
     return output.label.good.removeprefix("Good is ") or ("the same value as in the data" if is_statistic else "")
+
+
+def _bad_text(found: ExplainedNumber, output: Output) -> str:
+    """Return which values would be bad; empty for yardsticks, and where a verdict says it."""
+    row, own = found.row, _confidential_value(found)
+    if row.value is None or found.verdicts or row.dataset == "confidential":
+        return ""
+    if output.risk.area:
+        return f"an interval that lies above {format_percent(CHANCE_AREA)} as a whole: the higher, the more of them he tells"
+    if _is_attack_difference(row, output):
+        return "an interval that lies above 0 % as a whole: then people in the data are found or guessed because they are in it"
+    if row.family == "utility" and own is not None and output.goal in ("none", "same"):
+        there = quantity_of(row.key, own, None, row.params, unit=row.unit)
+        return f"so far from {there} that users would conclude something else; no rule says how far that is"
+    if row.family in CONFIDENTIAL_REFERENCE and own is not None and output.goal in ("low", "high"):
+        if (own <= row.value) if output.goal == "low" else (own >= row.value):
+            return ""
+        return f"a value near {row_value_text(replace(row, value=own), found.n_records)}, as without protection"
+    if output.goal in ("low", "one") and row.baseline is not None and output.label.baseline:
+        there = quantity_of(row.key, row.baseline, found.n_records, row.params, unit=row.unit)
+        return f"{'far from' if output.goal == 'one' else 'far above'} {there} ({output.label.baseline})"
+    return ""
 
 
 def _knowledge_text(row: Row) -> str:
@@ -357,6 +380,9 @@ def _successes_text(found: ExplainedNumber, output: Output) -> str:
         text.format(guesses=number(guesses), count=_counts_text(side, guesses), **who)
         for text, side in zip(output.label.rates, sides, strict=True)
     ]
+    if found.row.draw is None and sum(one.draw is not None for one in found.series_rows) > 1:
+        # a ratio of averages is no average of ratios
+        said.append("These are averages over the datasets, as is the number itself: it cannot be worked out from them.")
     return " ".join(said)
 
 

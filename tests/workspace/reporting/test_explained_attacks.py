@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sfumato.engine.methods.rows import Row
+from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import RecordCount
 from sfumato.workspace.reporting.explanation import (
     ExplainedNumber,
@@ -242,6 +243,54 @@ def test_a_risk_says_how_much_lower_it_is_than_without_protection() -> None:
 def test_a_gap_stands_beside_that_of_a_fresh_sample(value: float, ends: tuple[float, float], said: str) -> None:
     row = Row("utility", "ecdf", "max_abs_difference", "pay", "synthetic", None, None, value, *ends, baseline=0.02)
     assert dict(explanation_facts(ExplainedNumber(row, [row])))["here"] == f"{said} No limit is set for it."
+
+
+def risk(value: float) -> Row:
+    return Row(
+        "risk", "identification", "true_match_rate", "", "synthetic", None, None, value, None, None, unit="share"
+    )
+
+
+def gap(value: float) -> Row:
+    return Row(
+        "utility", "ecdf", "max_abs_difference", "pay", "synthetic", None, None, value, None, None, baseline=0.02
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "own", "said"),
+    [
+        (part("excess_risk", 0.02, (-0.01, 0.03)), None, "an interval that lies above 0 % as a whole: then people"),
+        (risk(0.01), 0.4, "a value near 40 %, as without protection"),
+        (risk(0.4), 0.4, ""),
+        (gap(0.01), None, "far above 2 % (a fresh sample of the same size)"),
+        (Row("utility", "summary", "mean", "pay", "synthetic", None, None, 12.0, None, None), 10.0, "so far from 10 that users"),
+        (Row("risk", "membership_inference", "auc", "", "synthetic", None, None, 0.5, 0.4, 0.6), None,
+         "an interval that lies above 50 % as a whole"),
+    ],
+)  # fmt: skip
+def test_a_number_without_a_limit_says_what_would_be_bad(row: Row, own: float | None, said: str) -> None:
+    series = [row] if own is None else [row, replace(row, dataset="confidential", value=own)]
+    told = dict(explanation_facts(ExplainedNumber(row, series)))
+    assert told.get("bad is", "")[: len(said)] == said
+    assert bool(told.get("bad is")) is bool(said)
+
+
+def test_a_limit_is_what_would_be_bad() -> None:
+    limit = Verdict(risk(0.01).key, "", None, "max", 0.02, 0.01, 0.01, "met", "", None)
+    row = risk(0.01)
+    own = replace(row, dataset="confidential", value=0.4)
+    assert "bad is" not in dict(explanation_facts(ExplainedNumber(row, [row, own], [limit])))
+
+
+def test_averages_of_an_attack_are_not_said_to_give_its_number() -> None:
+    rows = [part("excess_risk", 0.02, (0.01, 0.03), ""), part("attack_success", 0.05), part("control_success", 0.03)]
+    rows += [part("guesses", 500, unit="guesses")]
+    parts, single = {one.measure: one for one in rows}, [replace(rows[0], draw=draw) for draw in (1, 2)]
+    said = "it cannot be worked out from them."
+    for series, is_said in (([rows[0], *single], True), ([rows[0], single[0]], False)):
+        told = dict(explanation_facts(ExplainedNumber(rows[0], series, n_records=1000, parts=parts)))
+        assert (said in told["in words"]) is is_said
 
 
 def test_what_an_attack_finds_beyond_chance_is_not_always_due_to_the_release() -> None:
