@@ -668,7 +668,7 @@ def _draft_offer(case: Case) -> Offer | None:
             statbarn="StatisticalHypothesisTests",
             label=Label(
                 "Difference found by chance alone (pMSE)",
-                "By chance alone a classifier that tells released from confidential records reaches a difference (pMSE) of {value}, between 0 (none) and 0.25 (all told apart).",
+                "By chance alone a classifier that tells released from confidential records reaches a difference (pMSE) of {value}, between 0 (none) and 0.25 (all recognised).",
                 "Neither good nor bad: it is the yardstick for the difference that a model finds (pMSE).",
             ),
         ),
