@@ -326,7 +326,9 @@ def _finding_cells(finding: Finding, witnesses: Sequence[Finding], is_waived: bo
         if finding.limit is not None and not _is_number_of_people(finding, people):
             # The limit is of another number than these people, which stands beside it.
             most = brief_limit.partition(" ")[2]
-            limit, brief_limit = f"{scaled_text(brief, finding.unit)}, limit {most}", f"{brief}, limit {most}"
+            limit = f"{scaled_text(brief, finding.unit)}, limit {most}"
+            # without its name a probability beside people reads like their share
+            brief_limit = f"{brief}, limit {most}".replace("> ", "chance > ", 1)
         value = brief = f"{finding.people:,}"
         if people and finding.people <= people:
             share = format_percent(finding.people / people)

@@ -303,7 +303,15 @@ def _found_texts(findings: Sequence[Finding], records: RecordCount) -> tuple[str
     clause = worst.headline or worst.title.removeprefix("people ")
     if not worst.headline and clause == worst.title:
         return fill_sentence(sentences.PEOPLE_AND_TITLE, people=people, title=worst.title), ""
-    return fill_sentence(sentences.PEOPLE_AND_CLAUSE, people=people, clause=clause, counted=counted), ""
+    shown = _shown_text(worst.check, records.noun)
+    return fill_sentence(sentences.PEOPLE_AND_CLAUSE, people=people, clause=clause, counted=counted), shown
+
+
+def _shown_text(check: str, noun: str) -> str:
+    """Return how people are seen whom no variables single out; empty where a check does not say it."""
+    if check == "membership_evidence":
+        return fill_sentence(sentences.SHOWN_TO_BE_MEMBERS, noun=noun)
+    return sentences.SHOWN_BY_OWN_ROWS if check == "own_values" else ""
 
 
 def _people_text(people: int, records: RecordCount) -> str:

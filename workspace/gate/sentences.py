@@ -143,6 +143,10 @@ PEOPLE_OF_ALL = "{people:,} of {records:,} {noun} ({share:percent})"
 UNITS_OF_ALL = "{people:,} of {records:,} {noun} ({share:percent}; all {records:,} have {described})"
 PEOPLE_AND_CLAUSE = "{people} {clause}{counted}."
 PEOPLE_COUNTED = "{people}{counted}."
+SHOWN_TO_BE_MEMBERS = (
+    "Their values stand in the release more often than those of {noun} who were held out for comparison."
+)
+SHOWN_BY_OWN_ROWS = "Their own rows have the values that were drawn for them more often than other rows would."
 PEOPLE_AND_TITLE = "{people}: {title}."
 
 # Records.

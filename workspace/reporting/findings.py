@@ -24,6 +24,8 @@ COLUMNS = (
 )
 SHARE = "share of the "
 """Beginning of the units of numbers that are written in per cent."""
+BEYOND = " beyond "
+"""In the units of numbers of people from which what chance gives has been taken off."""
 EXCESS = "excess"
 """Scale of numbers from which what chance gives has been taken off."""
 MULTIPLE = "multiple of chance"
@@ -189,6 +191,8 @@ def scaled_text(figure: str, unit: str) -> str:
     A number of another unit stays as it is.
     """
     name = scale_name(unit)
+    if BEYOND in unit and figure:
+        return f"{figure} beyond chance"
     if name != EXCESS or not figure:
         return f"{name} {figure}".strip() if figure else ""
     return f"{figure} above {'chance' if 'by chance' in unit else 'an independent sample'}"
