@@ -259,7 +259,10 @@ def _addition_text(found: ExplainedNumber) -> str:
         return ""
     if row.lower is None or row.lower <= 0 or added.lower > 0:
         return ""
-    return f"What of it the release adds to other people's records may be chance: {format_percent(added.value)} ({row_interval_text(added)})"
+    return (
+        f"That this is due to the release is not sure: what it adds to an attack without it, {format_percent(added.value)} "
+        f"({row_interval_text(added)}), may be chance"
+    )
 
 
 def _beside_data_text(found: ExplainedNumber, output: Output) -> str:
@@ -380,7 +383,8 @@ def _successes_text(found: ExplainedNumber, output: Output) -> str:
         text.format(guesses=number(guesses), count=_counts_text(side, guesses), **who)
         for text, side in zip(output.label.rates, sides, strict=True)
     ]
-    if found.row.draw is None and sum(one.draw is not None for one in found.series_rows) > 1:
+    single = [one for one in found.series_rows if one.draw is not None]
+    if found.row.draw is None and len(single) > 1 and not measures_whole_release(found.row.key):
         # a ratio of averages is no average of ratios
         said.append("These are averages over the datasets, as is the number itself: it cannot be worked out from them.")
     return " ".join(said)

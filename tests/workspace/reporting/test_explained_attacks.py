@@ -299,7 +299,7 @@ def test_what_an_attack_finds_beyond_chance_is_not_always_due_to_the_release() -
         added = part("added_risk", 0.0172, ends, "")
         told = words(found, added)
         assert "This is more than chance explains." in told
-        assert ("What of it the release adds to other people's records may be chance: 1.72 %" in told) is is_said
+        assert ("what it adds to an attack without it, 1.72 %" in told) is is_said
 
 
 @pytest.mark.parametrize(("value", "said"), [(0.748, "Not below 5 %: chance alone may explain what was found."),
