@@ -58,7 +58,7 @@ async def test_answers_decide_kind_form_and_what_is_left_out(sit, empty_workspac
         assert '"nonsense" is no kind' in seat.text
         assert not stored_datasets(empty_workspace)
         await seat.press(*["backspace"] * 8, *other, "enter")
-        assert "60 records" in seat.text
+        await seat.until(lambda: "60 records" in seat.text)
         await seat.press("at")
         assert "--as" in seat.text
     assert stored_kinds(empty_workspace)["seen"] == (Kind.DATE, seen.other_formats[0])
@@ -70,7 +70,7 @@ async def test_a_column_can_be_left_out_and_no_question_asks_nothing(sit, empty_
         await seat.until(lambda: "columns of doubtful.csv are" in seat.text)
         assert "[date" not in seat.text, "the form of a date is typed"
         await seat.press(*["backspace"] * 20, *"leave", "space", *"out", "enter")
-        assert "60 records" in seat.text
+        await seat.until(lambda: "60 records" in seat.text)
     assert set(stored_kinds(empty_workspace)) == {"income"}, (
         "area numbers the records and is left out without a question"
     )
