@@ -52,13 +52,14 @@ from sfumato.workspace.views.results import read_diagnostics
 
 from ..parts.page import Dialog, OffersExport, RunPane
 from ..session.export import ExportTable, ScreenExport, table_of_records
-from ..widgets.facts import titled_facts
+from ..widgets.facts import wrap_text
 from ..widgets.grid import HEADER, Grid, LiveGrid
 from ..widgets.lines import KeyLine, Line
 from ..widgets.panel import FrameEdge, FrameSides
 from ..widgets.plot import Plot
 from ..widgets.sparkline import trend_line
 from ..widgets.tables import Columns, GridTable, TableColumn, table_columns
+from .fits import fit_lines
 
 if TYPE_CHECKING:
     from sfumato.workspace.plots.figure import Figure
@@ -307,17 +308,14 @@ def read_traces(workspace: Workspace, run_id: int) -> TracedModels:
     return TracedModels(models, shapes, CHAIN_SHAPE if has_chains or not shapes else DENSITY_SHAPE)
 
 
-MOST_NAME, NARROW_NAME, WIDE = 30, 20, 100
-"""Most cells that are kept for the name of a parameter, in a place of at least as many cells as the last number, else
-in a narrow one.
-"""
+MOST_NAME = 30
+"""Most cells that are kept for the name of a parameter."""
 SOME, FAILED, ALL = "some", "failed", "all"
 """What is shown: all but folded parameters, only what breaks a limit or a rule, or everything."""
 STATISTICS = ("r_hat", "bulk", "tail", "sampler")
 """Columns of statistics, which only some samplers have."""
-FITS = "What is known of the fits"
-OTHER_LINES = 3
-"""Lines of the tab besides the models and their fits: two of summary, and the text at the cursor."""
+READING = 1
+"""Lines of the text at the cursor."""
 LEAST_FITS = 4
 """Lines from which the fits are told below the models."""
 PARAMETERS, TABLE, PLOT = "diagnostics-parameters", "diagnostics-table", "diagnostics-plot"
@@ -361,16 +359,18 @@ def parameter_table(lines: Sequence[ConvergenceLine], shape: str) -> GridTable[C
     )
 
 
-UNSAMPLED_TABLE: GridTable[ConvergenceLine] = GridTable(
-    (
-        TableColumn("target", "model of", 20, cell=lambda line: line.convergence.target),
-        TableColumn(
-            "why", "why its convergence is not checked", 40, grow_order=1, cell=lambda line: line.missing_reason
-        ),
-    ),
-    lambda line: line.parameter_key,
-)
-"""Table that is shown if no model of a run has a sampler."""
+def unsampled_table(lines: Sequence[ConvergenceLine]) -> GridTable[ConvergenceLine]:
+    """Return the table that is shown if no model of a run has a sampler, with what is to be minded if there is anything."""
+    why = "why its convergence is not checked"
+    columns = [
+        TableColumn[ConvergenceLine]("target", "model of", 20, cell=lambda line: line.convergence.target),
+        TableColumn[ConvergenceLine]("why", why, 40, grow_order=1, cell=lambda line: line.missing_reason),
+    ]
+    if any(line.concern for line in lines):
+        columns.append(TableColumn("concern", "verdict", 13, cell=lambda line: line.concern or ""))
+    return GridTable(columns, lambda line: line.parameter_key)
+
+
 STATISTIC_TABLE: GridTable[Diagnostic] = GridTable(
     table_columns(STATISTIC_COLUMNS), values=statistic_cells, column_fitter=_widen_name_columns
 )
@@ -397,7 +397,8 @@ class DiagnosticsPane(RunPane):
 
     DEFAULT_CSS = """
     DiagnosticsPane #diagnostics-fits { height: 1fr; padding: 0 1; display: none; }
-    DiagnosticsPane #diagnostics-matters { display: none; }
+    DiagnosticsPane #diagnostics-head { height: auto; max-height: 3; padding: 0 1; }
+    DiagnosticsPane #diagnostics-matters { height: auto; max-height: 3; padding: 0 1; display: none; }
     """
 
     def __init__(self) -> None:
@@ -414,8 +415,8 @@ class DiagnosticsPane(RunPane):
 
     def compose(self) -> ComposeResult:
         """Yield a line of summary, the parameters or all statistics, and the text at the cursor."""
-        yield Line(name="diagnostics-head")
-        yield Line(name="diagnostics-matters")
+        yield Static("", id="diagnostics-head", markup=False)
+        yield Static("", id="diagnostics-matters", markup=False)
         with ContentSwitcher(initial=PARAMETERS):
             yield ParameterGrid(empty="…", id=PARAMETERS)
             yield LiveGrid(empty="…", id=TABLE)
@@ -469,37 +470,44 @@ class DiagnosticsPane(RunPane):
         self._answer = fit_answer(found, self._lines, self._traced.missing_reasons)
         self._summary = convergence_summary(found, self._traced.missing_reasons)
         self._folds = len(folded) < len(found)
-        shown = {SOME: folded, FAILED: [line for line in found if line.is_flagged], ALL: found}
-        self._parameters = lines = shown[self._shown]
+        shown = {SOME: folded, FAILED: [line for line in found if line.has_failed], ALL: found}
         grid = self.query_one(ParameterGrid)
+        # Trees are read after the statistics: the cursor stays on the first line, whichever that is by then.
+        stays_first = not self._parameters or grid.row_key == self._parameters[0].parameter_key
+        self._parameters = lines = shown[self._shown]
         grid.set_empty_text((NONE_FLAGGED if self._is_failed else NO_SAMPLER) if self._lines else EMPTY)
         sampled = any(line.convergence.parameter for line in lines)
-        table = parameter_table(lines, self._traced.shape_title) if sampled or not lines else UNSAMPLED_TABLE
-        grid.show_table(table, lines)
+        table = parameter_table(lines, self._traced.shape_title) if sampled or not lines else unsampled_table(lines)
+        grid.show_table(table, lines, lines[0].parameter_key if lines and stays_first else None)
         self._show_summary()
         self._show_fits()
         self._show_reading()
 
     def _show_summary(self) -> None:
         """Show whether the models fit and what to do, or the summary of the statistics."""
-        head, todo = self.query_one("#diagnostics-head", Line), self.query_one("#diagnostics-matters", Line)
+        head, todo = self.query_one("#diagnostics-head", Static), self.query_one("#diagnostics-matters", Static)
         todo.display = self.shown_view == PARAMETERS and bool(self._lines) and bool(self._answer[1])
         if not todo.display:
             said = statistics_summary(self._lines)
-            head.set_text(" · ".join(part for part in (said, "failed only" if self._is_failed else "") if part))
+            head.update(" · ".join(part for part in (said, "failed only" if self._is_failed else "") if part))
             return
         state, answer, do = self._answer
         sign = f"{sign_for(state)} " if state else ""
         ink = {"fail": "$error bold", "warn": "$warning bold"}.get(state, "$foreground bold")
-        summary = f"  {self._summary}" if self._summary else ""
-        head.set_text(Content.assemble((f"{QUESTION} ", ""), (f"{sign}{answer}", ink), (summary, "$text-muted")))
+        asked = Content.assemble((f"{QUESTION} ", ""), (f"{sign}{answer}", ink))
         only = "outside a limit only · " if self._is_failed else ""
-        more = (
-            f" · {current_key(self.app, 'only')} shows every parameter" if self._folds and self._shown == SOME else ""
-        )
-        todo.set_text(
-            Content.assemble((f"{only}What to do: ", "$text-muted"), (do, "$foreground"), (more, "$text-muted"))
-        )
+        advice = Content.assemble((f"{only}What to do: ", "$text-muted"), (do, "$foreground"))
+        key = current_key(self.app, "only")
+        more = f" · {key} twice shows every parameter" if self._folds and self._shown == SOME else ""
+        head.update(self._with_more(asked, f"  {self._summary}" if self._summary else ""))
+        todo.update(self._with_more(advice, more))
+
+    def _with_more(self, text: Content, more: str) -> Content:
+        """Return a text with what is said after it, if that takes no line more."""
+        width = max(1, self.size.width - 2)
+        longer = Content.assemble(text, (more, "$text-muted"))
+        fits = len(wrap_text(longer.plain, width)) == len(wrap_text(text.plain, width))
+        return longer if fits else text
 
     @property
     def _is_failed(self) -> bool:
@@ -511,7 +519,8 @@ class DiagnosticsPane(RunPane):
         return action != "select" or any(line.convergence.parameter for line in self._parameters)
 
     def on_resize(self) -> None:
-        """Tell as many fits as there is room for now."""
+        """Tell as much as there is room for now."""
+        self._show_summary()
         self._show_fits()
 
     def _show_fits(self) -> None:
@@ -520,17 +529,18 @@ class DiagnosticsPane(RunPane):
         # The table of samplers may be wider than a narrow place, and has a bar that scrolls then.
         is_wide = any(line.convergence.parameter for line in self._parameters)
         rows = len(self._parameters) + HEADER + is_wide
-        room = self.size.height - OTHER_LINES - rows - (not is_wide)
+        width = max(20, self.size.width - 2)
+        heads = (self.query_one(f"#{name}", Static) for name in ("diagnostics-head", "diagnostics-matters"))
+        above = sum(len(wrap_text(str(one.content), width)) for one in heads)
+        room = self.size.height - above - READING - rows - (not is_wide)
         told.display = (
             bool(self._parameters) and not self._is_failed and self.shown_view == PARAMETERS and room >= LEAST_FITS
         )
         switcher.styles.height = rows if told.display else "1fr"
         if told.display:
-            facts, width = fit_facts(self._lines), max(20, self.size.width - 2)
-            text = titled_facts(FITS, facts, width, MOST_NAME if width >= WIDE else NARROW_NAME).split("\n")
-            if len(text) > room:
-                more = f"and more: Statistics, by {current_key(self.app, 'statistics')}"
-                text = [*text[: room - 1], Content.styled(more, "$text-muted")]
+            order = [line.convergence.target for line in self._parameters]
+            more = f"and more: Statistics, by {current_key(self.app, 'statistics')}"
+            text = fit_lines(self._lines, order, self._traced.shapes, width, room, more)
             told.query_one(Static).update(Content("\n").join([*([] if is_wide else [Content("")]), *text]))
 
     @property
@@ -578,7 +588,10 @@ class DiagnosticsPane(RunPane):
         target = line.convergence.target
         if line.missing_reason:
             return missing_check_text(line)
-        return f"{target} {line.convergence.parameter} · {parameter_or_model_text(line.convergence, self._lines_of_model(target).get(ALL_PARAMETERS))}"
+        parameter = line.convergence.parameter
+        named = target if parameter == ALL_PARAMETERS else f"{target} {parameter}"
+        concern = "" if line.concern is None else f"{grid_value(line.concern)} · "
+        return f"{named} · {concern}{parameter_or_model_text(line.convergence, self._lines_of_model(target).get(ALL_PARAMETERS))}"
 
     @property
     def _current_line(self) -> ConvergenceLine | None:
@@ -684,17 +697,6 @@ class DiagnosticsPane(RunPane):
     def take_focus(self) -> None:
         """Focus the shown view."""
         self.query_one(f"#{self.shown_view}").focus()
-
-
-def fit_facts(lines: Sequence[Diagnostic]) -> list[tuple[str, str]]:
-    """Return what is known of each fitted part in a line: ``PID``, ``records 944 · steps 5``."""
-    found: dict[str, list[str]] = {}
-    for line in lines:
-        part = line.target if line.parameter in ("", line.target) else line.parameter
-        judged = str(grid_value(statistic_cells(line)["passed"]))
-        rule = f" ({judged}: {line.rule})" if line.rule else ""
-        found.setdefault(part, []).append(f"{line.name.replace('_', ' ')} {number(line.value)}{rule}")
-    return [(part, " · ".join(texts)) for part, texts in found.items()]
 
 
 def group_by_statistic(lines: Sequence[Diagnostic]) -> Mapping[str, list[Diagnostic]]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sfumato.engine.methods.results import Diagnostic
 from sfumato.engine.wording import count_noun
 
 from ..visible_text import replace_unprintable
-from .tables import DisplayCell, DisplayColumn, DisplayTable
+from .tables import DisplayCell, DisplayColumn, DisplayTable, grid_value
 from .words import number, sign_for
 
 ALL_PARAMETERS = "all parameters"
@@ -181,12 +181,14 @@ class ConvergenceLine:
     missing_reason: why the model has no convergence check; empty where it has one
     sparkline: values that a small line plot draws
     n_folded: number of other parameters of the model, all within their limits, for which a line of the whole model stands
+    concern: what else is to be minded of the model: a broken rule, or a tree of one leaf
     """
 
     convergence: ParameterConvergence
     missing_reason: str = ""
     sparkline: Sequence[float] = field(default=(), compare=False)
     n_folded: int = 0
+    concern: DisplayCell | None = None
 
     @property
     def parameter_key(self) -> tuple[str, str]:
@@ -198,17 +200,52 @@ class ConvergenceLine:
         """Return whether a usual limit is exceeded."""
         return bool(self.convergence.exceeded_limits)
 
+    @property
+    def has_failed(self) -> bool:
+        """Return whether a usual limit is exceeded, or a rule broken."""
+        return self.is_flagged or self.concern == RULE_BROKEN
+
+
+RULE_BROKEN, ONE_LEAF = DisplayCell("rule broken", "fail"), DisplayCell("one leaf", "warn")
+
+
+def one_leaf_targets(diagnostics: Sequence[Diagnostic]) -> list[str]:
+    """Return the variables whose tree has one leaf."""
+    return list(dict.fromkeys(one.target for one in diagnostics if one.name == "leaves" and one.value == 1))
+
+
+def _concerns_by_target(diagnostics: Sequence[Diagnostic], flagged: Collection[str]) -> dict[str, DisplayCell]:
+    """Return what is to be minded by variable, the worst first; a rule whose limit a parameter exceeds is said there."""
+    broken = dict.fromkeys(one.target for one in diagnostics if one.passed is False and one.target not in flagged)
+    leaves = dict.fromkeys(one_leaf_targets(diagnostics), ONE_LEAF)
+    return {**dict.fromkeys(broken, RULE_BROKEN), **{key: leaf for key, leaf in leaves.items() if key not in broken}}
+
 
 def convergence_lines(
     lines: Sequence[Diagnostic], whys: Mapping[str, str], shapes: SparklineValues
 ) -> list[ConvergenceLine]:
-    """Return the lines of all models: flagged parameters first, then the others, then models without a sampler."""
+    """Return the lines of all models: what the answer names first, the worst before the others, then models without a
+    sampler.
+    """
     sampled = convergence_by_parameter(lines)
     known = {line.target for line in sampled}
-    made = [ConvergenceLine(line, sparkline=shapes.get((line.target, line.parameter), ())) for line in sampled]
-    made.sort(key=lambda one: not one.is_flagged)
-    return made + [
-        ConvergenceLine(ParameterConvergence(target, ""), why) for target, why in whys.items() if target not in known
+    worst = sort_worst_first([line for line in sampled if line.exceeded_limits])
+    concerns = _concerns_by_target(lines, {line.target for line in worst})
+    free = [ParameterConvergence(target, "") for target in whys if target not in known]
+    wholes = {line.target: line for line in sampled if line.parameter == ALL_PARAMETERS and line not in worst}
+    # A model without a sampler has one line, any other the line of its whole.
+    minded = {
+        target: one for target, one in ({line.target: line for line in free} | wholes).items() if target in concerns
+    }
+    first = [*worst, *(minded[target] for target in concerns if target in minded)]
+    return [
+        ConvergenceLine(
+            line,
+            whys[line.target] if line in free else "",
+            shapes.get((line.target, line.parameter), ()),
+            concern=concerns.get(line.target) if line in minded.values() else None,
+        )
+        for line in [*first, *(line for line in (*sampled, *free) if line not in first)]
     ]
 
 
@@ -274,6 +311,8 @@ def _sampler_text(line: ParameterConvergence) -> str:
 
 def _verdict_cell(line: ConvergenceLine) -> DisplayCell | str:
     """Return the first exceeded limit and how many more there are, or that all limits are kept."""
+    if line.concern is not None and not line.is_flagged:
+        return line.concern
     if line.missing_reason:
         return NO_TRACE if line.missing_reason == EARLIER_VERSION else NO_CHECK
     flags = line.convergence.exceeded_limits
@@ -358,7 +397,7 @@ def fit_answer(
     if any(why == EARLIER_VERSION and target not in judged for target, why in whys.items()) or not lines:
         return "warn", "Not known: an earlier version fitted them.", "run the recipe again."
     judged = list(dict.fromkeys(one.convergence.target for one in lines if one.convergence.is_judged))
-    if bare := list(dict.fromkeys(one.target for one in diagnostics if one.name == "leaves" and one.value == 1)):
+    if bare := one_leaf_targets(diagnostics):
         trees = "The tree of {} has" if len(bare) == 1 else "The trees of {} have"
         drawn = "it is drawn as if nothing" if len(bare) == 1 else "they are drawn as if nothing"
         said = f"Partly. {trees.format(', '.join(bare))} one leaf: {drawn} else mattered."
@@ -369,4 +408,6 @@ def fit_answer(
 
 def missing_check_text(line: ConvergenceLine) -> str:
     """Return why a model has no convergence check: ``price: no trace kept; an earlier version fitted it ...``."""
-    return f"{line.convergence.target}: {NO_TRACE if line.missing_reason == EARLIER_VERSION else NO_CHECK}; {line.missing_reason}"
+    concern = "" if line.concern is None else f"{grid_value(line.concern)} · "
+    check = NO_TRACE if line.missing_reason == EARLIER_VERSION else NO_CHECK
+    return f"{line.convergence.target}: {concern}{check}; {line.missing_reason}"

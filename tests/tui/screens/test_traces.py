@@ -11,6 +11,7 @@ from sfumato.engine.methods.results import Diagnostic, ImportanceTrace
 from sfumato.engine.posterior.ensemble import chain_trace
 from sfumato.tui.app.project import ProjectScreen
 from sfumato.tui.findings.diagnostics import ParameterDialog, figure_series
+from sfumato.tui.findings.fits import fit_lines
 from sfumato.tui.widgets.plot import Plot
 from sfumato.tui.widgets.sparkline import trend_line
 from sfumato.workspace.plots.traces import trace_figure
@@ -18,11 +19,15 @@ from sfumato.workspace.reporting.diagnostics import (
     ALL_PARAMETERS,
     EARLIER_VERSION,
     ParameterConvergence,
+    convergence_cells,
     convergence_lines,
     convergence_summary,
     convergence_text,
     fit_answer,
+    fold_passed_parameters,
+    missing_check_text,
 )
+from sfumato.workspace.reporting.tables import grid_value
 from sfumato.workspace.store.artefacts import write_trace
 from sfumato.workspace.store.workspace import Workspace
 
@@ -84,17 +89,26 @@ def weighted(built_data):
     return sampled(built_data, WEIGHTED, WEIGHTS)
 
 
+def table_rows(seat):
+    """Return the lines of the table of parameters, and those below it."""
+    lines = seat.text.splitlines()
+    return lines[1 + next(i for i, line in enumerate(lines) if "model of" in line) :]
+
+
 async def test_parameters_outside_a_limit_come_first_with_their_trace_and_in_words(sit, chained, size):
     async with sit(chained, tab="diagnostics", size=size) as seat:
         lines = seat.text.splitlines()
         assert "Do the models fit well enough? ✗ Not sure. income beta: R-hat over 1.01" in lines[3]
-        assert "What to do: run longer" in lines[4]
+        assert "What to do: run longer" in " ".join(lines[4:6])
+        assert "tail ESS under 400." in " ".join(lines[3:5]), "the answer is whole"
+        assert "may be off their model." in seat.text, "and so is what to do"
         assert "2 parameters of 1 model: ✗ 1 outside a limit" in lines[3] or size[0] < 160
-        assert lines[6].split()[:5] == ["income", "beta", "1.400", "20", "15"]
-        assert "✗ R-hat over 1.01 +2" in lines[6]
-        assert lines[8].split()[:2] == ["income", "alpha"]
-        assert "✓ within limits" in lines[8]
-        assert any(block in lines[7] for block in "▁▂▃▄▅▆▇█")
+        rows = table_rows(seat)
+        assert rows[0].split()[:5] == ["income", "beta", "1.400", "20", "15"]
+        assert "✗ R-hat over 1.01 +2" in rows[0]
+        assert rows[2].split()[:2] == ["income", "alpha"]
+        assert "✓ within limits" in rows[2]
+        assert any(block in rows[1] for block in "▁▂▃▄▅▆▇█")
         assert "R-hat 1.4000 · bulk ESS 20 · tail ESS 15" in seat.reading
         footer = " ".join(seat.footer.split())
         assert footer.startswith("enter Draws t Plot ")
@@ -158,8 +172,7 @@ async def test_the_cursor_reads_every_chain(sit, chained):
 @pytest.mark.slow
 async def test_weighted_draws_have_a_density_and_weights(sit, weighted, size):
     async with sit(weighted, tab="diagnostics", size=size) as seat:
-        lines = seat.text.splitlines()
-        assert "✗ Pareto k over 0.7 +1" in lines[6]
+        assert "✗ Pareto k over 0.7 +1" in table_rows(seat)[0]
         assert "Pareto k 0.93 · ESS of the weights 120" in seat.reading
         text = await seat.press("enter")
         assert "income log posterior: density" in text
@@ -290,7 +303,8 @@ async def test_columns_that_are_empty_are_left_out_and_names_are_whole(sit, buil
         assert "R-hat" not in seat.text
         assert "tail" not in seat.text
         assert name in seat.text
-        assert "Do the models fit well enough? No check fails: the sampler of income sett" in seat.text
+        assert "Do the models fit well enough? No check fails: the sampler of income" in seat.text
+        assert "settled." in seat.text
 
 
 async def test_models_without_a_sampler_have_what_is_known_of_their_fits(sit, built_data):
@@ -309,11 +323,11 @@ async def test_many_parameters_within_limits_are_one_line_until_all_are_asked_fo
         ("acceptance", ALL_PARAMETERS, 0.45, "", None),
     ]
     async with sit(sampled(built_data, chains(), statistics), tab="diagnostics", size=(120, 24)) as seat:
-        rows = seat.text.splitlines()[6:]
+        rows = table_rows(seat)
         assert "coefficient 7" in rows[0]
         assert "all parameters (11)" in rows[1]
         assert "coefficient 3" not in " ".join(rows[:3])
-        assert "f shows every parameter" in seat.text
+        assert "f twice shows every parameter" in seat.text
         assert "outside a limit only" in await seat.press("f")
         assert "coefficient 3 " in await seat.press("f")
         assert "all parameters (11)" in await seat.press("f")
@@ -336,3 +350,48 @@ def test_whether_models_fit_is_one_sentence_with_what_to_do():
     assert "newton_decrement of z is 0.2" in said
     old = {"z": EARLIER_VERSION}
     assert fit_answer(convergence_lines([], old, {}), [], old)[0] == "warn"
+
+
+def verdicts(lines):
+    """Return the variable and the verdict of each line."""
+    return [(one.convergence.target, grid_value(convergence_cells(one)["verdict"])) for one in lines]
+
+
+def test_what_the_answer_names_comes_first_and_is_marked():
+    whys = {"x": "a tree is grown once", "z": "a tree is grown once"}
+    tree = [Diagnostic("leaves", "x", 5.0, target="x"), Diagnostic("leaves", "z", 1.0, target="z")]
+    fine = [Diagnostic("pareto_k", ALL_PARAMETERS, 0.2, "at most 0.7", passed=True, target="y")]
+    found = convergence_lines([*fine, *tree], whys, {})
+    assert verdicts(found) == [("z", "! one leaf"), ("y", "✓ within limits"), ("x", "no convergence check")]
+    assert missing_check_text(found[0]) == "z: ! one leaf · no convergence check; a tree is grown once"
+    assert not any(line.has_failed for line in found), "a tree of one leaf is no failed check"
+    broken = [Diagnostic("newton_decrement", "x", 0.2, "below 1e-12", passed=False, target="x")]
+    found = convergence_lines([*fine, *tree, *broken], whys, {})
+    assert verdicts(found)[:2] == [("x", "✗ rule broken"), ("z", "! one leaf")]
+    assert [line.has_failed for line in found] == [True, False, False]
+    worse = [Diagnostic("r_hat", name, value, target="w") for name, value in (("a", 1.2), ("b", 1.5))]
+    found = fold_passed_parameters(convergence_lines([*fine, *tree, *worse], whys, {}))
+    assert [line.convergence.parameter for line in found[:3]] == ["b", "a", ""], "the worst is the first"
+    assert fit_answer(found, [*fine, *tree, *worse], whys)[1].startswith("Not sure. w b:")
+
+
+def test_fits_are_told_whole_by_variable_and_then_by_model_in_columns():
+    tree = [Diagnostic("leaves", "x", 5.0, target="x"), Diagnostic("leaves", "z", 1.0, target="z")]
+    draws = [
+        Diagnostic(name, f"alpha[{n}]", 0.5, target="y") for n in range(6) for name in ("mean_of_draws", "sd_of_draws")
+    ]
+    told = [one.plain.rstrip() for one in fit_lines([*draws, *tree], ["z", "y", "x"], {}, 80, 20, "more")]
+    assert [line.split()[0] for line in told[1:3]] == ["z", "x"], "as in the table above"
+    assert "Model of y, 6 parameters: mean and sd of the draws" in told
+    assert told[-3].count("mean 0.5 · sd 0.5") == 2
+    assert "alpha[0]" in told[-3]
+    short = fit_lines([*draws, *tree], ["z"], {}, 80, 4, "more")
+    assert [one.plain.split()[0] for one in short] == ["What", "z", "x", "more"]
+
+
+@pytest.mark.slow
+async def test_the_first_line_is_selected_once_the_traces_are_read(sit, built_data):
+    leaf = [("leaves", "income", 1.0, "", None)]
+    async with sit(sampled(built_data, None, leaf), tab="diagnostics", size=(80, 24)) as seat:
+        assert "! one leaf" in table_rows(seat)[0]
+        assert "income: ! one leaf · no trace kept" in seat.reading
