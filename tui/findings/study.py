@@ -63,8 +63,12 @@ MOST_FINDING_LINES = 3
 """Most lines of a finding."""
 AROUND_QUESTION = 4
 """Cells of a terminal's width that a question cannot use: the frame, and a blank on either side."""
-LEAST_PLOT = 12
-"""Lines that a plot keeps where its numbers stand below it."""
+LEAST_PLOT, PLOT_SHARE = 14, 0.45
+"""Lines, and share of them, that a plot keeps where its numbers stand below it."""
+ROOM_FOR_LEVEL = 11
+"""Lines from which on a plot has the numbers of the level at its cursor below it."""
+LEVEL_LINES = 2
+"""Lines of the head of the numbers and of one level."""
 
 
 def whole_sentences(text: Content, width: int, most: int) -> Content:
@@ -170,6 +174,8 @@ class StudyBody(ContentSwitcher):
     """Plot and numbers of a study, together where there is room, else the current one; or its planes."""
 
     _rows = 0
+    tells_level = False
+    """Whether the numbers have a row for each level of a plot."""
     DEFAULT_CSS = """
     StudyBody { height: 1fr; }
     StudyBody Plot { height: 2fr; }
@@ -189,12 +195,18 @@ class StudyBody(ContentSwitcher):
         """Show the plot and below it its numbers where both have room; ``rows`` is how many these are from now on."""
         self._rows = self._rows if rows is None else rows
         plot, grid = self.query_one(f"#{PLOT}", Plot), self.query_one(f"#{NUMBERS}", LiveGrid)
-        is_pair = self.current in (PLOT, NUMBERS) and self.size.height >= ROOM_FOR_BOTH
+        is_pair, height = self.is_pair, self.size.height
+        has_level = not is_pair and self.tells_level and self.current == PLOT and height >= ROOM_FOR_LEVEL
         for part in (plot, grid):
-            part.display = part.id == self.current or is_pair
+            part.display = part.id == self.current or is_pair or (has_level and part is grid)
         # The head of the grid, its rows, and the bar that scrolls them sideways.
-        wanted = min(self._rows + 2, self.size.height - LEAST_PLOT)
-        grid.styles.height = wanted if is_pair else "1fr"
+        wanted = min(self._rows + 2, height - max(LEAST_PLOT, round(PLOT_SHARE * height)))
+        grid.styles.height = wanted if is_pair else LEVEL_LINES if has_level else "1fr"
+
+    @property
+    def is_pair(self) -> bool:
+        """Return whether a plot and its numbers are shown together, all of them."""
+        return self.current in (PLOT, NUMBERS) and self.size.height >= ROOM_FOR_BOTH
 
 
 class StudiesPane(ExplainsPoint, RunPane):
@@ -378,6 +390,10 @@ class StudiesPane(ExplainsPoint, RunPane):
             none, *error = self.empty_text("studies", NONE).split("\n")
             self.query_one(f"#{PLOT}", Plot).set_series([], empty=error[0] if error else " ")
             head.set_text(none)
+            # The numbers of the run that was shown before must not stand below that.
+            self.query_one(LiveGrid).forget_rows()
+            self.query_one(StudyBody).arrange_parts(0)
+            self.query_one("#study-reading", Line).set_text("")
             return
         head.set_text(self._heading_text(view))
         switcher = self.query_one(ContentSwitcher)
@@ -508,15 +524,31 @@ class StudiesPane(ExplainsPoint, RunPane):
     def _fill_numbers(self) -> None:
         """Fill the table with the numbers of the picture."""
         if self.current_view is not None and self.plane_view is None:
-            found = self.current_view.study_table(self._picture)
+            view, body = self.current_view, self.query_one(StudyBody)
+            curves = view if isinstance(view, CurveView) else None
+            has_room = curves is not None and body.is_pair
+            found = (curves.every_measure_table if curves and has_room else view.study_table)(self._picture)
             rows = list(zip(found.keys, found.rows, strict=True))
-            self.query_one(LiveGrid).show_table(keyed_table(table_columns(found.columns)), rows, found.cursor_key)
-            self.query_one(StudyBody).arrange_parts(len(rows))
+            want = found.cursor_key if curves is None else self._level_at_cursor(curves)
+            self.query_one(LiveGrid).show_table(keyed_table(table_columns(found.columns)), rows, want)
+            body.tells_level = curves is not None
+            body.arrange_parts(len(rows))
+
+    def _level_at_cursor(self, view: CurveView) -> float | None:
+        """Return the level nearest to the cursor of the plot; None without a cursor."""
+        x = self.query_one(f"#{PLOT}", Plot).cursor_x
+        if x is None:
+            return None
+        at = 10.0**x if view.panel_at(self._picture).log_x else x
+        levels = {level for curve in view.measures[self._picture] for level in curve.levels}
+        return min(levels, key=lambda level: abs(level - at), default=None)
 
     @on(Plot.CursorMoved, f"#{PLOT}")
     def _show_reading_at(self, event: Plot.CursorMoved) -> None:
-        """Show the values at the cursor."""
+        """Show the values at the cursor, and their row."""
         self._show_reading(event.x)
+        if isinstance(self.current_view, CurveView):
+            self._fill_numbers()
 
     def _show_reading(self, x: float | None) -> None:
         """Show the values at the cursor, in their own unit whatever the scale."""
@@ -529,9 +561,11 @@ class StudiesPane(ExplainsPoint, RunPane):
         self.query_one("#study-reading", Line).set_text(text)
 
     def on_resize(self) -> None:
-        """Give the axis of the planes its new width."""
+        """Give the axis of the planes its new width, or the numbers as many rows as there is room for."""
         if self.plane_view is not None:
             self._draw_planes(self.plane_view)
+        elif isinstance(self.current_view, CurveView):
+            self.call_after_refresh(self._fill_numbers)
 
     def make_exportable(self) -> ScreenExport | None:
         """Return the shown picture as a figure and its numbers with all digits."""

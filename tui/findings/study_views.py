@@ -7,11 +7,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from rich.cells import cell_len
 
 from sfumato.engine.methods.labels import is_of_units, measure_name, quantity_of
 from sfumato.engine.methods.outputs import Axis
@@ -25,6 +26,7 @@ from sfumato.workspace.reporting.words import interval_text, number, params_text
 from sfumato.workspace.views.studies import StudyCurve
 
 from ..session.export import ExportTable
+from ..widgets.frame import LONGEST_NAME
 
 if TYPE_CHECKING:
     from textual.content import Content
@@ -33,8 +35,11 @@ if TYPE_CHECKING:
 CONFIDENTIAL = "confidential"
 """Dataset of the curves of the confidential data."""
 CONFIDENTIAL_TITLE = "confidential data"
+INTERVAL_TITLE = "95 % interval"
 MARGIN = 0.04
 """Share of the highest value that an axis from 0 goes beyond it."""
+MOST_MEASURE = 40
+"""Most cells of the column of measures."""
 FAR_APART = 20
 """Ratio of the highest value of a picture to the lowest from which on a logarithmic axis is suggested."""
 
@@ -51,8 +56,8 @@ class StudyTable:
 
     columns: Sequence[DisplayColumn]
     rows: Sequence[Mapping[str, object]]
-    keys: Sequence[float]
-    cursor_key: float | None = None
+    keys: Sequence[Hashable]
+    cursor_key: Hashable | None = None
 
 
 class StudyView:
@@ -267,7 +272,7 @@ class CurveView(StudyView):
 
     def plot_series(self, picture: int) -> list[Series]:
         """Return the curves of a measure with a mark at each measured level, and the limit of the plan."""
-        drawn = list(self.panel_at(picture).series)
+        drawn = [named_interval(one) for one in self.panel_at(picture).series]
         marks = [measured_points(one) for one in drawn]
         first = self.measures[picture][0]
         limits = [(one.level, one.limit) for one in self.verdicts if is_limit_of(one, first)]
@@ -286,12 +291,28 @@ class CurveView(StudyView):
             DisplayColumn("level", self.study_axis.label, 11, "right"),
             DisplayColumn("confidential", "confidential data", 17, "right"),
             DisplayColumn("released", "release", 9, "right"),
-            DisplayColumn("interval", "95 % interval", 22),
+            DisplayColumn("interval", INTERVAL_TITLE, 22),
             DisplayColumn("ratio", "release / confidential", 22, "right", drop_order=1),
             DisplayColumn("shares", "what makes the interval", 48, drop_order=2),
         )
         levels = sorted({level for curve in self.measures[picture] for level in curve.levels})
         return StudyTable(columns, rows, levels)
+
+    def every_measure_table(self, picture: int) -> StudyTable:
+        """Return the rows of every measure below each other, those of ``picture`` first."""
+        order = [picture, *(at for at in range(len(self.measures)) if at != picture)]
+        tables = {at: self.study_table(at) for at in order}
+        columns = list(tables[picture].columns)
+        longest = max(cell_len(self.picture_title(at)) for at in order)
+        columns.insert(0, DisplayColumn("measure", "measure", max(7, min(longest, MOST_MEASURE))))
+        rows = [
+            {"measure": self.picture_title(at) if first else "", **row}
+            for at in order
+            for first, row in zip((True, *(False,) * len(tables[at].rows)), tables[at].rows, strict=False)
+        ]
+        # The keys of the shown measure are its levels, as in a table of it alone.
+        keys: list[Hashable] = [level if at == picture else (at, level) for at in order for level in tables[at].keys]
+        return StudyTable(columns, rows, keys)
 
     def reading_at(self, picture: int, x: float) -> str:
         """Return the values of every curve at a level, in the measure's own unit."""
@@ -372,6 +393,12 @@ def range_from_zero(series: Sequence[Series]) -> Limits | None:
 def measured_points(one: Series) -> Series:
     """Return the points of a curve alone, in its looks and without an entry of their own in the legend."""
     return Series(one.name, one.x, one.y, marker="points", thin=True)
+
+
+def named_interval(one: Series) -> Series:
+    """Return a curve with its dotted ends named in the legend, if it has an interval and its name leaves room."""
+    name = f"{one.name}, {INTERVAL_TITLE}"
+    return one if one.lower is None or len(name) > LONGEST_NAME else replace(one, name=name)
 
 
 def curve_title(curve: StudyCurve) -> str:

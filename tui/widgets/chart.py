@@ -37,6 +37,8 @@ BLOCKS = " ▂▄▆█"
 """Characters of a bar's cell, by height."""
 FEW_POINTS = 60
 """Number of points up to which each has a mark; more points become single dots."""
+LEAST_ALIGNED = 10
+"""Rows from which on lines go through the middle of their marks; in fewer they would lose too much of their slope."""
 _PATTERNS = ("1", "11100", "100", "1111100100", "10000", "110000", "1111111001001000", "111111000000")
 DOTTED = (True, False, False, False)
 """Dots of the ends of an interval where its area is not shaded."""
@@ -66,7 +68,7 @@ def series_mark(order: int) -> str:
 
 def draw_series(one: Series, order: int, series: Sequence[Series], frame: PlotFrame, look: ChartStyle) -> SeriesMasks:
     """Return the dots and marks of the series ``one``, number ``order`` of ``series``, in ``frame``."""
-    x, y = frame.x_scale.to_dots(one.x), frame.y_scale.to_dots(one.y)
+    x, y = frame.x_scale.to_dots(one.x), _row_dots(series, one.y, frame, look)
     empty = np.zeros(frame.dot_shape, dtype=np.bool_)
     if one.marker == "points":
         # Many marks would cover each other; without colour they are needed to tell series apart.
@@ -78,7 +80,7 @@ def draw_series(one: Series, order: int, series: Sequence[Series], frame: PlotFr
     vertices = _stair_corners(x[one.x_order], y[one.x_order]) if one.marker == "steps" else (x, y)
     if look.shade == "bounds":
         line = rasterise_line(*vertices, frame.dot_shape, _dash_pattern(styled_like(series, order), look))
-        return SeriesMasks(line | _draw_bounds(one, x, frame), empty)
+        return SeriesMasks(line | _draw_bounds(one, x, series, frame, look), empty)
     return SeriesMasks(
         rasterise_line(*vertices, frame.dot_shape, _dash_pattern(styled_like(series, order), look)),
         _keep_thick_band(_draw_band(one, frame), frame),
@@ -182,12 +184,29 @@ def _draw_band(one: Series, frame: PlotFrame) -> Mask:
     return rasterise_band(ends[0], ends[1], frame.dot_shape)
 
 
-def _draw_bounds(one: Series, x: Floats, frame: PlotFrame) -> Mask:
+def _row_dots(series: Sequence[Series], y: Floats, frame: PlotFrame, look: ChartStyle) -> Floats:
+    """Return the rows of values in dots; where lines have a mark at each point and no area is shaded, those of the
+    marks.
+    """
+    dots = frame.y_scale.to_dots(y)
+    is_marked = any(one.marker == "points" and one.thin and _has_marks(one, look) for one in series)
+    if look.shade != "bounds" or not is_marked or look.glyphs.is_coarse or frame.rows < LEAST_ALIGNED:
+        return dots
+    # A mark stands in the middle of its cell, and a line that passed above or below it would seem to miss it. All of a
+    # chart move alike, so that none comes to lie on the other side of another.
+    down = frame.glyphs.dots_down
+    return np.asarray(np.floor((dots + 0.5) / down) * down + down // 2)
+
+
+def _draw_bounds(one: Series, x: Floats, series: Sequence[Series], frame: PlotFrame, look: ChartStyle) -> Mask:
     """Return the dots of the ends of the interval of a line, dotted."""
     bounds = [one.lower, one.upper] if one.lower is not None and one.upper is not None else []
     drawn = np.zeros(frame.dot_shape, dtype=np.bool_)
     for bound in bounds:
-        drawn |= rasterise_line(x[one.x_order], _bound_dots(bound[one.x_order], frame), frame.dot_shape, DOTTED)
+        ends = _row_dots(series, bound[one.x_order], frame, look)
+        # An end that a logarithmic axis cannot show lies below it.
+        rows = np.where(np.isfinite(ends), ends, _bound_dots(bound[one.x_order], frame))
+        drawn |= rasterise_line(x[one.x_order], rows, frame.dot_shape, DOTTED)
     return drawn
 
 
@@ -379,10 +398,9 @@ def add_cursor(chart: DrawnChart, series: Sequence[Series], labels: PlotLabels, 
     if frame.has_foot:
         alone = f": {reading_text(found[0], labels.y_unit)} {labels.y_label}".rstrip() if frame.legend.is_empty else ""
         text = f"{_x_text(labels, x)}{alone}"
-        # It begins with the label of x, which it would cover in part.
-        if frame.left + cell_len(text) >= draft.width - cell_len(labels.x_label):
-            text = text.ljust(draft.width - frame.left)
-        draft.put_text(frame.top + frame.rows + 2, frame.left, text, STRONG)
+        # It begins with the label of x, in whose place it stands.
+        room = draft.width - frame.left
+        draft.put_text(frame.top + frame.rows + 2, frame.left, text + " " * (room - cell_len(text)), STRONG)
     return draft.to_picture()
 
 

@@ -15,6 +15,10 @@ from sfumato.tui.findings.study_views import (
     overlaid_curves,
     range_from_zero,
 )
+from sfumato.tui.terminal.glyphs import find_glyphs
+from sfumato.tui.widgets.chart import draw_chart, draw_series
+from sfumato.tui.widgets.frame import ChartStyle, PlotLabels
+from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.store.workspace import Workspace
@@ -45,7 +49,10 @@ async def test_a_sweep_is_drawn_with_both_data(sit, directory, size):
         assert "People found on average (1 of 8) · log scale" in head(seat), "curves far apart"
         assert "confidential data" in seat.text
         assert "release" in seat.text
-        assert "how unsure the intruder is of visits" in seat.text
+        assert seat.text.count("how unsure the intruder is of visits") == 1, "an axis has its label once"
+        assert "release, 95 % interval" in seat.text, "the legend names the dotted lines"
+        rows = [line.split() for line in seat.text.splitlines() if "95 % interval" in line or ".." in line]
+        assert any("confidential" in row and "uncertainty" in row for row in rows), "the numbers are below the plot"
         assert "left and right move the cursor" in seat.text
         plot = seat.app.screen.query_one("#study-plot", Plot)
         assert plot.cursor_x == 0, "the first level is read without a key"
@@ -101,7 +108,8 @@ async def test_m_and_dots_go_through_measures_and_studies(sit, directory):
 
 @pytest.mark.slow
 async def test_the_cursor_reads_values_in_their_own_unit_on_both_scales(sit, directory):
-    async with sit(directory, "home", tab="sweep") as seat:
+    # A plot of many lines has ticks between the powers of 10.
+    async with sit(directory, "home", tab="sweep", size=(160, 60)) as seat:
         said = seat.reading
         assert said.strip().startswith("uncertainty 0:   confidential data")
         with Workspace.open(directory, read_only=True) as reader:
@@ -115,6 +123,37 @@ async def test_the_cursor_reads_values_in_their_own_unit_on_both_scales(sit, dir
         assert seat.reading == said
         await seat.press("o")
         assert "log scale" in head(seat)
+
+
+@pytest.mark.slow
+async def test_a_small_terminal_has_the_numbers_of_the_level_at_the_cursor(sit, directory):
+    async with sit(directory, tab="sweep", size=(80, 24)) as seat:
+        grid = seat.app.screen.query_one("#study-numbers", Grid)
+        assert grid.display
+        assert grid.row_key == 0.0
+        await seat.press("end")
+        await seat.until(lambda: grid.row_key == 0.2)
+        assert grid.size.height == 2
+
+
+@pytest.mark.slow
+async def test_a_large_terminal_has_the_numbers_of_every_measure_the_shown_one_first(sit, directory):
+    async with sit(directory, "m", tab="sweep", size=(160, 50)) as seat:
+        lines = seat.text.splitlines()
+        at = next(i for i, line in enumerate(lines) if "confidential data" in line and "measure" in line)
+        assert "People found for certain " in lines[at + 1]
+        assert any("People found on average " in line for line in lines[at + 2 :])
+
+
+def test_a_line_goes_through_its_marks():
+    series = [Series("a", (0.0, 1.0, 2.0), (5.1, 1.3, 3.7)), Series("a", (0.0, 1.0, 2.0), (5.1, 1.3, 3.7), marker="points", thin=True)]  # fmt: skip
+    look = ChartStyle(find_glyphs("braille"), shade="bounds")
+    frame = draw_chart(series, (60, 30), PlotLabels(), look).frame
+    line, marks = (draw_series(one, at, series, frame, look) for at, one in enumerate(series))
+    down, across = frame.glyphs.dots_down, frame.glyphs.dots_across
+    for row, column in marks.marks:
+        cell = line.mask[row * down : (row + 1) * down, column * across : (column + 1) * across]
+        assert cell[down // 2].any(), "in the middle of the cell of the mark"
 
 
 @pytest.mark.slow
