@@ -41,7 +41,7 @@ from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.page import OffersExport, RunPane, grid_exportable
 from ..parts.revealing import RevealsValues
-from ..parts.split import DetailQuery, LaidOut, SplitView
+from ..parts.split import LEAST_HEIGHT_BELOW, DetailQuery, LaidOut, SplitView
 
 if TYPE_CHECKING:
     from sfumato.engine.execution.record_risk import LeaveOneOutCandidates
@@ -66,6 +66,8 @@ LEAST_BAR = 8
 NOBODY = "No released record of this dataset matches all that is known; who ignores some of it may find one."
 Values = Mapping[str, str | int | float]
 MOST_MATCHING = 20
+FINDS_PEOPLE = "risk.identification"
+"""The measure by which people are found; others guess values, or who is a member."""
 NO_MORE = "{} says no more of a single record than stands in the list"
 DRIVEN = 50
 """Number of records for which the driver is computed ahead; for others it is computed when they are opened."""
@@ -344,6 +346,31 @@ def sureness_lines(records: OpenRecords, width: int) -> list[Content]:
     return lines
 
 
+def found_sentence(records: OpenRecords) -> str:
+    """Return how many people, or records, are found for certain; empty for a measure that does not find people.
+
+    ``25 of 4,162 people are found for certain in all 5 datasets.``
+    """
+    if records.measure.key != FINDS_PEOPLE:
+        return ""
+    (certain, _), ranking, units = records.count_by_probability([1.0, 0.0]), records.ranking, records.units
+    noun = "records" if units is None else units.noun
+    listed = len(ranking) if units is None else int(units.is_unit.sum())
+    everybody = records.n_records if units is None else units.n_units
+    # Neither a list that ends before the first that is less than certain, nor an attack on some, tells how many more
+    # there are.
+    some = records.n_attacked < records.n_records
+    least = "At least " if some or listed == certain < everybody else ""
+    where = ""
+    if records.draw is not None:
+        where = f" in dataset {records.draw}"
+    elif records.measure.combined_hash:
+        where = " from all datasets together"
+    elif records.n_datasets > 1:
+        where = f" in all {records.n_datasets:,} datasets"
+    return f"{least}{certain:,} of {everybody:,} {noun} {'is' if certain == 1 else 'are'} found for certain{where}."
+
+
 def _bar_sign() -> str:
     """Return the sign that bars of numbers are made of, lower than a line so that those below each other do not touch."""
     return "#" if find_glyphs().is_coarse else "▄"
@@ -407,6 +434,8 @@ class RecordsPane(RunPane, SplitView):
     """
 
     least_list = 78
+    beside_from = 118
+    least_height_below = 24
     DEFAULT_CSS = "RecordsPane #records-head { height: auto; max-height: 3; padding: 0 1; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("picture", "measure", "Measure", show=True),
@@ -567,8 +596,8 @@ class RecordsPane(RunPane, SplitView):
 
         return record, self._read, query
 
-    def _heading_text(self, records: OpenRecords) -> str:
-        """Return the heading: measure, dataset, number of records and settings."""
+    def _heading_text(self, records: OpenRecords) -> Content:
+        """Return the heading: how many are found for certain, then dim the measure, the datasets and the settings."""
         measure = records.measure
         place = f"{measure_title(measure.key)} {self._measures.index(measure) + 1}/{len(self._measures)}"
         together = (
@@ -578,7 +607,13 @@ class RecordsPane(RunPane, SplitView):
         )
         over = together if records.draw is None else f"dataset {records.draw}"
         parts = [place, over, records.listing_text, params_text(measure.params)]
-        return " · ".join(part for part in parts if part)
+        found = found_sentence(records)
+        said = " · ".join(part for part in parts if part)
+        # A low terminal keeps its lines for the records and the explanation.
+        if found and self.app.size.height < LEAST_HEIGHT_BELOW:
+            said = cut_text(said, max(20, self.list_width - 4))
+        lines = [Content(found), Content.styled(said, "$text-muted")] if found else [Content(said)]
+        return Content("\n").join(lines)
 
     def command_words(self) -> tuple[str, ...]:
         """Return the command for the same records, by the same measure and dataset."""

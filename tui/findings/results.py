@@ -19,7 +19,7 @@ from textual.widgets import Input
 from textual.worker import get_current_worker
 
 from sfumato.engine.data.toml import read_toml
-from sfumato.engine.methods.labels import measure_name
+from sfumato.engine.methods.labels import is_of_units, measure_name
 from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
@@ -35,15 +35,17 @@ from sfumato.tui.widgets.pages import PageSource, RowHeading
 from sfumato.tui.widgets.tables import Columns, GridTable, TableColumn, TablePages, table_columns
 from sfumato.workspace.reporting.evidence import evidence_lines
 from sfumato.workspace.reporting.numbers import (
+    AS_IN_THE_DATA,
     FAMILIES,
+    GOAL_MARKS,
     NUMBER_COLUMNS,
     NumberLine,
     cell_forms,
     families_text,
+    good_word,
     line_cells,
     line_subject,
     titled_name,
-    whole_name,
 )
 from sfumato.workspace.reporting.results import ROW_COLUMNS, row_cells
 from sfumato.workspace.reporting.tables import COLUMN_GAP, fit_columns
@@ -84,8 +86,12 @@ WIDE_WIDTH = 150
 """Width from which they are counted with their share."""
 
 
+NARROW_WIDTH = 90
+"""Width below which the column of goals has a sign alone, so that names are whole."""
+
+
 class Room(Enum):
-    """How much the cells of numbers say: a share, a number of people, or both."""
+    """How much the cells of numbers say: a number of people, with their total, or with their share too."""
 
     NARROW = 0
     PEOPLE = 1
@@ -95,9 +101,12 @@ class Room(Enum):
 WIDENED: Sequence[tuple[int, Mapping[str, int]]] = (
     (WIDE_WIDTH, {"name": 9, "confidential": 19, "release": 18, "limit": 14}),
     (PEOPLE_WIDTH, {"name": 9, "confidential": 1, "release": 7, "limit": 1}),
-    (90, {"name": 10}),
+    (NARROW_WIDTH, {"name": 10}),
+    (0, {"name": 3, "release": -1, "good": -3}),
 )
-"""Cells that columns of numbers gain in a list of at least these widths."""
+"""Cells that columns of numbers gain in a list of at least these widths; a column below 0 gives them to the name."""
+PERSON = "by person"
+"""Words of a number of people where a person has several records; a folded line of it says nothing else."""
 SHORT_HEAD, LONG_HEAD = "data", "confidential"
 """Heads of the values of the confidential data, where there is little room and where there is more."""
 FORMED = ("confidential", "release", "interval", "limit")
@@ -248,8 +257,9 @@ def _numbers_table(
 
 
 class ResultGrid(Grid):
-    """Grid of results in which enter explains a row."""
+    """Grid of results in which enter explains a row; it scrolls sideways without a scrollbar, which would cost a row."""
 
+    DEFAULT_CSS = "ResultGrid { scrollbar-size-horizontal: 0; }"
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Explain", show=True)]
 
 
@@ -610,7 +620,10 @@ def _fit_number_columns(
     wider = next((more for least, more in WIDENED if width >= least), {})
     room = Room.WIDE if width >= WIDE_WIDTH else Room.PEOPLE if width >= PEOPLE_WIDTH else Room.NARROW
     marked = [replace(c, width=c.width + wider.get(c.name, 0)) for c in marked]
-    marked = [replace(c, cell=partial(_fitting_cell, c.name, c.width, room)) if c.name in FORMED else c for c in marked]
+    widths = {c.name: c.width for c in marked if c.name in FORMED}
+    marked = [replace(c, cell=partial(_fitting_cell, c.name, widths, room)) if c.name in FORMED else c for c in marked]
+    if width < NARROW_WIDTH:
+        marked = [replace(c, title="", cell=_goal_sign) if c.name == "good" else c for c in marked]
     marked = [
         replace(c, title=c.title.replace(SHORT_HEAD, LONG_HEAD))
         if c.name == "confidential" and c.width >= len(LONG_HEAD)
@@ -622,38 +635,90 @@ def _fit_number_columns(
     kept = fit_columns(told, width)
     if not explained_beside():
         kept = (*kept, *(c for c in marked if c.name not in {one.name for one in kept}))
+    if width < NARROW_WIDTH:
+        kept = tuple(replace(c, title=_narrow_head(c.title)) if c.name == "name" else c for c in kept)
     named = next(column.width for column in kept if column.name == "name")
     spare = next(column.width for column in kept if column.name == "confidential") + COLUMN_GAP
     return tuple(replace(c, cell=partial(_number_name, named, spare)) if c.name == "name" else c for c in kept)
 
 
-def _fitting_cell(name: str, width: int, room: Room, line: NumberEntry) -> str:
-    """Return a cell of a number in the longest of its forms that fits into ``width`` cells, else the shortest.
+def _narrow_head(title: str) -> str:
+    """Return the head of the names in a narrow list with what its signs are, and that more columns stand to the right."""
+    signs = "".join(map(sign_for, GOAL_MARKS.values()))
+    return f"{title} (goal {signs}={'' if title.endswith('<') else ', more →'})"
 
-    A narrow table has the shortest, and the confidential value never repeats how many are counted.
+
+def _fitting_cell(name: str, widths: Mapping[str, int], room: Room, line: NumberEntry) -> str:
+    """Return a cell of a number in the longest of its forms that fits into its column, else the shortest.
+
+    The confidential value never repeats how many are counted. In a narrow table values and limit count people where all
+    of them fit; otherwise they are shares, so that cells beside each other never differ in what they say.
     """
-    cell = line_cells(line.number, line.records, line.distinct_settings)[name]
-    forms = cell_forms(line.number, name, cell, line.records)
-    tried = forms
-    if name != "interval" and room is not Room.WIDE:
-        tried = forms[-1:] if room is Room.NARROW else forms[2:] if name == "confidential" else forms[1:]
-    return next((one for one in tried if len(one) <= width), forms[-1])
+    cells = line_cells(line.number, line.records, line.distinct_settings)
+    forms = cell_forms(line.number, name, cells[name], line.records)
+    if name == "interval" or room is Room.WIDE:
+        tried = forms
+    elif room is Room.PEOPLE:
+        tried = forms[2:] if name == "confidential" else forms[1:]
+    else:
+        counted = {
+            one: cell_forms(line.number, one, cells[one], line.records)[1 if one == "limit" else 2]
+            for one in FORMED
+            if one in widths and one != "interval"
+        }
+        fits = all(cell_len(text) <= widths[one] for one, text in counted.items())
+        tried = (counted[name],) if fits else forms[-1:]
+    return next((one for one in tried if len(one) <= widths[name]), forms[-1])
+
+
+def _goal_sign(line: NumberEntry) -> str:
+    """Return which values of a number are good in one sign: ``=`` for those as in the data."""
+    word = good_word(line.number)
+    return "=" if word == AS_IN_THE_DATA else word
+
+
+def _list_subject(line: NumberEntry) -> str:
+    """Return what a number is about.
+
+    A folded line in front of which people are counted does not say so, as its name does. One in front of which their
+    records are counted does.
+    """
+    number = line.number
+    subject = line_subject(number, line.distinct_settings, line.records)
+    if not any(is_of_units(one.row.params) for one in number.members):
+        return subject
+    parts = subject.split("; ") if subject else []
+    if not is_of_units(number.row.params):
+        return "; ".join(["by record", *parts])
+    return "; ".join(one for one in parts if one != PERSON)
 
 
 def _number_name(room: int, spare: int, line: NumberEntry) -> str:
     """Return the name of a number in ``room`` cells, with the sign of a fold; ``spare`` more where no cell follows.
 
-    Below its title a line is indented, and says only what distinguishes it.
+    Below its title a line is indented, and says only what distinguishes it. A name that fits without the sign is whole.
     """
     number, apart = line.number, line.distinct_settings
-    lead, fold = "  " if line.shown.is_titled else "", f" {sign_for('folded')}" if number.members else ""
+    lead, fold = "  " if line.shown.is_titled else "", sign_for("folded") if number.members else ""
     if line.shown.is_titled:
-        return f"{lead}{titled_name(number, apart, line.records)}{fold}"
+        return f"{lead}{titled_name(number, apart, line.records)} {fold}".rstrip()
     room += (0 if number.confidential is not None else spare) - len(fold)
-    name, subject = measure_name(number.row.key), line_subject(number, apart, line.records)
-    if cell_len(whole_name(number, apart, line.records)) > room:
+    name, subject = measure_name(number.row.key), _list_subject(line)
+    if subject and cell_len(f"{name}, {subject}") > room and _is_told_elsewhere(number):
+        subject = ""
+    whole = f"{name}, {subject}" if subject else name
+    if cell_len(whole) == room + len(fold):
+        return whole
+    if cell_len(whole) > room:
+        room -= bool(fold)
         name = shortened_among(tuple(dict.fromkeys((*line.names, name))), max(12, room - cell_len(subject) - 2))[name]
-    return f"{', '.join(part for part in (name, subject) if part)}{fold}"
+        whole = f"{name}, {subject}" if subject else name
+    return f"{whole}{' ' if fold and cell_len(whole) < room else ''}{fold}"
+
+
+def _is_told_elsewhere(number: NumberLine) -> bool:
+    """Return whether a line may leave out what it is about: a fold of settings alone, which its explanation lists."""
+    return bool(number.members) and not number.row.target and not any(is_of_units(m.row.params) for m in number.members)
 
 
 def _mark_sorted(columns: Columns[Any], chosen: str) -> list[TableColumn[Any]]:

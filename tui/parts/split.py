@@ -104,6 +104,8 @@ class SplitView(WorkspaceReader):
     """Columns of a terminal from which the explanation stands beside the list. In a narrower one it stands below it; 0
     for beside wherever both have room, and never below.
     """
+    least_height_below: ClassVar[int] = LEAST_HEIGHT_BELOW
+    """Lines of a terminal from which it stands below the list."""
     _shown_row: tuple[object, object] | None = None
     _home: object = None
     _laid_out: LaidOut | None = None
@@ -133,7 +135,7 @@ class SplitView(WorkspaceReader):
     def is_below(self) -> bool:
         """Return whether the explanation stands below the list."""
         size = self.app.size
-        return size.width < self.beside_from and size.height >= LEAST_HEIGHT_BELOW
+        return size.width < self.beside_from and size.height >= self.least_height_below
 
     @property
     def _detail_width(self) -> int:
@@ -180,7 +182,8 @@ class SplitView(WorkspaceReader):
             side.display = self.is_split
             side.set_class(below, "below")
             side.styles.width = "1fr" if below else max(1, self._detail_width)
-            side.styles.height = self.app.size.height // 3 if below else "1fr"
+            share = 3 if self.app.size.height >= LEAST_HEIGHT_BELOW else 4
+            side.styles.height = self.app.size.height // share if below else "1fr"
 
     def _focus_list(self) -> None:
         """Focus the list if the widget with the focus was hidden."""

@@ -27,7 +27,7 @@ from textual.widgets import Static, TextArea
 from textual.worker import get_current_worker
 
 from sfumato.engine.errors import EngineError
-from sfumato.engine.wording import count_noun
+from sfumato.engine.wording import count_noun, join_first_names
 from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.keys.own_keys import current_key
 from sfumato.workspace.errors import NotFound, WorkspaceError
@@ -267,7 +267,14 @@ def step_table(steps: Iterable[StepRow]) -> GridTable[Keyed]:
         """Return the columns in ``width`` cells; settings only beside whole names of what a variable is drawn from."""
         needed = grid_width([replace(one, width=given) if one.name == "from" else one for one in columns])
         kept = [one for one in columns if one.name != "settings" or (settings and needed <= width)]
-        return fit_columns(kept, width)
+        return [
+            replace(one, cell=partial(given_text, one.width)) if one.name == "from" else one
+            for one in fit_columns(kept, width)
+        ]
+
+    def given_text(room: int, row: Keyed) -> str:
+        """Return what a variable is drawn from in ``room`` cells."""
+        return fit_names(str(row[1].get("from") or ""), room)
 
     columns: Columns[Keyed] = (
         TableColumn("mark", "", 1, cell=cell("mark")),
@@ -313,12 +320,43 @@ def rows_with_whole_steps(rows: Sequence[Keyed], width: int) -> list[Keyed]:
     return found
 
 
+def rows_with_first_settings(rows: Sequence[Keyed], width: int) -> list[Keyed]:
+    """Return rows of the list in which a step longer than ``width`` cells ends with the number of its other settings."""
+    return [
+        (key, cells if cells.get("method") or "heading" in cells else {**cells, "step": _fit_settings(cells, width)})
+        for key, cells in rows
+    ]
+
+
+def _fit_settings(cells: Cells, width: int) -> str:
+    """Return a step in ``width`` cells: ``Linkability: known age, sex; 2 more settings``; unchanged where none fits."""
+    text = str(cells.get("step", ""))
+    parts = text.split("; ")
+    tried = (
+        f"{'; '.join(parts[:most])}; {count_noun(len(parts) - most, 'more setting')}"
+        for most in range(len(parts) - 1, 0, -1)
+    )
+    return text if cell_len(text) <= width else next((one for one in tried if cell_len(one) <= width), text)
+
+
+def fit_names(names: str, width: int) -> str:
+    """Return names in ``width`` cells, with the number of those that are left out: ``age, sex and 12 more``.
+
+    They are unchanged where the first is longer.
+    """
+    parts = names.split(", ")
+    tried = (join_first_names(parts, most) for most in range(len(parts), 0, -1))
+    return next((one for one in tried if cell_len(one) <= width), names)
+
+
 UNPROTECTED = "Who knows what stays unchanged"
 MOST_ANSWER, LEAST_ANSWER, BETWEEN = 14, 5, 2
 """Most and least lines of what the run of the plan found, and blank lines around a part below the list."""
+LED_BY = "why", "who knows it"
+"""Facts of a step that stand first where it has few lines."""
 TOLD = 2
 """Facts of a step before those about its variable: what it does and why."""
-LEAST_STEP, MOST_LIST = 4, 0.7
+LEAST_STEP, MOST_LIST = 6, 0.6
 """Lines for the current step in full, and the share of the lines that a long list keeps."""
 LEAST_WIDTH = 20
 """Least width of a text in cells."""
@@ -385,6 +423,15 @@ def _step_row(
 def _line_count(text: Content) -> int:
     """Return the number of lines of a text."""
     return text.plain.count("\n") + 1
+
+
+def _marked_lines(text: Content, most: int, width: int) -> Content:
+    """Return at most so many lines of a text of ``width`` cells, the last of them with a mark where others follow."""
+    lines = text.split("\n", allow_blank=True)
+    if not 0 < most < len(lines):
+        return text
+    *kept, last = lines[:most]
+    return Content("\n").join([*kept, Content.assemble(last.truncate(max(1, width - 2)), " …")])
 
 
 class StepPane(Static):
@@ -623,9 +670,13 @@ class PlanTab(EditQueue):
                 wrong = [one.key for one in steps if one.cells["mark"]]
                 self._want = self._want or next(iter([*wrong, *own]), None)
             room = self.query_one("#plan-body").size.height - HEADER - MOST_HEAD
-            wrapped = rows_with_whole_steps(rows, max(LEAST_WIDTH, self._list_width - BEFORE_STEP))
-            if self.app.size.width >= BESIDE_FROM and len(wrapped) <= room:
-                rows = wrapped
+            is_wide = self.app.size.width >= BESIDE_FROM
+            list_width = self._list_width if is_wide else self.query_one("#plan-body").size.width
+            width = max(LEAST_WIDTH, list_width - BEFORE_STEP)
+            # Long steps are whole if the list still fits; else they name their first settings and count the others.
+            fitted = rows_with_first_settings(rows, width)
+            tried = [rows_with_whole_steps(one, width) for one in (rows, fitted)]
+            rows = next((one for one in tried if is_wide and len(one) <= room), fitted)
             self._row_count = len(rows)
             self.query_one(StepGrid).show_table(step_table(steps), rows, self._want)
             self._divide_lines()
@@ -677,11 +728,16 @@ class PlanTab(EditQueue):
         title = DATA_AND_RELEASE if found.key == SETTINGS else found.words.name
         width = max(LEAST_WIDTH, told.size.width - 2)
         begins = self._released if found.key == SETTINGS and not is_below else []
-        text = titled_facts(title, [*begins, *found.facts], width)
+        facts = found.facts
+        if self.app.size.width < BESIDE_FROM:
+            # The row above says what the step does; a few lines are for what it does not.
+            facts = sorted(facts, key=lambda fact: LED_BY.index(fact[0]) if fact[0] in LED_BY else len(LED_BY))
+        text = titled_facts(title, [*begins, *facts], width)
         if found.key != SETTINGS and not is_below and self._released:
             released = titled_facts("What the plan releases", self._released, width)
             if _line_count(text) + _line_count(released) + 2 <= self._detail_lines:
                 text = Content("\n\n").join([text, released])
+        text = _marked_lines(text, told.size.height, width)
         # An unchanged text is not sent to the terminal again.
         if not is_same_text(told.content, text):
             told.update(text, layout=False)

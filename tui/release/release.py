@@ -62,7 +62,7 @@ from ..session.release_texts import (
 from ..terminal.text import fit_text
 from ..widgets.entries import EntryField, FilterField, PathSuggester
 from ..widgets.facts import fact_lines
-from ..widgets.grid import LiveGrid
+from ..widgets.grid import HEADER, LiveGrid
 from ..widgets.lines import KeyLine, Line, OverflowScroll, Scroll, TabLine
 from ..widgets.tables import GridTable, table_columns
 
@@ -690,7 +690,17 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             rows += [FoldedRow(folded), *(closed if self._is_unfolded else [])]
         self.show_rows(_findings_table(looked), rows)
         self._show_contents_below(len(rows), len(above))
+        self._give_rows_to_explanation(len(rows))
         self.query_one("#release-headline", Static).update(self._question_headline(looked))
+
+    def _give_rows_to_explanation(self, rows: int) -> None:
+        """Give the explanation below a short list the lines that the list does not need."""
+        body, listed = self.query_one("#findings-body"), self.query_one("#findings-list")
+        is_beside = self.size.width >= EXPLANATION_MIN_WIDTH
+        # The style sheet keeps two thirds for a longer list.
+        listed.styles.height = None if is_beside else "2fr"
+        listed.styles.max_height = None if is_beside else rows + HEADER
+        body.refresh(layout=True)
 
     @on(Input.Changed, f"#{DIRECTORY}")
     def _show_what_is_agreed(self) -> None:

@@ -25,6 +25,8 @@ from sfumato.workspace.plots.series import Series
 from sfumato.workspace.visible_text import replace_unprintable
 
 Shade = Literal["background", "dots", "bounds"]
+MOST_DIGITS = 4
+"""Most digits of a level that is a number, where all of its digits have no room."""
 LEAST_NAME = 4
 """Least cells for a category's name on an axis, with the ellipsis."""
 CLOSEST = 1e-9
@@ -243,7 +245,8 @@ def _named_ticks(
     every = max(1, -(-(least + 1) * len(seen) // max(1, columns)))
     seen = seen[::every]
     room = max(1, columns // max(1, len(seen)) - 1)
-    shown = _shorten_distinctly([name for _, name in seen], room, glyphs.ellipsis)
+    whole = [name for _, name in seen]
+    shown = _round_distinctly(whole, room) or _shorten_distinctly(whole, room, glyphs.ellipsis)
     free, ticks = 0, []
     for (column, _), label in zip(seen, shown, strict=True):
         start = max(0, min(column - cell_len(label) // 2, columns - cell_len(label)))
@@ -251,6 +254,23 @@ def _named_ticks(
             ticks.append((column, label, start))
             free = start + cell_len(label) + 1
     return tuple(ticks)
+
+
+def _round_distinctly(names: Sequence[str], room: int) -> list[str]:
+    """Round numbers to ``room`` cells; empty where a name is no number, or two would become equal."""
+    try:
+        values = [float(name) for name in names]
+    except ValueError:
+        return []
+    if all(cell_len(name) <= room for name in names) or not np.isfinite(values).all():
+        return []
+    # A code without decimals, such as 007, is no number to round.
+    tried = (
+        [f"{value:.{digits}g}" if "." in name else name for name, value in zip(names, values, strict=True)]
+        for digits in range(MOST_DIGITS, 1, -1)
+    )
+    fits = (one for one in tried if max(map(len, one)) <= room and len(set(one)) == len(one))
+    return next(fits, [])
 
 
 def _shorten_distinctly(names: Sequence[str], room: int, ellipsis: str) -> list[str]:

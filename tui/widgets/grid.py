@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from rich.segment import Segment
-from rich.style import Style
 from textual import events, on, work
 from textual.binding import BindingType
 from textual.geometry import Region, Size
@@ -38,9 +37,6 @@ and stand at the beginning of a cell: a formula such as ``vote ~ age`` has no st
 """
 SIGNS = re.compile(r"(?<!\S)(?:✓(?!\S)|(?:[✗‖●](?!\S)|(?<!\S )[!~](?= [a-z\d]))(?: \S+)*)|[▁-█]+")
 """Parts of a row that have a colour of their own: signs of a state, and small pictures of a distribution."""
-
-
-PICTURE = re.compile("[▁-█]+")
 
 
 class Grid(ScrollView, can_focus=True, inherit_bindings=False):
@@ -430,8 +426,7 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
         style = self.get_component_rich_style(f"grid--{part}")
         width = self.scrollable_content_region.width
         shown = text_window(text, self.scroll_offset.x, width)
-        if part == "cursor":
-            return Strip(self._cursor_segments(shown, style), width)
+        # A picture under the cursor has the row's ink and ground: its own would be a hole in the row.
         if part != "row":
             return Strip([Segment(shown, style)], width)
         segments, done = [], 0
@@ -440,14 +435,6 @@ class Grid(ScrollView, can_focus=True, inherit_bindings=False):
             segments += [Segment(shown[done : found.start()], style), sign]
             done = found.end()
         return Strip([*segments, Segment(shown[done:], style)], width)
-
-    def _cursor_segments(self, shown: str, style: Style) -> list[Segment]:
-        """Return the row under the cursor; a picture in it keeps its own ink and ground."""
-        picture, segments, done = self.get_component_rich_style("grid--picture"), list[Segment](), 0
-        for found in PICTURE.finditer(shown):
-            segments += [Segment(shown[done : found.start()], style), Segment(found[0], picture)]
-            done = found.end()
-        return [*segments, Segment(shown[done:], style)]
 
     def _line_text(self, y: int) -> tuple[str, str]:
         """Return the text of a line, and the name of the grid's part for its style."""

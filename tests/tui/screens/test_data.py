@@ -452,13 +452,15 @@ def test_levels_of_one_or_two_records_have_no_bar():
 
 
 @pytest.mark.slow
-async def test_values_are_drawn_once_and_the_chosen_row_keeps_the_ink_of_its_picture(sit, built_data):
+async def test_values_are_drawn_once_and_the_picture_of_the_chosen_row_has_the_ink_and_ground_of_the_row(
+    sit, built_data
+):
     async with sit(built_data, size=(120, 40), tab="data") as seat:
         grid, facts = seat.app.screen.pane.grid, seat.app.screen.query_one("#data-facts")
         await seat.until(lambda: "released unchanged" in facts.content.plain)
         assert "█" not in facts.content.plain.partition(HEADING)[0]
         assert "most often" not in seat.text
-        picture = grid.get_component_rich_style("grid--picture")
+        chosen = grid.get_component_rich_style("grid--cursor")
         pictured = [one for one in grid.render_line(grid.cursor + 1) if set("▁▂▃▄▅▆") & set(one.text)]
         assert pictured
-        assert all(one.style == picture for one in pictured)
+        assert all(one.style == chosen for one in pictured)

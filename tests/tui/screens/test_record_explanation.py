@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from sfumato.engine.execution.record_risk import LeaveOneOutCandidates
-from sfumato.tui.findings.records import candidates_explanation, sureness_lines, unit_detail
+from sfumato.tui.findings.records import candidates_explanation, found_sentence, sureness_lines, unit_detail
 from sfumato.workspace.reporting.records import RecordLine
 from sfumato.workspace.views.records import MatchingCandidates, UnitMatch
 
@@ -81,3 +83,26 @@ def test_how_surely_all_are_found_has_a_bar_for_each_probability(monkeypatch: py
     assert sureness_lines(Listed(), 20) == []
     monkeypatch.setenv("SFUMATO_GLYPHS", "ascii")
     assert "▄" not in "".join(line.plain for line in sureness_lines(Listed(), 50))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "2 of 80 records are found for certain in all 3 datasets."),
+        ({"draw": 2}, "2 of 80 records are found for certain in dataset 2."),
+        ({"certain": 1, "n_datasets": 1}, "1 of 80 records is found for certain."),
+        ({"certain": 0}, "0 of 80 records are found for certain in all 3 datasets."),
+        ({"n_attacked": 50}, "At least 2 of 80 records are found for certain in all 3 datasets."),
+        ({"ranking": (1, 2)}, "At least 2 of 80 records are found for certain in all 3 datasets."),
+        ({"combined": "a"}, "2 of 80 records are found for certain from all datasets together."),
+        ({"key": "risk.attribute"}, ""),
+    ],
+)
+def test_how_many_are_found_for_certain_is_one_sentence_that_claims_no_more_than_is_known(changes, said) -> None:
+    given = {"draw": None, "certain": 2, "n_datasets": 3, "n_attacked": 80, "ranking": range(80), **changes}
+    measure = SimpleNamespace(key=given.pop("key", "risk.identification"), combined_hash=given.pop("combined", None))
+    certain = given.pop("certain")
+    listed = SimpleNamespace(
+        units=None, n_records=80, measure=measure, count_by_probability=lambda _: [certain, 80 - certain], **given
+    )
+    assert found_sentence(listed) == said

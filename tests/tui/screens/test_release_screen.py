@@ -68,6 +68,14 @@ async def test_what_goes_out_is_shown_at_every_size(sit, tables, size):
         assert max(map(len, seat.text.splitlines())) <= size[0]
 
 
+async def test_a_short_list_leaves_its_lines_to_the_explanation(sit, tables):
+    async with sit(tables, "w", tab="verdicts", size=(80, 24)) as seat:
+        await seat.until(lambda: seat.app.screen.grid.row_count > 0)
+        grid = seat.app.screen.grid
+        await seat.until(lambda: grid.size.height <= grid.row_count + 1)
+        assert seat.app.screen.query_one(Explanation).region.y <= grid.region.y + grid.row_count + 2
+
+
 async def test_the_key_of_the_place_goes_to_the_first_step_and_never_releases(sit, tables):
     """As it does in the other places; w releases. Both once did the same."""
     async with sit(tables, "5", tab="verdicts") as seat:

@@ -21,7 +21,7 @@ SIDES = 2
 SPLIT_FROM = {"runs": 100, "verdicts": 100, "results": 150, "records": 118}
 """Columns of a terminal: those that the list needs, 38 to read in, and the frame."""
 WIDE = (160, 50)
-LOW = 29
+LOW = {"results": 29, "records": 23}
 """Lines of a terminal in which no explanation stands below a list."""
 
 
@@ -66,7 +66,8 @@ async def test_a_wide_terminal_has_the_row_in_full_beside_the_list(sit, built_da
 @pytest.mark.parametrize("size", [(80, 24), None])
 async def test_a_narrower_terminal_has_the_list_alone(sit, built_data, monkeypatch, tab, size):
     """Nothing more is read, nothing more can have the keys."""
-    size = size or (SPLIT_FROM[tab] - 1, LOW if tab == "results" else 50)
+    width, height = size or (SPLIT_FROM[tab] - 1, 50)
+    size = (width, min(height, LOW.get(tab, height)))
     monkeypatch.setattr(SplitView, "_read_detail", lambda self: pytest.fail("read for nothing"))
     async with sit(built_data, "j", "j", tab=tab, size=size) as seat:
         await seat.pilot.pause(REST_SECONDS + 0.1)
@@ -88,7 +89,7 @@ async def test_the_narrowest_terminal_for_both_has_all_that_either_needs(sit, bu
     """No column of the list that 80 columns show is lost, and nothing in the explanation is cut."""
     needed = {
         "runs": ("run", "title", "state", "may it leave?"), "verdicts": ("state", "what", "found", "limit"),
-        "results": ("measure and variable", "data", "release", "goal", "limit"), "records": ("record", "probability"),
+        "results": ("measure and variable", "goal", "data", "release", "limit"), "records": ("record", "probability"),
     }  # fmt: skip
     async with sit(built_data, tab=tab, size=(SPLIT_FROM[tab], 30)) as seat:
         text = await rest(seat)
@@ -109,7 +110,7 @@ async def test_the_list_has_the_width_that_its_columns_are_made_for(sit, built_d
             assert split.query_one(Grid).size.width == split.list_width
             assert split.list_width + detail_of(seat).outer_size.width == width - SIDES
             assert split.query_one(Grid).virtual_size.width <= split.list_width or tab == "results"
-        await seat.pilot.resize_terminal(90, LOW)
+        await seat.pilot.resize_terminal(90, LOW["results"])
         await seat.press("shift")
         assert split.query_one(Grid).size.width == split.list_width == 90 - SIDES
 
@@ -266,3 +267,13 @@ async def test_a_row_whose_reading_fails_in_an_unforeseen_way_does_not_leave_its
         fails.clear()
         await seat.pilot.resize_terminal(WIDE[0] + 1, WIDE[1])
         assert "source" in await rest(seat, "source")
+
+
+@pytest.mark.slow
+async def test_a_small_terminal_explains_a_record_below_the_list(sit, built_data):
+    async with sit(built_data, tab="records", size=(80, 24)) as seat:
+        text = await rest(seat, "would match")
+        assert detail_of(seat).is_on_screen
+        assert detail_of(seat).region.y > split_of(seat).query_one(Grid).region.bottom - 1
+        assert split_of(seat).query_one(Grid).size.height >= 8
+        assert text

@@ -165,6 +165,19 @@ def test_a_title_labels_and_names_stand_in_the_picture():
     assert all(name in named for name in ("Entire home", "Private room", "Shared room", "Hotel"))
 
 
+def test_levels_that_are_numbers_are_rounded_where_they_do_not_fit():
+    levels = ["0", "3.258096", "3.931826", "4.564348"]
+    named = draw_chart_text(KINDS[4], 34, 20, x_names=levels)
+    assert "3.258096" not in named
+    assert all(level in named for level in ("3.258", "3.932", "4.564"))
+    assert all(level in draw_chart_text(KINDS[4], 80, 20, x_names=levels) for level in levels)
+    alike = draw_chart_text(KINDS[4], 34, 20, x_names=["0", "3.2580961", "3.2580962", "4"])
+    assert "3.258 " not in alike, "numbers that would look equal are cut as names are"
+    codes = draw_chart_text(KINDS[4], 34, 20, x_names=["007", "0123456789", "0223456789", "0323456789"])
+    assert "007" in codes
+    assert "e+" not in codes
+
+
 def test_too_many_series_for_the_key_are_counted():
     series = [Series(f"series {i}", [0, 1], [0, i]) for i in range(20)]
     text = draw_chart_text(series, 40, 12)
