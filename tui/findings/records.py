@@ -66,8 +66,6 @@ LEAST_BAR = 8
 NOBODY = "No released record of this dataset matches all that is known; who ignores some of it may find one."
 Values = Mapping[str, str | int | float]
 MOST_MATCHING = 20
-FINDS_PEOPLE = "risk.identification"
-"""The measure by which people are found; others guess values, or who is a member."""
 NO_MORE = "{} says no more of a single record than stands in the list"
 DRIVEN = 50
 """Number of records for which the driver is computed ahead; for others it is computed when they are opened."""
@@ -351,7 +349,8 @@ def found_sentence(records: OpenRecords) -> str:
 
     ``25 of 4,162 people are found for certain in all 5 datasets.``
     """
-    if records.measure.key != FINDS_PEOPLE:
+    # Who is the only candidate is known of measures by which people are found; others guess values, or members.
+    if records.ranking.risk.unique is None:
         return ""
     (certain, _), ranking, units = records.count_by_probability([1.0, 0.0]), records.ranking, records.units
     noun = "records" if units is None else units.noun

@@ -93,16 +93,27 @@ def test_how_surely_all_are_found_has_a_bar_for_each_probability(monkeypatch: py
         ({"certain": 1, "n_datasets": 1}, "1 of 80 records is found for certain."),
         ({"certain": 0}, "0 of 80 records are found for certain in all 3 datasets."),
         ({"n_attacked": 50}, "At least 2 of 80 records are found for certain in all 3 datasets."),
-        ({"ranking": (1, 2)}, "At least 2 of 80 records are found for certain in all 3 datasets."),
+        ({"ranked": 2}, "At least 2 of 80 records are found for certain in all 3 datasets."),
         ({"combined": "a"}, "2 of 80 records are found for certain from all datasets together."),
-        ({"key": "risk.attribute"}, ""),
+        ({"unique": None}, ""),
     ],
 )
 def test_how_many_are_found_for_certain_is_one_sentence_that_claims_no_more_than_is_known(changes, said) -> None:
-    given = {"draw": None, "certain": 2, "n_datasets": 3, "n_attacked": 80, "ranking": range(80), **changes}
-    measure = SimpleNamespace(key=given.pop("key", "risk.identification"), combined_hash=given.pop("combined", None))
-    certain = given.pop("certain")
+    class Ranking:
+        risk = SimpleNamespace(unique=changes.get("unique", np.ones(80)))
+
+        def __len__(self) -> int:
+            return changes.get("ranked", 80)
+
+    certain = changes.get("certain", 2)
     listed = SimpleNamespace(
-        units=None, n_records=80, measure=measure, count_by_probability=lambda _: [certain, 80 - certain], **given
+        units=None,
+        n_records=80,
+        n_attacked=changes.get("n_attacked", 80),
+        n_datasets=changes.get("n_datasets", 3),
+        draw=changes.get("draw"),
+        ranking=Ranking(),
+        measure=SimpleNamespace(combined_hash=changes.get("combined")),
+        count_by_probability=lambda _: [certain, 80 - certain],
     )
     assert found_sentence(listed) == said
