@@ -366,7 +366,9 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
 
     def _bar_counts(self) -> dict[str, Sequence[int]]:
         """Return the number of records in each bar of the listed variables whose values tell something."""
+        listed = set(self.grid.row_keys)
         lines = [line for line in (self._view.lines if self._view else ()) if line.variable.role not in NOT_TELLING]
+        lines = [line for line in lines if line.variable.name in listed]
         found = ((line.variable.name, self.found_column(line)) for line in lines)
         return {name: one.profile.counts for name, one in found if one is not None and one.profile is not None}
 
