@@ -17,7 +17,6 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, wraps
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import ParamSpec
 
 from threadpoolctl import ThreadpoolController
@@ -395,40 +394,64 @@ def _confidential_stored_blocks(directory: Path, sha256: str, schema: str) -> St
     return StoredBlocks(TableStore(directory), sha256, schema_from_json(schema), "confidential")
 
 
-def _other_blocks(tables: TableStore, task: TaskInput, confidential: StoredBlocks) -> StoredBlocks | None:
-    """Return the table whose blocks a task in passes reads beside those of the confidential table, or that table itself;
-    None where its blocks are of other records.
+def _blocks_in_passes(tables: TableStore, task: TaskInput) -> tuple[StoredBlocks, StoredBlocks] | None:
+    """Return the two tables whose blocks a fit or a measure in passes reads side by side, the confidential one twice where
+    it reads no other; None where the task needs whole tables.
     """
+    if (blocks := _confidential_blocks(tables, task)) is None:
+        return None
     if task.lease.draw is None:
-        return confidential
+        return blocks, blocks
     other = _released_blocks(tables, task, task.lease.draw)
     # A file that was given to be scored may be of other records.
-    return other if other.part_rows == confidential.part_rows else None
+    return (blocks, other) if other.part_rows == blocks.part_rows else None
 
 
 def kept_partials(tables: TableStore, task: TaskInput, helper: int = 0) -> KeptPartials | None:
-    """Return where the answers of blocks of a task are kept for whoever goes on with it or helps; None for a task that
-    has none. ``helper`` is 0 for the one who has the task. Raises DamagedTable.
+    """Return where the answers of blocks of a fit or a measure are kept for whoever goes on with it or helps; None for
+    those of other packages. ``helper`` is 0 for the one who has the task.
     """
     recipe, held = _parse_recipe(task.recipe), task.lease
-    if held.kind not in (TaskKind.FIT, TaskKind.MEASURE):
-        return None
     step = (recipe.synthesis if held.kind == TaskKind.FIT else recipe.measures)[held.item]
-    # A method of another package may change without another version of this one.
-    if step.method.package != OWN or (blocks := _confidential_blocks(tables, task)) is None:
-        return None
-    if _other_blocks(tables, task, blocks) is None:
+    if step.method.package != OWN:
+        # It may change without another version of this one.
         return None
     read = (task.table_sha256, "" if held.draw is None else task.tables[f"draw/{held.draw}"])
     identity = identity_of_partials(task.recipe, task.schema, held.key, *read)
     return KeptPartials(tables.directory, held.run_id, identity, helper)
 
 
+@contextlib.contextmanager
+def _open_partials(tables: TableStore, task: TaskInput) -> Iterator[KeptPartials | None]:
+    """Keep the answers of a task's blocks while it is computed, and afterwards where it was stopped."""
+    kept = kept_partials(tables, task)
+    if kept is None:
+        yield None
+        return
+    kept.open()
+    try:
+        yield kept
+    except Exception as error:
+        if isinstance(error, Cancelled):
+            kept.close()
+        else:
+            kept.remove()
+        raise
+    except BaseException:  # a signal ends the worker: another goes on
+        kept.close()
+        raise
+    kept.remove()
+
+
 def may_be_helped(tables: TableStore, task: TaskInput) -> bool:
     """Return whether others can compute blocks of a task."""
     # What is missing or cannot be read is reported by the task itself.
     with contextlib.suppress(EngineError, WorkspaceError, LookupError):
-        return kept_partials(tables, task) is not None
+        return (
+            task.lease.kind in (TaskKind.FIT, TaskKind.MEASURE)
+            and _blocks_in_passes(tables, task) is not None
+            and kept_partials(tables, task) is not None
+        )
     return False
 
 
@@ -450,7 +473,8 @@ def _compute_fit(tables: TableStore, task: TaskInput, report: ReportProgress, ke
     recipe, held = _parse_recipe(task.recipe), task.lease
     if (blocks := _confidential_blocks(tables, task)) is not None:
         # A step in passes keeps no account, and its fit estimates nothing.
-        fit = fit_in_passes(recipe, held.item, blocks, report, kept_partials(tables, task), key=key)
+        with _open_partials(tables, task) as kept:
+            fit = fit_in_passes(recipe, held.item, blocks, report, kept, key=key)
         looked_at = store_fit_diagnostics(tables, task, fit)
         ran = _record_packages(tables, held.key, [recipe.synthesis[held.item]])
         return replace(looked_at, artefacts={held.key: tables.write_arrays(fit.arrays), **looked_at.artefacts, **ran})
@@ -522,10 +546,8 @@ def _compute_measure(tables: TableStore, task: TaskInput, report: ReportProgress
     held, recipe = task.lease, _parse_recipe(task.recipe)
     if recipe.measures[held.item].method.measures_whole_release:
         return _compute_whole_measure(tables, task, report, key)
-    if (blocks := _confidential_blocks(tables, task)) is not None:
-        other = _other_blocks(tables, task, blocks)
-        if other is not None:
-            return _measure_by_block(tables, task, blocks, other, report)
+    if (blocks := _blocks_in_passes(tables, task)) is not None:
+        return _measure_by_block(tables, task, *blocks, report)
     confidential = _data_for_measure(tables, task)
     released = confidential if held.draw is None else _released_data(tables, task, held.draw)
     measure, rows = tasks.measure_dataset(recipe, held.item, confidential, released, held.draw, report, key=key)
@@ -544,7 +566,7 @@ def _measure_by_block(
     with contextlib.ExitStack() as files:
         found, rows = measure_in_passes(
             recipe, held.item, confidential, released, held.draw, report,
-            lambda: files.enter_context(TemporaryFile(dir=tables.directory)), kept_partials(tables, task),
+            lambda: files.enter_context(tables.open_spool()), files.enter_context(_open_partials(tables, task)),
         )  # fmt: skip
         if found.record_blocks is None:
             return TaskResult(rows=rows)
@@ -651,28 +673,6 @@ class TaskReturned:
     """Outcome of a task that was not carried out: its run was stopped, or the database was locked for too long."""
 
 
-@contextlib.contextmanager
-def _open_partials(tables: TableStore, task: TaskInput) -> Iterator[None]:
-    """Keep the answers of a task's blocks while it is computed, and afterwards where it was stopped."""
-    kept = kept_partials(tables, task)
-    if kept is None:
-        yield
-        return
-    kept.open()
-    try:
-        yield
-    except Exception as error:
-        if isinstance(error, Cancelled):
-            kept.close()
-        else:
-            kept.remove()
-        raise
-    except BaseException:  # a signal ends the worker: another goes on
-        kept.close()
-        raise
-    kept.remove()
-
-
 def help_task(directory: Path, task: TaskInput, helper: int) -> None:
     """Compute answers of blocks of a task in passes that another process has, until it has ended. ``helper`` is 1 for the
     first of its helpers.
@@ -681,13 +681,11 @@ def help_task(directory: Path, task: TaskInput, helper: int) -> None:
     tables, held = TableStore(directory / "tables"), task.lease
     # Whatever is wrong is wrong for the one who has the task, too, and he reports it.
     with contextlib.suppress(HelpEnded, EngineError, WorkspaceError, OSError):
-        kept, blocks = kept_partials(tables, task, helper), _confidential_blocks(tables, task)
+        kept, blocks = kept_partials(tables, task, helper), _blocks_in_passes(tables, task)
         assert kept is not None
         assert blocks is not None
-        other = _other_blocks(tables, task, blocks)
-        assert other is not None
         with reused_memory(), _thread_controller(len(sys.modules)).limit(limits=1):
-            compute_partials(_parse_recipe(task.recipe), TaskKind(held.kind), held.item, blocks, other, kept)
+            compute_partials(_parse_recipe(task.recipe), TaskKind(held.kind), held.item, *blocks, kept)
 
 
 def run_task(directory: Path, task: TaskInput, *, database: bool = True) -> TaskResult | TaskFailure | TaskReturned:
@@ -699,8 +697,7 @@ def run_task(directory: Path, task: TaskInput, *, database: bool = True) -> Task
     held, tables = task.lease, TableStore(directory / "tables")
     try:
         key = run_key(directory, task.key_fingerprint)
-        with _open_partials(tables, task):
-            return compute_task(tables, task, ProgressReporter(directory, held) if database else ignore_progress, key)
+        return compute_task(tables, task, ProgressReporter(directory, held) if database else ignore_progress, key)
     except Cancelled:
         return TaskReturned()
     except NotConverged as error:

@@ -578,7 +578,7 @@ class TableStore:
         columns = {name: GrowingColumn(mapped, manifest.rows) for name in schema.names}
         orders: dict[str, bool] = {}
         kinds: dict[str, list[Any]] = {}
-        wanted = frozenset([*schema.names, *(f"{KIND_COLUMN_PREFIX}{name}" for name in schema.names)])
+        wanted = frozenset(_names_of_columns(schema))
         for one in manifest.parts:
             file = self._open_verified(one.sha256, TablePart(wanted))
             groups, there = list(range(file.num_row_groups)), set(file.schema_arrow.names)

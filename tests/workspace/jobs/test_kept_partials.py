@@ -77,11 +77,11 @@ def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     computed: list[int] = []
     compute = passes.block
 
-    def counted(state: Any, data: Any) -> Any:
+    def count_and_compute(state: Any, data: Any) -> Any:
         computed.append(len(data))
         return compute(state, data)
 
-    monkeypatch.setattr(type(passes), "block", staticmethod(counted))
+    monkeypatch.setattr(type(passes), "block", staticmethod(count_and_compute))
     return computed
 
 
