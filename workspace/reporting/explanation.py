@@ -146,7 +146,7 @@ def _bad_text(found: ExplainedNumber, output: Output) -> str:
         return f"an interval that lies above {format_percent(CHANCE_AREA)} as a whole: the higher, the more of them he tells"
     if _is_attack_difference(row, output):
         return "an interval that lies above 0 % as a whole: then people in the data are found or guessed because they are in it"
-    if row.family == "utility" and own is not None and output.goal in ("none", "same"):
+    if row.family == "utility" and own is not None and output.goal == "none":
         there = quantity_of(row.key, own, None, row.params, unit=row.unit)
         return f"so far from {there} that users would conclude something else; no rule says how far that is"
     if row.family in CONFIDENTIAL_REFERENCE and own is not None and output.goal in ("low", "high"):
@@ -154,9 +154,15 @@ def _bad_text(found: ExplainedNumber, output: Output) -> str:
             return ""
         return f"a value near {row_value_text(replace(row, value=own), found.n_records)}, as without protection"
     if output.goal in ("low", "one") and row.baseline is not None and output.label.baseline:
-        there = quantity_of(row.key, row.baseline, found.n_records, row.params, unit=row.unit)
-        return f"{'far from' if output.goal == 'one' else 'far above'} {there} ({output.label.baseline})"
+        return f"{'far from' if output.goal == 'one' else 'far above'} {_named_baseline_text(found, output)}"
     return ""
+
+
+def _named_baseline_text(found: ExplainedNumber, output: Output) -> str:
+    """Return the baseline of a number with its name: ``2 % (a fresh sample of the same size)``."""
+    row = found.row
+    assert row.baseline is not None
+    return f"{quantity_of(row.key, row.baseline, found.n_records, row.params, unit=row.unit)} ({output.label.baseline})"
 
 
 def _knowledge_text(row: Row) -> str:
@@ -291,8 +297,7 @@ def _beside_baseline_text(found: ExplainedNumber, output: Output) -> str:
     row = found.row
     if row.value is None or row.baseline is None or not output.label.baseline:
         return ""
-    value = quantity_of(row.key, row.baseline, found.n_records, row.params, unit=row.unit)
-    of = f"{value} ({output.label.baseline})"
+    of = _named_baseline_text(found, output)
     if row.value == row.baseline and row.lower == row.upper:
         return f"equal to {of}"
     if row.lower is not None and row.upper is not None and row.lower <= row.baseline <= row.upper:

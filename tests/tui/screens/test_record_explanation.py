@@ -69,20 +69,20 @@ def test_a_unit_is_explained_by_how_it_reaches_its_probability() -> None:
 
 
 def test_how_surely_all_are_found_has_a_bar_for_each_probability(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Listed:
+    class ListOfRecords:
         units = None
 
         def count_by_probability(self, bounds: object) -> list[int]:
             return [2, 0, 1, 0, 4000]
 
-    lines = [line.plain for line in sureness_lines(Listed(), 50)]
+    lines = [line.plain for line in sureness_lines(ListOfRecords(), 50)]
     assert lines[1] == "How surely these records are found"
     assert [line.split()[-2] for line in (lines[2], lines[4], lines[6])] == ["2", "1", "4,000"]
     assert [line.count("▄") > 0 for line in lines[2:]] == [True, False, True, False, True], "few are not nobody"
     assert max(map(len, lines)) <= 50
-    assert sureness_lines(Listed(), 20) == []
+    assert sureness_lines(ListOfRecords(), 20) == []
     monkeypatch.setenv("SFUMATO_GLYPHS", "ascii")
-    assert "▄" not in "".join(line.plain for line in sureness_lines(Listed(), 50))
+    assert "▄" not in "".join(line.plain for line in sureness_lines(ListOfRecords(), 50))
 
 
 @pytest.mark.parametrize(

@@ -139,12 +139,12 @@ def test_files_are_closed_whatever_happens() -> None:
     rng = np.random.default_rng(1)
     list(shuffle_blocks([np.zeros((5, 1), dtype=np.int64)], 5, rng, open_file))
 
-    def broken() -> Iterator[Cells]:
+    def fail_after_a_block() -> Iterator[Cells]:
         yield np.zeros((5, 1), dtype=np.int64)
         raise OSError("no room")
 
     with pytest.raises(OSError, match="no room"):
-        list(shuffle_blocks(broken(), 10, rng, open_file))
+        list(shuffle_blocks(fail_after_a_block(), 10, rng, open_file))
     some = shuffle_blocks([np.zeros((5, 1), dtype=np.int64)], 5, rng, open_file)
     next(some)
     some.close()  # type: ignore[attr-defined]
