@@ -11,7 +11,7 @@ from inspect import isawaitable
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -205,21 +205,34 @@ class WorkspaceReader(ShowsErrors, Widget):
         if query is not None:
             (self.compute if self.needs_engine else self.read)(query, self.show_answer)
 
-    @work(thread=True, exclusive=True, group="read", exit_on_error=False)
     def read(self, query: Callable[[Workspace], Answer], take: Callable[[Answer], object]) -> None:
         """Run a query in a thread and pass its answer to ``take``; a message that this returns is posted.
 
-        A later call discards the answer of an earlier one.
+        A later call with the same function ``take`` discards the answer of an earlier one.
         """
-        self._run_query(query, take, "The workspace cannot be read: ", read_only=True)
+        self._start_query(query, take, "The workspace cannot be read: ", read_only=True)
 
-    @work(thread=True, exclusive=True, group="compute", exit_on_error=False)
     def compute(self, query: Callable[[Workspace], Answer], take: Callable[[Answer], object]) -> None:
         """Run a query that needs more than SQL, or writes, in a thread and pass its answer to ``take``.
 
-        Errors of the engine and the workspace, whose messages contain no values of the data, are reported.
+        Errors of the engine and the workspace, whose messages contain no values of the data, are reported. A later call
+        with the same function ``take`` discards the answer of an earlier one.
         """
-        self._run_query(query, take, "", read_only=False)
+        self._start_query(query, take, "", read_only=False)
+
+    def _start_query(
+        self, query: Callable[[Workspace], Answer], take: Callable[[Answer], object], lead: str, *, read_only: bool
+    ) -> None:
+        """Start a thread for a query, and discard an earlier answer to the same function that is still to come."""
+        # An answer for another place of the page must not be lost: details of a row are asked for while the list is read.
+        function = take.func if isinstance(take, partial) else take
+        self.run_worker(
+            partial(self._run_query, query, take, lead, read_only=read_only),
+            group=f"{'read' if read_only else 'compute'} {function.__qualname__}",
+            exclusive=True,
+            thread=True,
+            exit_on_error=False,
+        )
 
     def compute_in_processes(
         self,

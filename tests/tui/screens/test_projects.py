@@ -1,3 +1,5 @@
+import threading
+
 import pytest
 from textual.widgets import Input
 
@@ -218,3 +220,27 @@ async def test_marked_projects_are_named_before_they_are_deleted(sit, empty_work
         assert "2 projects are deleted" in seat.app.notices[-1]
     with Workspace.open(empty_workspace, read_only=True) as workspace:
         assert workspace.connection.execute("SELECT count(*) FROM project").fetchone()[0] == 1
+
+
+@pytest.mark.slow
+async def test_details_asked_for_while_the_list_is_read_do_not_discard_it(sit, empty_workspace):
+    """Another workspace once had the projects of the one before: the facts of a row were asked for meanwhile."""
+    async with sit(empty_workspace) as seat:
+        screen, come, begun = seat.app.screen, [], threading.Event()
+
+        def take_list(answer):
+            come.append(answer)
+
+        def take_facts(answer):
+            come.append(answer)
+
+        def read_late(_):
+            assert begun.wait(60)
+            return "list"
+
+        screen.read(lambda _: begun.wait(60) and "old list", take_list)
+        screen.read(read_late, take_list)
+        screen.read(lambda _: "facts", take_facts)
+        begun.set()
+        await seat.until(lambda: len(come) == 2)
+        assert sorted(come) == ["facts", "list"]
