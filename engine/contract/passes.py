@@ -64,8 +64,9 @@ def fit_in_blocks(method: Method, data: TableBlocks, kind: Kind | None = None) -
     passes = method.synthesis.fit_passes
     assert passes is not None
     target, spec = example_target(method, data.schema, kind), example_spec(method, data.schema, kind)
-    answer = run_passes(passes.start(data.head, target, spec, data.n_blocks), [data], passes.block, passes.merge)
-    return passes.fit(answer, data.head, target, spec, example_run(), DRAWS)
+    targets = method.targets_of_passes((target,))
+    answer = run_passes(passes.start(data.head, targets, spec, data.n_blocks), [data], passes.block, passes.merge)
+    return passes.fit(answer, data.head, targets, spec, example_run(), DRAWS)
 
 
 def measure_in_blocks(method: Method, ours: TableBlocks, theirs: TableBlocks, spec: Any) -> Measure:

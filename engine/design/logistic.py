@@ -6,7 +6,7 @@ of the determinant of the information (Firth 1993), which has a maximum whatever
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple, Protocol
@@ -146,6 +146,42 @@ def logistic_regression(
         separated,
         steps,
     )
+
+
+def logistic_sums(x: Floats, y: Floats, weights: Floats, gamma: Floats) -> tuple[float, Floats, Floats]:
+    """Return the log-likelihood of rows x (n, K) of nearly orthonormal columns at ``gamma`` (K,), its gradient (K,), and
+    the information (K, K).
+
+    y, weights: shares and numbers of records of the rows, (n,) each
+    """
+    return _LogisticProblem(x * np.sqrt(weights)[:, None], x, y, weights).evaluate_at(gamma)
+
+
+@dataclass(frozen=True, eq=False)
+class SummedLogistic:
+    """Logistic regression of which sums over blocks of rows are computed.
+
+    factors: QR factors of its design (n, K), without q
+    sums_at: the sums of ``logistic_sums`` at coefficients (K,) of q, over all rows
+    """
+
+    factors: QRFactors
+    sums_at: Callable[[Floats], tuple[float, Floats, Floats]]
+
+    @property
+    def width(self) -> int:
+        return len(self.factors.scales)
+
+    def evaluate_at(self, gamma: Floats) -> _LikelihoodPoint:
+        return _LikelihoodPoint(*self.sums_at(gamma))
+
+    def fit(self) -> LogisticFit:
+        """Return the fit of ``logistic_regression``, without the probabilities of single rows."""
+        gamma, steps = _find_maximum(self)
+        axes, separated = _covariance_axes(self.evaluate_at(gamma).information)
+        covariance = _covariance_of_coefficients(self.factors, axes)
+        coefficients, errors = self.factors.coefficients_from_q(gamma), self.factors.standard_errors(axes)
+        return LogisticFit(coefficients, errors, covariance, np.empty(0), separated, steps)
 
 
 def _covariance_axes(information: Floats) -> tuple[Floats, bool]:

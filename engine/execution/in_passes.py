@@ -122,7 +122,8 @@ def fit_in_passes(
     provenance = release_provenance(recipe, len(confidential))
     run = Run(streams.generator("fit", item), report=report, provenance=provenance)
     answer = _answer_of_fit_passes(recipe, item, confidential, report, store)
-    return passes.fit(answer, confidential.head, step.target, step.spec, run, recipe.m)
+    targets = step.method.targets_of_passes(step.targets)
+    return passes.fit(answer, confidential.head, targets, step.spec, run, recipe.m)
 
 
 def _answer_of_fit_passes(
@@ -131,7 +132,8 @@ def _answer_of_fit_passes(
     """Return the answer of the passes of the recipe's synthesis step ``item``."""
     step, passes = recipe.synthesis[item], recipe.synthesis[item].method.synthesis.fit_passes
     assert passes is not None
-    first = passes.start(confidential.head, step.target, step.spec, confidential.n_blocks)
+    targets = step.method.targets_of_passes(step.targets)
+    first = passes.start(confidential.head, targets, step.spec, confidential.n_blocks)
     return run_passes(first, [confidential], passes.block, passes.merge, report, store)
 
 

@@ -98,6 +98,22 @@ class FitPasses(Protocol[S_contra]):
         """Return the fit that follows from the answer of the passes, as ``SynthesisMethod`` does."""
 
 
+class JointFitPasses(Protocol[S_contra]):
+    """Passes of a synthesis method of several targets, like ``FitPasses``."""
+
+    def suits(self, spec: S_contra, schema: Schema, /) -> bool: ...
+
+    def start(self, head: Microdata, targets: tuple[str, ...], spec: S_contra, n_blocks: int, /) -> NextPass: ...
+
+    def block(self, state: Any, data: Microdata, /) -> Partial: ...
+
+    def merge(self, state: Any, partials: Sequence[Partial], /) -> NextPass | Finished[Any]: ...
+
+    def fit(
+        self, answer: Any, head: Microdata, targets: tuple[str, ...], spec: S_contra, run: Run, draws: int, /
+    ) -> Fit: ...
+
+
 class MeasurePasses(Protocol[S_contra]):
     """Passes of a measure of one released dataset, which is as long as the confidential table and read in blocks of the
     same records.

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from ..errors import BadInput, PackageExtra, near_miss_hint
 from .outputs import AnswerColumns, Axis, Beliefs, LatticeOutputs, Output, Plane, RecordArray
-from .passes import FitPasses, MeasurePasses
+from .passes import FitPasses, JointFitPasses, MeasurePasses
 from .protocols import (  # fmt: skip
     ENGINE,
     FAMILIES,
@@ -156,7 +156,7 @@ class SynthesisDeclaration:
     release_model: ReleaseModelDeclaration[Any] = ReleaseModelDeclaration()
     bulk_fitting: BulkFittingDeclaration[Any] = BulkFittingDeclaration()
     fit_uncertainty: DescribeFit[Any] | None = None
-    fit_passes: FitPasses[Any] | None = None
+    fit_passes: FitPasses[Any] | JointFitPasses[Any] | None = None
     draws_by_block: bool = False
 
 
@@ -261,6 +261,10 @@ class Method:
     def joint(self) -> bool:
         """Return whether it is a synthesis that makes several variables in one step."""
         return self.synthesis.joint_draw is not None
+
+    def targets_of_passes(self, targets: tuple[str, ...]) -> Any:
+        """Return what its ``fit_passes`` get for these targets: all where it is joint, else the only one."""
+        return targets if self.joint else targets[0]
 
     def fit(self, data: Microdata, targets: tuple[str, ...], spec: Spec, run: Run, draws: int) -> Fit:
         """Fit a synthesis method to its targets, one unless it is joint.
@@ -437,6 +441,8 @@ def synthesis_method(
     privacy: PrivacyDeclaration[S] = ...,
     release_model: ReleaseModelDeclaration[S] = ...,
     fit_uncertainty: DescribeFit[S] | None = ...,
+    fit_passes: JointFitPasses[S] | None = ...,
+    draws_by_block: bool = ...,
     extra: PackageExtra | None = ...,
 ) -> Callable[[JointSynthesisMethod[S]], JointSynthesisMethod[S]]: ...
 def synthesis_method(

@@ -139,7 +139,8 @@ def check_steps_of_blocks(recipe: Recipe, blocks: TableBlocks) -> bool:
         for step in passing:
             passes = step.method.synthesis.fit_passes
             assert passes is not None
-            first = passes.start(blocks.head, step.targets[0], step.spec, blocks.n_blocks)
+            targets = step.method.targets_of_passes(step.targets)
+            first = passes.start(blocks.head, targets, step.spec, blocks.n_blocks)
             run_passes(first, [blocks], passes.block, passes.merge)
     except BadInput:
         return False

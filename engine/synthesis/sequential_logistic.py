@@ -21,8 +21,8 @@ the release comes from all other records at full weight.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from scipy.special import betaln, expit, logit, ndtri
 
 from ..data.arrays import Floats
+from ..data.block_sums import SummedTable
 from ..data.distinct_records import distinct_records, representative_records
 from ..data.microdata import Microdata, to_column
 from ..data.provenance import FitUncertainty
@@ -40,8 +41,16 @@ from ..data.terms import parse_term
 from ..data.units import Units
 from ..design.design_matrix import Design
 from ..design.logistic import LogisticFit, LogisticPrior, logistic_regression
-from ..design.sequential_regressions import SequentialRegression, level_counts, sequential_regressions, sequential_terms
+from ..design.sequential_regressions import (
+    RegressionsOfTable,
+    SequentialRegression,
+    level_counts,
+    sequential_regressions,
+    sequential_terms,
+)
 from ..errors import BadInput
+from ..methods.asked_passes import SummedPasses
+from ..methods.passes import NextPass
 from ..methods.registry import ReleaseModelDeclaration, synthesis_method
 from ..methods.release_models import IntruderGuesses, Plausibility
 from ..methods.results import Diagnostic, Fit, NoTrace
@@ -61,6 +70,7 @@ LEAST = 1e-8
 """Of the information in a direction, what is left at least."""
 ROUNDED = 1e-9
 """Of the records of a combination that its last one has left, what rounding leaves of their weights."""
+CONSTANT = 'every value of "{}" is the same; leave it out'
 DIRECT = "coefficients are drawn from a normal distribution, or are the maximum itself"
 
 
@@ -335,30 +345,52 @@ def sobol_normals(rng: np.random.Generator, width: int) -> Floats:
 
 def check_data(data: Microdata, targets: tuple[str, ...], spec: SequentialLogisticSpec, place: str) -> None:
     """Raise BadInput where values are missing, a target has one level, terms are aliased, or levels are separated."""
-    for i, target in enumerate(targets):
-        at = f"{place}.target[{i}]" if len(targets) > 1 else f"{place}.target"
-        try:
-            require_complete(data, target, spec.predictors, place)
-        except BadInput as error:
-            raise BadInput(at if error.place.endswith(".target") else error.place, error.message) from None
-        if len(np.unique(data.with_positive_weight.numbers(target))) < 2:
-            raise BadInput(at, f'every value of "{target}" is the same; leave it out')
-    require_full_rank(data.with_positive_weight, spec.predictors, f"{place}.predictors")
+    own = data.with_positive_weight
+    for target in targets:
+        _require_target_values(data, target, targets, spec, place)
+        if len(np.unique(own.numbers(target))) < 2:
+            raise BadInput(_place_of_target(target, targets, place), CONSTANT.format(target))
+    require_full_rank(own, spec.predictors, f"{place}.predictors")
     for model in sequential_regressions(data, targets, spec.predictors, spec.order, data.weights):
-        i = targets.index(model.target)
-        at = f"{place}.target[{i}]" if len(targets) > 1 else f"{place}.target"
-        if plain := [name for name in model.left_out if ":" not in name]:
-            raise BadInput(
-                at,
-                f'"{plain[0]}", which "{model.target}" is regressed on, is determined by the terms before it; leave one of them out',
-            )
-        # Separated levels have no finite maximum, but Firth's penalised likelihood always has one.
-        if model.fit(spec.prior).separated:
-            raise BadInput(
-                at,
-                f'what stands before "{model.target}" separates its two levels for some records, so that its regression has no finite '
-                f'maximum; use prior = "jeffreys"{", order = 1" if spec.order == 2 else ""}, another order of the targets, or fewer',
-            )
+        _check_columns(model, targets, place)
+        _check_maximum(model.target, model.fit(spec.prior), targets, spec, place)
+
+
+def _place_of_target(target: str, targets: Sequence[str], place: str) -> str:
+    return f"{place}.target[{targets.index(target)}]" if len(targets) > 1 else f"{place}.target"
+
+
+def _require_target_values(
+    data: Microdata, target: str, targets: Sequence[str], spec: SequentialLogisticSpec, place: str
+) -> None:
+    """Raise BadInput where records lack the target or a predictor."""
+    try:
+        require_complete(data, target, spec.predictors, place)
+    except BadInput as error:
+        at = _place_of_target(target, targets, place)
+        raise BadInput(at if error.place.endswith(".target") else error.place, error.message) from None
+
+
+def _check_columns(model: SequentialRegression, targets: Sequence[str], place: str) -> None:
+    """Raise BadInput where a column that is no product is determined by those before it."""
+    if plain := [name for name in model.left_out if ":" not in name]:
+        raise BadInput(
+            _place_of_target(model.target, targets, place),
+            f'"{plain[0]}", which "{model.target}" is regressed on, is determined by the terms before it; leave one of them out',
+        )
+
+
+def _check_maximum(
+    target: str, found: LogisticFit, targets: Sequence[str], spec: SequentialLogisticSpec, place: str
+) -> None:
+    """Raise BadInput where levels are separated."""
+    # Separated levels have no finite maximum, but Firth's penalised likelihood always has one.
+    if found.separated:
+        raise BadInput(
+            _place_of_target(target, targets, place),
+            f'what stands before "{target}" separates its two levels for some records, so that its regression has no finite '
+            f'maximum; use prior = "jeffreys"{", order = 1" if spec.order == 2 else ""}, another order of the targets, or fewer',
+        )
 
 
 def joint_draw(
@@ -374,7 +406,9 @@ def joint_draw(
     """Draw the levels of each target, 0 or 1, given the drawn ones before it, with the coefficients of one dataset."""
     kept = {c for text in spec.predictors for c in parse_term(text, confidential.schema, "predictors").columns}
     schema = Schema(tuple(v for v in confidential.schema if v.name in kept or v.name in targets))
-    frame = pd.DataFrame({name: released.frame[name] for name in schema.names if name in kept}, index=range(records))
+    # Without the index: records of a block have that of their table.
+    columns = {name: released.frame[name].array for name in schema.names if name in kept}
+    frame = pd.DataFrame(columns, index=range(records))
     found: dict[str, NDArray[np.generic]] = {}
     for target, column in zip(targets, unit_effect_columns(targets), strict=True):
         if terms := sequential_terms(target, targets, spec.predictors, spec.order, confidential.schema):
@@ -486,6 +520,81 @@ def fit_uncertainty(spec: SequentialLogisticSpec, targets: tuple[str, ...], sche
     return FitUncertainty("drawn" if spec.parameters == "drawn" else "estimated")
 
 
+class SequentialLogisticPasses(SummedPasses):
+    """Counts of the targets and R of their designs, and then a pass for each Newton step of all regressions."""
+
+    checks_data: ClassVar[bool] = True
+
+    def suits(self, spec: SequentialLogisticSpec, schema: Schema) -> bool:
+        """Return whether the likelihood alone is maximised: leverages of single records would take hundreds of passes."""
+        return not spec.unit_effect and spec.prior == "none"
+
+    def start(self, head: Microdata, targets: tuple[str, ...], spec: SequentialLogisticSpec, n_blocks: int) -> NextPass:
+        read = dict.fromkeys((*Design.from_texts(spec.predictors, head).columns, *targets))
+        compute = partial(_regressions_of_sums, targets, spec)
+        return self.first_pass(compute, head, n_blocks, tuple(read), "regressions")
+
+    def fit(
+        self,
+        answer: _Regressions,
+        head: Microdata,
+        targets: tuple[str, ...],
+        spec: SequentialLogisticSpec,
+        run: Run,
+        draws: int,
+    ) -> Fit:
+        if answer.data is not None:
+            return sequential_logistic(answer.data, targets, spec, run, draws)
+        return _fit_of_regressions(head, targets, spec, run, draws, answer)
+
+
+@dataclass(frozen=True, eq=False)
+class _Regressions:
+    """What the passes found, or the table where it is one block.
+
+    counts: records with the first and with the second level of each target
+    models: regressions of the targets that have terms
+    fits: their maxima
+    """
+
+    counts: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    models: Mapping[str, SequentialRegression] = field(default_factory=dict)
+    fits: Mapping[str, LogisticFit] = field(default_factory=dict)
+    data: Microdata | None = None
+
+
+def _regressions_of_sums(targets: tuple[str, ...], spec: SequentialLogisticSpec, table: SummedTable) -> _Regressions:
+    """Return the regressions of a table that is asked for sums. Raises BadInput as ``check_data`` does."""
+    place = targets[0]
+    if table.n_blocks == 1:
+        (data,) = table.ask_sums(lambda data: (data,))
+        check_data(data, targets, spec, place)
+        return _Regressions(data=data)
+    complete = partial(_require_values, targets, spec)
+    found = RegressionsOfTable.from_sums(table, targets, spec.predictors, spec.order, complete)
+    for target in targets:
+        if 0.0 in found.counts[target]:
+            raise BadInput(_place_of_target(target, targets, place), CONSTANT.format(target))
+    if found.models:
+        first = found.models[0]
+        # The terms of the predictors stand first in every design.
+        width = len(Design.from_texts(spec.predictors, table.head).names)
+        triangle = found.triangles[first.target][:width, :width]
+        require_full_rank(table.head, spec.predictors, f"{place}.predictors", triangle)
+    for model in found.models:
+        _check_columns(model, targets, place)
+    fits = found.fit_models(table)
+    for target, one in fits.items():
+        _check_maximum(target, one, targets, spec, place)
+    return _Regressions(found.counts, {model.target: model for model in found.models}, fits)
+
+
+def _require_values(targets: tuple[str, ...], spec: SequentialLogisticSpec, data: Microdata) -> None:
+    """Raise BadInput where records lack a target or a predictor."""
+    for target in targets:
+        _require_target_values(data, target, targets, spec, targets[0])
+
+
 @synthesis_method(
     "Sequential logistic regressions",
     spec=SequentialLogisticSpec,
@@ -496,6 +605,8 @@ def fit_uncertainty(spec: SequentialLogisticSpec, targets: tuple[str, ...], sche
     weighted=True,
     release_model=ReleaseModelDeclaration(release_model, is_weighted=True),
     fit_uncertainty=fit_uncertainty,
+    fit_passes=SequentialLogisticPasses(),
+    draws_by_block=True,
 )
 def sequential_logistic(
     data: Microdata, targets: tuple[str, ...], spec: SequentialLogisticSpec, run: Run, draws: int
@@ -510,8 +621,25 @@ def sequential_logistic(
         BadInput: what ``check_data`` refuses.
     """
     check_data(data, targets, spec, targets[0])
-    regressions = sequential_regressions(data, targets, spec.predictors, spec.order, data.weights)
-    models, own = {model.target: model for model in regressions}, data.with_positive_weight
+    models = {
+        model.target: model
+        for model in sequential_regressions(data, targets, spec.predictors, spec.order, data.weights)
+    }
+    counts = {target: level_counts(data, target, data.weights) for target in targets if target not in models}
+    fits = {target: model.fit(spec.prior) for target, model in models.items()}
+    return _fit_of_regressions(data, targets, spec, run, draws, _Regressions(counts, models, fits))
+
+
+def _fit_of_regressions(
+    data: Microdata,
+    targets: tuple[str, ...],
+    spec: SequentialLogisticSpec,
+    run: Run,
+    draws: int,
+    regressions: _Regressions,
+) -> Fit:
+    """Return the fit of regressions. ``data`` may be without records where no unit has an effect."""
+    models, own = regressions.models, data.with_positive_weight
     units, weights = own.units if spec.unit_effect else None, own.effective_weights
     # One number a unit for all targets, so that draws of their coefficients go together as the units' records do.
     noise = run.rng.standard_normal((draws, len(units))) if units is not None and spec.parameters == "drawn" else None
@@ -519,7 +647,7 @@ def sequential_logistic(
     said: list[Diagnostic] = []
     for done, target in enumerate(targets, start=1):
         if target not in models:
-            zeros, ones = level_counts(data, target, data.weights)
+            zeros, ones = regressions.counts[target]
             a = spec.concentration
             drawn = run.rng.beta(ones + a, zeros + a, draws)
             arrays[f"{target}.share"] = drawn if spec.parameters == "drawn" else np.array([ones / (zeros + ones)])
@@ -532,7 +660,7 @@ def sequential_logistic(
                 arrays[f"{target}.share"] = expit(logit((ones + a) / (zeros + ones + 2 * a)) + moved[:, 0])
         else:
             model = models[target]
-            found = model.fit(spec.prior)
+            found = regressions.fits[target]
             coefficients = draw_coefficients(found, spec, run.rng, draws)
             if spec.unit_effect:
                 design = Design.from_terms(model.terms, data)

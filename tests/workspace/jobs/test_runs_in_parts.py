@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -182,9 +183,22 @@ def test_matches_of_single_records_are_kept_part_by_part(run_in_parts: Any) -> N
 
 
 @pytest.mark.slow
-def test_levels_are_fitted_and_drawn_part_by_part(run_in_parts: Any) -> None:
-    logit = {"target": "region", "method": "multinomial_logistic", "predictors": ["age", "visits"]}
-    recipe = {"synthesis": [logit], "measure": [{"method": "utility.summary"}]}
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"target": "region", "method": "multinomial_logistic", "predictors": ["age", "visits"]},
+        {"target": ["ill", "often"], "method": "sequential_logistic", "predictors": ["age", "visits"]},
+    ],
+    ids=["multinomial", "sequential"],
+)
+def test_levels_are_fitted_and_drawn_part_by_part(
+    run_in_parts: Any, monkeypatch: pytest.MonkeyPatch, step: dict[str, Any]
+) -> None:
+    rng, plain = np.random.default_rng(2), people()
+    more = {name: rng.choice(["no", "yes"], RECORDS) for name in ("ill", "often")}
+    monkeypatch.setattr(sys.modules[__name__], "people", lambda: plain.assign(**more))
+    variables = {**PLAN["variables"], **{name: {"kind": "binary"} for name in more}}
+    recipe = {"variables": variables, "synthesis": [step], "measure": [{"method": "utility.summary"}]}
     assert not any(cost.needs_table for cost in estimate_task_costs(Recipe.from_table({**PLAN, **recipe}), 10**9))
     tables = [run_in_parts(name, rows, **recipe)[0] for name, rows in (("many", 100), ("few", 350))]
     many, few = (workspace.tables.read_arrays(artefacts(workspace)["fit/0"]) for workspace in tables)
