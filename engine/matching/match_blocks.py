@@ -94,19 +94,30 @@ class MatchVariables:
         return np.asarray((own == other) | (np.isnan(own) & np.isnan(other)))
 
     def rows_of_block(
-        self, ours: Microdata, theirs: Microdata, used: Sequence[str], own: Integers, number: int
+        self,
+        ours: Microdata,
+        theirs: Microdata,
+        used: Sequence[str],
+        own: Integers,
+        number: int,
+        together: Sequence[str] | None = None,
     ) -> dict[str, Floats]:
         """Return the records of a block as rows of buckets.
 
         used: variables that are compared
         own: what is known of each confidential record's own released record, (n,)
         number: number of buckets
+        together: variables of which records with equal exact keys lie in one bucket, by default the used ones
         """
         exact, within = self._split_names(used)
         keys = [self.keys.columns_of(data, exact) for data in (ours, theirs)]
+        places = [place for place, name in enumerate(exact) if together is None or name in together]
         windows = self.windows_of(ours, theirs, within)
         sizes = (len(ours), len(theirs))
-        buckets = [buckets_of_keys(columns, number, size) for columns, size in zip(keys, sizes, strict=True)]
+        buckets = [
+            buckets_of_keys([columns[place] for place in places], number, size)
+            for columns, size in zip(keys, sizes, strict=True)
+        ]
         ends = [end for window in windows for end in (window.lower, window.upper)]
         return {
             "ours": stack_columns(buckets[0], np.arange(len(ours)), own, *keys[0], *ends),

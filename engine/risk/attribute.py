@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Self
+from functools import partial
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..data.arrays import Integers
 from ..data.intervals import NON_NEGATIVE
 from ..data.microdata import Microdata
-from ..data.schema import Schema
+from ..data.row_buckets import BucketRows
+from ..data.schema import Kind, Schema
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import IntruderKnowledge, check_log_scale, check_radii, known_by_default
+from ..matching.match_blocks import OWN, MatchVariables, NotCountedYetError, count_in_bucket
 from ..matching.matching import CachedMatcher, ExactKey, RecordMatcher, WindowKey, attribute_probabilities
 from ..matching.radius import Radii
 from ..matching.strategies import (
@@ -27,11 +32,15 @@ from ..methods.drafting import Case, Offer, drafts, suggest_radii
 from ..methods.intruder import KnownUnlessSynthesised, SensitiveVariables
 from ..methods.levers import INFERENCE
 from ..methods.outputs import Label, Output, RecordArray, RiskOutput
+from ..methods.passes import Finished, IntoBuckets, NextPass, Partial
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Spec, Variant
 from ..wording import format_number
+
+MOST_BITS = 62
+"""Variables whose agreements with the own record are bits of a whole number."""
 
 
 def check_data(data: Microdata, target: str, spec: AttributeSpec, place: str) -> None:
@@ -121,6 +130,168 @@ def _draft_offer(case: Case) -> Offer | None:
     return Offer(f"whether those alike in {', '.join(kept)} give {', '.join(guessed)} away. {alike}".strip(), settings)
 
 
+class AlikeCounts(NamedTuple):
+    """Records by the size of their matched set: the sums that the risk consists of, as whole numbers.
+
+    members: released records that match a record, ascending, (k,)
+    hit: whether the own released record is among them, (k,)
+    alike: of these, those with like sensitive values, summed over the records, (k,)
+    own: records whose own released record is one of those, (k,)
+    """
+
+    members: Integers
+    hit: Integers
+    alike: Integers
+    own: Integers
+
+    @classmethod
+    def from_records(cls, members: Integers, hit: Integers, alike: Integers, own: Integers) -> Self:
+        """Add up records, or counts of others, (n,) each."""
+        keys, of = np.unique(2 * members + hit, return_inverse=True)
+        sums = np.zeros((2, len(keys)), dtype=np.int64)
+        for total, values in zip(sums, (alike, own), strict=True):
+            np.add.at(total, of, values)
+        return cls(keys // 2, keys % 2, *sums)
+
+    @classmethod
+    def from_arrays(cls, partials: Sequence[Partial], name: str) -> Self:
+        """Add up the counts that were kept under a name."""
+        columns = (np.concatenate([one[f"{name}.{part}"] for one in partials]) for part in cls._fields)
+        return cls.from_records(*columns)
+
+    def risk(self, *, exclude_self: bool = False) -> float:
+        """Return the sum of the probabilities of ``attribute_probabilities``."""
+        left_out = exclude_self & (self.hit == 1) & (self.members > 1)
+        return float(np.sum((self.alike - left_out * self.own) / np.maximum(self.members - left_out, 1)))
+
+
+@dataclass(frozen=True)
+class _CountingState:
+    """What the passes of the measure know.
+
+    spec: the settings
+    variables: known and sensitive variables
+    n_blocks: number of blocks
+    is_confidential: whether the confidential data are scored against themselves
+    wanted: known variables that a pass matches by
+    found: counts by these and by learned variable
+    """
+
+    spec: AttributeSpec
+    variables: MatchVariables
+    n_blocks: int
+    is_confidential: bool
+    wanted: Subset
+    found: Mapping[Subset, Mapping[str, AlikeCounts]] = field(default_factory=dict)
+
+    @property
+    def used_variables(self) -> list[str]:
+        """Return the variables that a pass reads, known ones first."""
+        return [*sorted(self.wanted), *self.spec.sensitive]
+
+    def risks_by_variable(self, chosen: Subset) -> dict[str, float]:
+        """Return the risk of each learned variable with some of the known ones. Raises NotCountedYetError."""
+        if chosen not in self.found:
+            raise NotCountedYetError(chosen)
+        return {name: counts.risk() for name, counts in self.found[chosen].items()}
+
+
+class AttributePasses:
+    """A pass for each subset of the known variables that the search for the best one asks for, which counts the records
+    that match and those that are alike, key by key. In memory is one block.
+    """
+
+    def suits(self, spec: AttributeSpec, schema: Schema) -> bool:
+        """Return whether records are people, and no date must be equal, which needs whole columns."""
+        names = (*spec.known, *spec.sensitive)
+        exact = [name for name in names if name not in spec.radius]
+        return (
+            schema.unit is None
+            and len(names) <= MOST_BITS
+            and all(schema[name].kind is not Kind.DATE for name in exact)
+        )
+
+    def start(self, confidential: Microdata, released: Microdata, spec: AttributeSpec, n_blocks: int) -> NextPass:
+        variables = MatchVariables.from_tables(confidential, released, (*spec.known, *spec.sensitive), spec.radius)
+        is_confidential = released.origin == "confidential"
+        return self._count_subset(
+            _CountingState(spec, variables, n_blocks, is_confidential, frozenset(spec.known)), "all"
+        )
+
+    def block(self, state: _CountingState, confidential: Microdata, released: Microdata) -> Partial:
+        if state.n_blocks == 1:
+            whole: Any = _measure_in_memory(confidential, released, state.spec)
+            return {"whole": whole}
+        used = state.used_variables
+        own = state.variables.agreement_bits(confidential, released, used)
+        # Records that match lie in one bucket, whatever their sensitive values.
+        return state.variables.rows_of_block(
+            confidential, released, used, own, 2 * state.n_blocks, together=sorted(state.wanted)
+        )
+
+    def count_bucket(self, state: _CountingState, rows: Mapping[str, BucketRows]) -> Partial:
+        """Count the matching and the alike released records of the confidential ones of a bucket."""
+        used, known = state.used_variables, sorted(state.wanted)
+        matched = state.variables.places_among(known, used)
+        n_exact = len(state.variables.places_among(used, used).exact)
+        found: dict[str, NDArray[Any]] = {}
+        for name in _learned_variables(state.spec):
+            learned = [name] if name else list(state.spec.sensitive)
+            hits, alike = (_bits_among(used, names) for names in (known, [*known, *learned]))
+            sets = [matched, state.variables.places_among([*known, *learned], used)]
+            parts, values = [AlikeCounts(*np.zeros((4, 0), dtype=np.int64))], [np.empty((0, 4))]
+            for some, (members, similar) in count_in_bucket(rows["ours"], rows["theirs"], sets, n_exact):
+                own = some[:, OWN].astype(np.int64)
+                parts.append(AlikeCounts(members, own & hits == hits, similar, own & alike == alike))
+                values.append(np.column_stack([some[:, :OWN], members, similar / np.maximum(members, 1)]))
+            counted = AlikeCounts.from_records(*map(np.concatenate, zip(*parts, strict=True)))
+            found |= _arrays_of_counts(name, counted)
+            # The last one is all sensitive variables together, as in ``risk``.
+            found["values"] = np.concatenate(values)
+        return found
+
+    def merge(self, state: _CountingState, partials: Sequence[Partial]) -> NextPass | Finished[Measure]:
+        if state.n_blocks == 1:
+            whole: Any = partials[0]["whole"]
+            return Finished(whole)
+        learned = _learned_variables(state.spec)
+        counted = {name: AlikeCounts.from_arrays(partials, name) for name in learned}
+        state = replace(state, found={**state.found, state.wanted: counted})
+        try:
+            best = find_best_subsets(list(state.spec.known), state.risks_by_variable)
+        except NotCountedYetError as more:
+            return self._count_subset(replace(state, wanted=more.chosen))
+        counts = state.found[frozenset(state.spec.known)][learned[-1]]
+        others = counts.risk(exclude_self=True) if state.is_confidential else None
+        columns = {"all": {"matched": np.uint32, "probability": np.float64}}
+        return Finished(Measure(_risk_estimates(counts.risk(), others, best, state.spec), record_columns=columns))
+
+    def _count_subset(self, state: _CountingState, keeps: str = "") -> NextPass:
+        """Return the pass that counts by the wanted subset, and keeps the values of single records by a name."""
+        what = f"matches by {', '.join(sorted(state.wanted)) or 'no variable'}"
+        if state.n_blocks == 1:
+            return NextPass(state, tuple(state.used_variables), what)
+        buckets = IntoBuckets(2 * state.n_blocks, self.count_bucket, keeps)
+        return NextPass(state, tuple(state.used_variables), what, buckets, partial(_join_counts, state.spec))
+
+
+def _bits_among(names: Sequence[str], chosen: Sequence[str]) -> int:
+    """Return some of the names as bits."""
+    return sum(1 << bit for bit, name in enumerate(names) if name in chosen)
+
+
+def _arrays_of_counts(name: str, counts: AlikeCounts) -> dict[str, NDArray[Any]]:
+    return {f"{name}.{part}": values for part, values in counts._asdict().items()}
+
+
+def _join_counts(spec: AttributeSpec, one: Partial, other: Partial) -> Partial:
+    """Return the counts of the buckets of both, each number of members once."""
+    found: dict[str, NDArray[Any]] = {}
+    for name in _learned_variables(spec):
+        found |= _arrays_of_counts(name, AlikeCounts.from_arrays([one, other], name))
+    return found
+
+
 @measure_method(
     "Attribute risk",
     spec=AttributeSpec,
@@ -188,6 +359,7 @@ def _draft_offer(case: Case) -> Offer | None:
             "probability",
         ),
     ),
+    measure_passes=AttributePasses(),
 )
 @drafts(_draft_offer)
 def attribute(confidential: Microdata, released: Microdata, spec: AttributeSpec, run: Run) -> Measure:
@@ -198,31 +370,44 @@ def attribute(confidential: Microdata, released: Microdata, spec: AttributeSpec,
     no other member.
     """
     try:
-        known = IntruderKnowledge.from_variables(confidential, spec.known, spec.radius).keys_by_variable(released)
-        sensitive = IntruderKnowledge.from_variables(confidential, spec.sensitive, spec.radius).keys_by_variable(
-            released
-        )
+        return _measure_in_memory(confidential, released, spec)
     except NotComputable as error:
         largest = [Estimate("largest_risk", None, name, reason=error.reason) for name in _learned_variables(spec)]
         return Measure((Estimate("risk", None, reason=error.reason), *largest))
+
+
+def _measure_in_memory(confidential: Microdata, released: Microdata, spec: AttributeSpec) -> Measure:
+    """Return the measure of tables in memory. Raises NotComputable."""
+    known = IntruderKnowledge.from_variables(confidential, spec.known, spec.radius).keys_by_variable(released)
+    sensitive = IntruderKnowledge.from_variables(confidential, spec.sensitive, spec.radius).keys_by_variable(released)
     shape = len(confidential), len(released)
     matcher, within = _matcher_and_windows(known.values(), shape)
     alike, near = split_by_kind(sensitive.values())
     matched = matcher.match_windows(within)
     similar = matcher.split_groups(*alike).match_windows([*within, *near])
     probability = attribute_probabilities(matched, similar)
-    estimates = [Estimate("risk", float(probability.sum()))]
     # The data are scored like any release, the record itself among its candidates, so that ratios compare like with
     # like. The published 636, 658 and 817 leave the record out.
+    others = None
     if released.origin == "confidential":
-        others = attribute_probabilities(matched, similar, exclude_self=True)
-        estimates.append(Estimate("risk_excluding_self", float(others.sum())))
+        others = float(attribute_probabilities(matched, similar, exclude_self=True).sum())
     best = _best_strategies(known, sensitive, spec, shape)
+    estimates = _risk_estimates(float(probability.sum()), others, best, spec)
+    return Measure(estimates, {"matched": matched.candidates, "probability": probability})
+
+
+def _risk_estimates(
+    risk: float, others: float | None, best: Mapping[str, tuple[float, IntruderStrategy]], spec: AttributeSpec
+) -> tuple[Estimate, ...]:
+    """Return the estimates of the risk, of that by ``others`` alone, and of the best strategies."""
+    estimates = [Estimate("risk", risk)]
+    if others is not None:
+        estimates.append(Estimate("risk_excluding_self", others))
     # The last one is all sensitive variables together, as in ``risk``.
     value, strategy = best[_learned_variables(spec)[-1]]
-    if value > float(probability.sum()) * (1 + VALUE_TOLERANCE):
+    if value > risk * (1 + VALUE_TOLERANCE):
         words = f"an intruder who ignores {', '.join(strategy.ignored)} learns those of {format_number(value)} records"
         estimates[0] = replace(estimates[0], reason=words)
     for name, (value, strategy) in best.items():
         estimates.append(Estimate("largest_risk", value, name, reason=strategy.description))
-    return Measure(tuple(estimates), {"matched": matched.candidates, "probability": probability})
+    return tuple(estimates)

@@ -91,6 +91,12 @@ RECIPE = Recipe.from_table(
                 "synthesised": ["income"],
                 "radius": {"income": "5%"},
             },
+            {
+                "method": "risk.attribute",
+                "known": ["group", "region", "visits"],
+                "sensitive": ["income"],
+                "radius": {"income": "5%"},
+            },
         ],
     }
 )

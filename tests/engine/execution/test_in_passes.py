@@ -140,6 +140,73 @@ def test_matches_in_buckets_and_ranges_are_those_of_the_table(
     assert blocks[0].estimates == blocks[1].estimates
 
 
+ATTRIBUTE = [
+    {"known": ["g"], "sensitive": ["h"]},
+    {"known": ["g", "h"], "sensitive": ["v", "x"], "radius": {"x": "5%"}},
+    {"known": ["g", "v"], "sensitive": ["x", "y"], "radius": {"v": 1, "x": "5%", "y": 0.1}},
+    {"known": ["x"], "sensitive": ["g", "v"], "radius": {"x": "log 10%", "v": 1}},
+]
+
+
+@pytest.mark.parametrize("settings", ATTRIBUTE)
+@pytest.mark.parametrize("rows", [10**7, 90])
+@pytest.mark.parametrize("itself", [False, True])
+def test_what_is_learnt_in_buckets_and_ranges_is_that_of_the_table(
+    monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], rows: int, itself: bool
+) -> None:
+    monkeypatch.setattr(match_blocks, "MOST_TOGETHER", rows)
+    method, spec = spec_of("risk.attribute", **settings)
+    ours, theirs = linked(1, 0.02, missing=True)
+    theirs = ours if itself else theirs
+    whole = method.measure(ours, theirs, spec, Run(np.random.default_rng(1)))
+    assert all(one.value for one in whole.estimates)
+    blocks = [measure_in_blocks(method, CutTable(ours, k), CutTable(theirs, k), spec) for k in (700, 1100)]
+    for found in blocks:
+        for one, other in zip(found.estimates, whole.estimates, strict=True):
+            assert (one.measure, one.target, one.reason) == (other.measure, other.target, other.reason)
+            assert one.value == pytest.approx(other.value, rel=1e-12)
+        assert found.record_blocks is not None
+        parts = list(found.record_blocks())
+        assert set(parts[0]) == set(whole.per_record)
+        for name, values in whole.per_record.items():
+            np.testing.assert_array_equal(np.concatenate([one[name] for one in parts]), values)
+    # From sums of whole numbers, so that not even the last digit depends on blocks.
+    assert blocks[0].estimates == blocks[1].estimates
+
+
+def test_values_of_single_records_stay_out_of_what_is_merged() -> None:
+    method, spec = spec_of("risk.attribute", known=["g", "h"], sensitive=["v", "x"], radius={"x": "5%"})
+    passes = method.measurement.measure_passes
+    assert passes is not None
+    ours, theirs = (CutTable(data, 700) for data in linked(1))
+    merged: list[int] = []
+
+    def merge(state: Any, partials: Any) -> Any:
+        assert len(partials) == 1
+        merged.append(max(len(rows) for rows in partials[0].values()))
+        return passes.merge(state, partials)
+
+    run_passes(passes.start(ours.head, theirs.head, spec, ours.n_blocks), [ours, theirs], passes.block, merge)
+    assert len(merged) == 4
+    assert max(merged) < 100
+
+
+@pytest.mark.parametrize(
+    ("settings", "suits"),
+    [
+        ({"known": ["g"], "sensitive": ["x"]}, True),
+        ({"known": ["d"], "sensitive": ["x"]}, False),
+        ({"known": ["g"], "sensitive": ["d"]}, False),
+        ({"known": ["g"], "sensitive": ["d"], "radius": {"d": 5}}, True),
+    ],
+)
+def test_attribute_risk_by_exact_dates_needs_the_table(settings: dict[str, Any], suits: bool) -> None:
+    method, spec = spec_of("risk.attribute", **settings)
+    passes = method.measurement.measure_passes
+    assert passes is not None
+    assert passes.suits(spec, schema_of("g: categorical", "x: continuous", "d: date")) == suits
+
+
 @pytest.mark.slow
 def test_the_search_among_many_variables_is_that_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(identification, "BUCKET_ROWS", 300)
