@@ -150,6 +150,11 @@ class KeptColumnChange:
         return f"join rare levels of {self.variable}"
 
     @property
+    def joins_rare_levels(self) -> bool:
+        """Return whether the change joins rare levels."""
+        return self.rule is not None and not self.rule.has_end_codes and self.rule.width is None
+
+    @property
     def steps_text(self) -> str:
         """Return the width of numbers or dates in words: ``steps of 5``, ``steps of 365 days, about a year``."""
         if self.rule is None or self.rule.width is None:

@@ -15,6 +15,7 @@ from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import format_percent
 from sfumato.tui.terminal.text import cut_text, fit_text
 from sfumato.workspace.reporting.findings import (
+    BEYOND,
     SHARE,
     compact_finding_cells,
     compared_text,
@@ -326,7 +327,10 @@ def _finding_cells(finding: Finding, witnesses: Sequence[Finding], is_waived: bo
         if finding.limit is not None and not _is_number_of_people(finding, people):
             # The limit is of another number than these people, which stands beside it.
             most = brief_limit.partition(" ")[2]
-            limit = f"{scaled_text(brief, finding.unit)}, limit {most}"
+            if BEYOND in finding.unit:
+                # a part of a person is no number of people, and what remains says whose
+                brief, most = f"{brief} beyond chance", most.partition(" ")[0]
+            limit = f"{brief if BEYOND in finding.unit else scaled_text(brief, finding.unit)}, limit {most}"
             # without its name a probability beside people reads like their share
             brief_limit = f"{brief}, limit {most}".replace("> ", "chance > ", 1)
         value = brief = f"{finding.people:,}"

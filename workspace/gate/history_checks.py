@@ -556,7 +556,7 @@ def _check_joined_releases(case: ExaminedRelease) -> CheckResult:
         at_least="pass" if only_reported else "block" if joined.uncounted_runs else "warn" if drawn else "pass",
         people=max(len(over), unprotected),
         headline=fill_sentence(sentences.FOUND_BY_JOINED, columns=first_names(joined.names) or (sentences.NO_COLUMN,)),
-        learned=row_learned_text(case),
+        learned=row_learned_text(case, joined.names),
     )
 
 

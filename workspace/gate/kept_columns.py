@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 
 import numpy as np
 
@@ -176,32 +177,38 @@ class KeptColumns:
 
     @property
     def first_change_text(self) -> str:
-        """Describe the change to begin with and how many people it, or all changes together, leave unprotected."""
+        """Describe the change that protects everybody, or the changes that do in their order, each with the people whom it
+        leaves unprotected.
+        """
         if not self.single_changes:
             return ""
         people, single, changes = len(self.sizes.sizes), self.single_changes[0], self.combined_changes
         if single.n_unprotected == 0 or len(changes) < 2:
-            if not single.n_unprotected:
-                return fill_sentence(sentences.NOBODY_LEFT, change=_changes_in_words([single]))
-            return fill_sentence(
-                sentences.CHANGE_AND_LEFT, change=_changes_in_words([single]), left=single.n_unprotected, people=people
-            )
-        described, left = _changes_in_words(changes), changes[-1].n_unprotected
-        if not left:
-            return fill_sentence(sentences.NOBODY_LEFT, change=described)
-        return fill_sentence(sentences.CHANGE_AND_LEFT, change=described, left=left, people=people)
+            changes = [single]
+        # Changes of one kind stand together, with whom all of them up to the last leave unprotected.
+        steps = [list(group) for _, group in groupby(changes, key=_remedy_kind)]
+        told = [_step_text(step, people) for step in steps]
+        return told[0] if len(told) < 2 else fill_sentence(sentences.IN_THIS_ORDER, steps="; then ".join(told))
 
 
-def _changes_in_words(changes: Sequence[KeptColumnChange]) -> str:
-    """Return changes in words, in their order; columns that cannot stay are named together, so that the remedy stands once."""
-    replaced = [one.variable for one in changes if one.rule is None]
-    texts = [
-        fill_sentence(sentences.REPLACE_OR_LEAVE_OUT, names=first_names_text(replaced))
-        if one.rule is None
-        else one.description
-        for one in changes
-    ]
-    return join_names(list(dict.fromkeys(texts)))
+def _remedy_kind(change: KeptColumnChange) -> tuple[bool, bool, str]:
+    """Return a key that is equal for changes that are named together."""
+    is_named_alone = change.rule is not None and not change.joins_rare_levels
+    return change.rule is None, change.joins_rare_levels, change.description if is_named_alone else ""
+
+
+def _step_text(changes: Sequence[KeptColumnChange], people: int) -> str:
+    """Return changes of one kind in words, with the people left unprotected after them and those before."""
+    names, number, left = first_names([one.variable for one in changes]), len(changes), changes[-1].n_unprotected
+    if changes[0].rule is None:
+        described = fill_sentence(sentences.REPLACE_OR_LEAVE_OUT, names=names, number=number)
+    elif changes[0].joins_rare_levels:
+        described = fill_sentence(sentences.JOIN_RARE_LEVELS, names=names)
+    else:
+        described = changes[0].description
+    if not left:
+        return fill_sentence(sentences.NOBODY_LEFT, change=described)
+    return fill_sentence(sentences.CHANGE_AND_LEFT, change=described, left=left, people=people)
 
 
 def first_names(names: Sequence[str], most: int = MOST_NAMED) -> list[str]:
@@ -222,25 +229,32 @@ def names_as_released(recipe: Recipe, names: Sequence[str]) -> list[str]:
     return [f"{name} ({rules[name]})" if name in rules else name for name in names]
 
 
-def row_learned_text(case: ExaminedRelease) -> str:
-    """Describe what the row of a person who is found shows besides: true sensitive values, or drawn ones."""
+def row_learned_text(case: ExaminedRelease, found_by: Collection[str] = ()) -> str:
+    """Describe what the row of a person who is found shows besides: true sensitive values, or drawn ones.
+
+    The variables ``found_by`` which a person is found are known before, so that they are not what is learnt.
+    """
     schema = case.recipe.schema
-    true = [name for name in case.plan.kept if schema[name].role is Role.SENSITIVE]
+    true = [name for name in case.plan.kept if schema[name].role is Role.SENSITIVE and name not in found_by]
     if true:
         return fill_sentence(
             sentences.TRUE_VALUES_LEARNED, names=first_names_text(names_as_released(case.recipe, true))
         )
     # How another program made the values is not known.
     if case.is_synthetic and case.plan.replaced and case.recipe.makes_release:
-        drawn, kept = (
-            first_names_text(case.plan.replaced, MOST_DRAWN),
-            [name for name in case.plan.kept if not schema[name].role.is_identifier],
-        )
-        if not kept:
+        replaced, every = case.plan.replaced, [n for n in case.plan.kept if not schema[n].role.is_identifier]
+        others = [name for name in replaced if name not in found_by] or replaced
+        drawn, kept = first_names_text(others, MOST_DRAWN), [name for name in every if name not in found_by]
+        if not every:
             return fill_sentence(sentences.ONLY_DRAWN_VALUES_LEARNED, drawn=drawn)
-        return fill_sentence(
-            sentences.DRAWN_VALUES_LEARNED, kept=first_names_text(names_as_released(case.recipe, kept)), drawn=drawn
-        )
+        if kept:
+            return fill_sentence(
+                sentences.DRAWN_VALUES_LEARNED, kept=first_names_text(names_as_released(case.recipe, kept)), drawn=drawn
+            )
+        # Few know all columns: who finds a person by some of them learns the rest.
+        if len(every) > 1:
+            return fill_sentence(sentences.NO_OTHER_TRUE_VALUES_LEARNED, drawn=drawn)
+        return fill_sentence(sentences.NO_TRUE_VALUES_LEARNED, drawn=drawn)
     return ""
 
 

@@ -6,6 +6,7 @@ convince; else the check was not made.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -31,7 +32,7 @@ from sfumato.engine.adversary.independent_rows import (
 from sfumato.engine.adversary.membership_evidence import ProbeCounts, weigh_evidence
 from sfumato.engine.adversary.people import sum_marked_cells
 from sfumato.engine.adversary.unanimous import find_homogeneous_classes, nearest_members
-from sfumato.engine.data.arrays import Floats
+from sfumato.engine.data.arrays import Floats, Integers
 from sfumato.engine.data.schema import Role
 from sfumato.engine.data.units import Units
 from sfumato.engine.errors import NotComputable
@@ -51,6 +52,7 @@ from ..views.beliefs import belief_measures, read_beliefs
 from ..views.records import RecordMeasure, find_highest_confidential_risk, read_record_risks, record_measures
 from . import sentences
 from .checks import (
+    FOLLOW_LESS,
     KEPT_KEYS,
     CheckNotApplicable,
     CheckResult,
@@ -65,8 +67,10 @@ from .checks import (
 from .earlier import ReleasedData
 from .joint import JointTable
 from .kept_columns import (
+    MOST_FOR_LEVERS,
     KeptColumns,
     declared_sampling_fraction,
+    first_names,
     first_names_text,
     kept_columns_of_release,
     row_learned_text,
@@ -77,6 +81,7 @@ from .record_risks import (
     SURE,
     UNMEASURED_RISK,
     RisksOverReleases,
+    alone_with_columns,
     compare_with_wrong_matches,
     compare_with_wrong_unit_matches,
     risks_over_releases,
@@ -93,9 +98,9 @@ MOST_IN_OWN_ROWS = 0.5
 """And where so much of those who have their own values in their own rows do for the rows being theirs."""
 MOST_LEVERS = 3
 COARSEN_FIRST = "coarsen_first"
-MOST_TO_CHOOSE = 3
-"""Columns among which a sentence on what to coarsen leaves the choice."""
 """Number of a study of what an intruder knows: the risk without the variable to coarsen first."""
+MOST_TO_CHOOSE = 3
+"""Columns that a sentence on what to change first names, with what each does."""
 
 
 def _check_kept_keys(case: ExaminedRelease) -> CheckResult:
@@ -170,7 +175,7 @@ def _check_kept_keys(case: ExaminedRelease) -> CheckResult:
         )
         if len(over) >= kept.n_unprotected
         else "",
-        learned=row_learned_text(case),
+        learned=row_learned_text(case, kept.names),
         change=kept.first_change_text if kept.is_blocking else "",
     )
 
@@ -258,7 +263,17 @@ def is_own_row_strong(evidence: ExchangeEvidence) -> bool:
 
 def _stratum_text(who: str, noun: str) -> str:
     """Describe the stratum in which members and hold-out people are compared; empty for all people."""
-    return "" if who.startswith("all ") else fill_sentence(sentences.STRATUM, who=who.replace("people", noun))
+    return "" if who.startswith("all ") else fill_sentence(sentences.STRATUM, who=_who_text(who, noun))
+
+
+def _who_text(who: str, noun: str) -> str:
+    """Return a stratum in words: ``the 250 people with the rarest values``."""
+    return re.sub(r"^the ([\d,]+) rarest people", r"the \1 people with the rarest values", who).replace("people", noun)
+
+
+def _share_beside(count: int, of: int) -> str:
+    """Return the share of a count for beside it; empty for none."""
+    return fill_sentence(sentences.SHARE_BESIDE, share=count / of) if count and of else ""
 
 
 def _count_or_none(count: int) -> str:
@@ -274,6 +289,8 @@ def look_counts_text(counts: ProbeCounts, noun: str) -> str:
         noun=noun,
         stratum=_stratum_text(counts.who, noun),
         what=counts.what or sentences.LOOKS_TOGETHER,
+        members_share=_share_beside(counts.n_members, counts.n_eligible_members),
+        controls_share=_share_beside(counts.n_controls, counts.n_eligible_controls),
         eligible_controls=counts.n_eligible_controls,
         controls=_count_or_none(counts.n_controls),
     )
@@ -643,8 +660,8 @@ def _result_of_measure(
         at_most="warn" if by_chance else "block",
         headline=_found_by_text(case, measure) if len(likely) else "",
         counted=sentences.NAMED_BY_INTRUDER if measure.is_matching else "",
-        learned=row_learned_text(case) if measure.is_matching else "",
-        change=_coarsen_first_text(case, measure),
+        learned=_learned_text(case, measure),
+        change=_coarsen_first_text(case, measure, likely),
         leak=leak,
     )
 
@@ -663,20 +680,49 @@ def _found_by_text(case: ExaminedRelease, measure: RecordMeasure) -> str:
     return fill_sentence(sentences.FOUND_BY_INTRUDER, columns=columns)
 
 
-def _coarsen_first_text(case: ExaminedRelease, measure: RecordMeasure) -> str:
-    """Describe which variable to coarsen first by a study of what an intruder knows, else which kept ones a measure matches
-    on; empty where it does not match.
+def _learned_text(case: ExaminedRelease, measure: RecordMeasure) -> str:
+    """Describe what is learnt of a person whom a measure finds by what the intruder knows; empty where it matches nothing."""
+    return row_learned_text(case, matched_variables(case.recipe, measure.position)[0]) if measure.is_matching else ""
+
+
+def _coarsen_first_text(
+    case: ExaminedRelease, measure: RecordMeasure, found: Integers, units: Units | None = None
+) -> str:
+    """Describe which variable to change first: by a study of what an intruder knows, else of the kept ones that a measure
+    matches on that without which fewest of those ``found`` stay alone. Empty where nothing kept is matched.
+
+    found: the records that are found, or the ``units`` where these are given
     """
     if not measure.is_matching:
         return ""
     first = next((one for one in case.measured_rows if one.measure == COARSEN_FIRST and one.value is not None), None)
-    if first is None:
-        names, _ = matched_variables(case.recipe, measure.position)
-        kept = [name for name in names if name in case.plan.kept]
-        if not kept:
-            return ""
-        return fill_sentence(sentences.COARSEN_KEPT, names=" or ".join(kept[:MOST_TO_CHOOSE]))
-    return fill_sentence(sentences.COARSEN_FIRST, variable=first.target, value=first.value)
+    if first is not None:
+        return fill_sentence(sentences.COARSEN_FIRST, variable=first.target, value=first.value)
+    names, _ = matched_variables(case.recipe, measure.position)
+    kept = [name for name in names if name in case.plan.kept]
+    if not kept:
+        return ""
+    if len(kept) < 2 or len(found) < 2 or len(case.confidential) > MOST_FOR_LEVERS:
+        return fill_sentence(sentences.COARSEN_KEPT, names=kept[:MOST_TO_CHOOSE], number=len(kept[:MOST_TO_CHOOSE]))
+    alone = {name: alone_with_columns(case, [one for one in kept if one != name], units)[found] for name in kept}
+    left = sorted((int(still.sum()), name) for name, still in alone.items())
+    noun = case.record_noun if units is None else case.unit_noun
+    if left[0][0] == len(found):
+        return fill_sentence(
+            sentences.COARSEN_KEPT_TOGETHER, names=first_names([name for _, name in left]), people=len(found), noun=noun
+        )
+    others = [
+        fill_sentence(sentences.COARSEN_KEPT_NEXT, variable=name, left=number)
+        for number, name in left[1:MOST_TO_CHOOSE]
+    ]
+    return fill_sentence(
+        sentences.COARSEN_KEPT_BEST,
+        variable=left[0][1],
+        left=left[0][0],
+        people=len(found),
+        noun=noun,
+        others="".join(others),
+    )
 
 
 def _units_alone_text(case: ExaminedRelease, number: int) -> str:
@@ -751,8 +797,8 @@ def _result_of_units(case: ExaminedRelease, measure: RecordMeasure, units: Units
         at_most="warn" if few or is_chance else "block",
         headline=_found_by_text(case, measure) if len(likely) else "",
         counted=sentences.NAMED_BY_INTRUDER if measure.is_matching else "",
-        learned=row_learned_text(case) if measure.is_matching else "",
-        change=_coarsen_first_text(case, measure),
+        learned=_learned_text(case, measure),
+        change=_coarsen_first_text(case, measure, likely, units),
         leak=KEPT_KEYS if 2 * count > len(likely) and not is_above(judged, SURE) else "",
     )
 
@@ -932,15 +978,15 @@ PEOPLE_CHECKS = (
     GateCheck(
         "membership_evidence", "people whom the release shows to be in the data", "people beyond what hold-out records show", 0, FEWEST - 1,
         "a release that depends on no single person finds members no more often than hold-out people, by whatever way of looking; all ways are one test",
-        "larger leaves (minbucket of [[synthesis]]), smoothing = true for numbers, a model instead of donors, or a smaller m under [release]",
+        f"{FOLLOW_LESS}; then release fewer datasets",
         _check_membership_evidence,
         "identical matches against a hold-out: Platzer & Reutterer (2021); agreement weights: Fellegi & Sunter (1969); permutation test: Fisher (1935), Besag & Clifford (1991)",
-        counts_units=True, learned="It is learnt that they are in the data.",
+        counts_units=True, learned=sentences.MEMBERS_LEARNED,
     ),
     GateCheck(
         "own_values", "records whose own row says what is drawn", "people beyond those of the same kept values", 0, FEWEST - 1,
         "an artificial value that the record's own row has more often than rows of the same kept values is remembered, not inferred from what is kept",
-        "larger leaves (minbucket of [[synthesis]]), smoothing = true for numbers, or a model instead of donors", _check_own_values,
+        FOLLOW_LESS, _check_own_values,
         "permutation test: Fisher (1935), Besag & Clifford (1991)", counts_units=True,
         learned="Their own row then shows their true values of the drawn variables.",
     ),

@@ -38,6 +38,7 @@ from sfumato.engine.partition.equivalence_classes import equivalence_classes
 from ..visible_text import is_formula
 from . import sentences
 from .checks import (
+    FOLLOW_LESS,
     KEPT_KEYS,
     OWN_CHOICE,
     CheckNotApplicable,
@@ -59,7 +60,7 @@ INFERRED = 0.2
 """The share of the records from which on drawn values beside kept ones block, as of attribute inference."""
 NEAR = "1%"
 """How near the mean of m values has to be where the recipe names no radius."""
-MORE_ROOM = "larger leaves (minbucket), smoothing = true for trees, a model instead of donors, or fewer variables"
+MORE_ROOM = f"{FOLLOW_LESS}, or release fewer variables"
 
 
 def _kept_and_drawn(case: ExaminedRelease) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -419,7 +420,7 @@ def _check_identifying_columns(case: ExaminedRelease) -> CheckResult:
             # An anonymised table keeps its sensitive variables on purpose.
             at_most="warn" if meant else "block",
             headline=fill_sentence(sentences.FOUND_BY_COLUMN, name=name),
-            learned=row_learned_text(case),
+            learned=row_learned_text(case, (name,)),
             leak=KEPT_KEYS,
         )
 
@@ -581,7 +582,7 @@ RECORD_CHECKS = (
     ),
     GateCheck(
         "agreed_values", "values that several datasets together reveal", "excess (0 as for similar people, 1 for all)", 0.05, 0.2,
-        "beyond what a person like it would lose, it is what the model remembers of the record; " + OWN_CHOICE, f"fewer datasets, {MORE_ROOM}",
+        "beyond what a person like it would lose, it is what the model remembers of the record; " + OWN_CHOICE, f"release fewer datasets; {MORE_ROOM}",
         _check_agreed_values, "attack against a control: Giomi et al. (2023)",
         learned="Their true values are read where the datasets agree.",
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 
@@ -158,17 +158,22 @@ def compare_with_wrong_unit_matches(
 
 def units_alone_with_kept(case: ExaminedRelease, units: Units) -> NDArray[np.bool_]:
     """Return whether each unit, (U,), has kept values in a synthetic release that no other has, in any order."""
-    kept = case.plan.kept
-    if not case.is_synthetic or not kept or not case.plan.replaced:
+    if not case.is_synthetic or not case.plan.kept or not case.plan.replaced:
         return np.zeros(len(units), dtype=np.bool_)
-    keys = unit_keys(row_keys(case.confidential_cells, kept, len(case.confidential)), units)
-    return np.asarray(count_occurrences(keys, keys) == 1)
+    return alone_with_columns(case, case.plan.kept, units)
 
 
 def unique_on_kept_columns(case: ExaminedRelease) -> NDArray[np.bool_]:
     """Return whether each record, (n,), has kept values in a synthetic release that nobody else has."""
-    kept, n = case.plan.kept, len(case.confidential)
-    if not case.is_synthetic or not kept or not case.plan.replaced:
-        return np.zeros(n, dtype=np.bool_)
-    rows = row_keys(case.confidential_cells, kept, n)
-    return np.asarray(count_occurrences(rows, rows) == 1)
+    if not case.is_synthetic or not case.plan.kept or not case.plan.replaced:
+        return np.zeros(len(case.confidential), dtype=np.bool_)
+    return alone_with_columns(case, case.plan.kept)
+
+
+def alone_with_columns(case: ExaminedRelease, names: Sequence[str], units: Units | None = None) -> NDArray[np.bool_]:
+    """Return whether each record, (n,), has values of some variables that no other has; with ``units`` each unit, (U,),
+    with those of all its records, in any order.
+    """
+    rows = row_keys(case.confidential_cells, names, len(case.confidential))
+    keys = rows if units is None else unit_keys(rows, units)
+    return np.asarray(count_occurrences(keys, keys) == 1)

@@ -33,7 +33,7 @@ from ..views.coverage import read_file_coverage
 from ..views.results import read_diagnostics
 from ..views.weights import record_weight_lines
 from . import sentences
-from .checks import OWN_CHOICE, CheckNotApplicable, CheckResult, ExaminedRelease, GateCheck, Status
+from .checks import FOLLOW_LESS, OWN_CHOICE, CheckNotApplicable, CheckResult, ExaminedRelease, GateCheck, Status
 from .kept_columns import kept_columns_of_release
 from .package_accounts import trusted_packages_of_run
 from .public_figures import follows_from_rounded_counts, has_paid_noise, public_figures_of_release
@@ -375,7 +375,7 @@ QUESTION_CHECKS = (
         GateCheck(
             key_of_question(question), title, EXCESS, WARN_FROM, BLOCK_FROM,
             f"{reason}; {OWN_CHOICE}; it blocks where the interval is above the baseline too",
-            "larger leaves or smoothing = true under [[synthesis]], coarser values, or a smaller m under [release]",
+            f"{FOLLOW_LESS}; then release coarser values, or fewer datasets",
             partial(_check_question, question=question), source,
         )
         for question, (title, reason, source) in _TITLES_AND_REASONS.items()
@@ -453,7 +453,7 @@ RUN_CHECKS = (
     GateCheck(
         "memorised", "whether records were copied", MULTIPLE, FITTED, None,
         "a model that is fitted and drawn from differs from its data as much as another draw does; what differs less repeats them",
-        "larger leaves (minbucket of [[synthesis]]), or a model instead of donors", _check_memorised, "Snoke et al. (2018)", is_minimum=True,
+        FOLLOW_LESS, _check_memorised, "Snoke et al. (2018)", is_minimum=True,
     ),
     GateCheck(
         "public_figures", "public figures computed from confidential records without protection", "figures", None, 0,

@@ -127,10 +127,21 @@ BLOCKING = "{number:count check} {number:word blocks|block}"
 TO_JUDGE = "{number} to be judged"
 UNCHECKED = "{number} not checked"
 MAY_LEAVE = "Yes: every check that applies was made, and none objects."
-CHANGE_AND_LEFT = "{change}; then {left:,} of {people:,} can still be found"
-NOBODY_LEFT = "{change}; then no person can be found any more"
-REPLACE_OR_LEAVE_OUT = "replace by artificial values (synthesise) or leave out {names}"
-COARSEN_KEPT = "coarsen {names}, released unchanged, or replace by artificial values (synthesise)"
+CHANGE_AND_LEFT = "{change}: {left:,} of {people:,} can still be found"
+NOBODY_LEFT = "{change}: no person can be found by these columns any more"
+IN_THIS_ORDER = "in this order: {steps}"
+REPLACE_OR_LEAVE_OUT = "replace {names:list} by artificial values (synthesise), or leave {number:word it|them} out"
+JOIN_RARE_LEVELS = "join rare levels of {names:list}"
+COARSEN_KEPT = "replace {names:list} by artificial values (synthesise), or make {number:word it|them} coarser"
+COARSEN_KEPT_BEST = (
+    "replace {variable} by artificial values (synthesise), or make it coarser: without it {left:,} of these {people:,} "
+    "{noun} {left:word is|are} still alone in the other unchanged columns that he knows{others}"
+)
+COARSEN_KEPT_NEXT = "; without {variable} {left:,}"
+COARSEN_KEPT_TOGETHER = (
+    "replace {names:list} by artificial values (synthesise), or make them coarser: one of them alone does not help, since "
+    "these {people:,} {noun} stay alone in the others"
+)
 COARSEN_FIRST = "coarsen {variable}: without it no intruder of the study finds more than {value:number} on average"
 NOTHING_TO_CHANGE = "Nothing, as far as was examined."
 CAN_BE_FOUND = "{people:,} of {records:,} {noun} can be found"
@@ -242,26 +253,41 @@ IN_SMALL_GROUP = "each is in a group of fewer than {limit:,} {noun} with the sam
 ALONE_IN_GROUP = ", {alone:,} of them alone"
 UNCHANGED_AND_DRAWN = "{kept}, released unchanged, and by artificial values of {drawn}"
 TRUE_VALUES_LEARNED = "Whoever finds one of them reads the true {names}."
-DRAWN_VALUES_LEARNED = "Their true {kept}; of {drawn} only artificial values."
+DRAWN_VALUES_LEARNED = "That they are in the data, and their true {kept}; of {drawn} only artificial values."
+NO_OTHER_TRUE_VALUES_LEARNED = (
+    "That they are in the data. Whoever finds one by some of these columns reads the others, which are true; of "
+    "{drawn} only artificial values."
+)
+NO_TRUE_VALUES_LEARNED = "That they are in the data; of {drawn} only artificial values."
 ONLY_DRAWN_VALUES_LEARNED = "Only artificial values, drawn from a model: {drawn}."
+MEMBERS_LEARNED = (
+    "That they are in the data, and so whatever is true of everybody in it; a row that repeats one of them shows the "
+    "values too."
+)
 SINGLE_CHANGES = ". Single changes: {changes}{together}"
 SINGLE_CHANGE = "{change}: {left:,} left"
 CHANGES_TOGETHER = ". Together: {changes}"
 CHANGE_IN_TURN = "{change} ({left:,} left)"
 NO_HOLDOUT = "no record was held out of the run, so that nothing shows whom a release finds that never saw them; hold out some under [data]"
-LOOK_COUNTS = "{members:,} of {eligible_members:,} {noun} of the data{stratum} {what}; of {eligible_controls:,} such hold-out {noun} {controls}"
-LOOKS_TOGETHER = "are found by the looks that object"
+LOOK_COUNTS = (
+    "{members:,}{members_share} of {eligible_members:,} {noun} of the data{stratum} {what}; of {eligible_controls:,} such hold-out "
+    "{noun} {controls}{controls_share}"
+)
+SHARE_BESIDE = " ({share:percent .0f})"
+LOOKS_TOGETHER = "are found by the ways of comparing that find too many"
 STRATUM = " among {who} of both"
-HONEST_RELEASES = "honest releases show as much in {p:percent .2g} of cases"
-NO_POWER = "too few {noun} have rare values for copies of them to be seen with 80 % power"
-POWER = "copies of {fewest:,} {noun} ({share:share}) or more would be seen with 80 % power"
-LOOKS = "{objecting:,} of {looks:count look} {objecting:word objects|object}, and {honest}; {power} ({size})"
-NOTHING_FOUND = "no look finds anybody in the release ({size})"
+HONEST_RELEASES = "a release that copies no person shows as much in {p:percent .2g} of cases"
+NO_POWER = "too few {noun} have rare values for copies of them to be noticed in four of five releases"
+POWER = "copies of {fewest:,} {noun} ({share:share}) or more would be noticed in four of five releases"
+LOOKS = "{objecting:,} of {looks:count way} of comparing {objecting:word finds|find} too many, and {honest}; {power} ({size})"
+NOTHING_FOUND = "no way of comparing finds anybody in the release ({size})"
 NO_EVIDENCE = (
     "no evidence that {noun} of the data are found more often than {noun} who were held out: at most, {counts}; {about}"
 )
 EVIDENCE = "{counts}{together}; {about}"
-EVIDENCE_TOGETHER = "; by all looks that object, {members:,} and {controls:,}"
+EVIDENCE_TOGETHER = (
+    "; by all ways of comparing that find too many, {members:,} of the data and {controls:,} of the hold-out"
+)
 ROWS_BESIDE_LOOKS = "; {about}"
 HOLDOUT_OPEN = "; the hold-out neither confirms nor contradicts it: {about}"
 ROWS_FOUND = (

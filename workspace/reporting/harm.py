@@ -13,6 +13,8 @@ from .findings import ReportableFinding
 FindingT = TypeVar("FindingT", bound=ReportableFinding)
 STATUS_RANKS = {"block": 0, "warn": 1, "not checked": 2, "pass": 3}
 OUTCOME_RANKS = {"not met": 0, "undecided": 1, "not computed": 2, "met": 3}
+DECIDES = "decides"
+"""What precedes the numbers of what is open, which decide the answer."""
 PASSES, DOES_NOT_APPLY = 3, 4
 """Ranks of what passes or is met, and of what does not apply."""
 
@@ -76,18 +78,26 @@ def not_applying_text(findings: Sequence[ReportableFinding]) -> str:
 def harm_counts_text(
     findings: Sequence[ReportableFinding], verdicts: Sequence[Verdict], waived: frozenset[str] = frozenset()
 ) -> str:
-    """Return the number of entries by harm: ``1 check blocks · 3 to be judged · 9 of 10 plan limits met``."""
+    """Return the number of entries by harm: ``decides: 1 check blocks · 3 to be judged · 9 of 10 plan limits met``.
+
+    Beside what is open, limits that are all met decide nothing, and it says so.
+    """
     leads = [one for one in findings if not one.leak]
     ranks = [harm_rank(one, waived) for one in leads]
     blocks, judged, unchecked = (ranks.count(rank) for rank in range(3))
     unmet = [one.outcome for one in verdicts if one.outcome != "met"]
-    parts = [
+    deciding = [
         f"{count_noun(blocks, 'check')} {agreeing_word(blocks, 'blocks', 'block')}" if blocks else "",
         f"{judged} to be judged" if judged else "",
         f"{unchecked} not checked" if unchecked else "",
-        _plan_limits_text(len(verdicts) - len(unmet), len(verdicts)),
     ]
-    return " · ".join(filter(None, parts))
+    told = " · ".join(filter(None, deciding))
+    limits = _plan_limits_text(len(verdicts) - len(unmet), len(verdicts))
+    if not told:
+        return limits
+    # A reader must not take limits that are met for the answer, which the checks give.
+    beside = f"not enough: {limits}" if verdicts and not unmet else limits
+    return f"{DECIDES}: {told} · {beside}"
 
 
 def _plan_limits_text(met: int, total: int) -> str:

@@ -18,6 +18,9 @@ Reaches = tuple[tuple[str, float], ...]
 CERTAIN_TITLE, EXPECTED_TITLE = f"{FOR_CERTAIN}, one match", f"{ON_AVERAGE}, by guessing"
 """What is counted, each with its gloss."""
 FoundBy = Literal["certain", "expected", "few"]
+
+OF_PLAN = "plan's limit"
+"""What precedes a limit of the plan, so that nobody takes it for one of the gate."""
 MOST_WINDOWS = 64
 """Combinations of windows that are counted for drawn variables: those of two variables."""
 
@@ -167,7 +170,9 @@ class DialLine:
     @property
     def limit_texts(self) -> tuple[str, ...]:
         """Return the limit in words, the longest first."""
-        return tuple(dict.fromkeys((self.limit_text or self.brief_limit_text, self.brief_limit_text)))
+        long = self.limit_text or self.brief_limit_text
+        # whose limit it is stays longest: the gate has others
+        return tuple(dict.fromkeys((long, *([long.partition(":")[0]] if ":" in long else []), self.brief_limit_text)))
 
     @property
     def brief_title(self) -> str:
@@ -325,9 +330,9 @@ class IntruderDial:
             return self.numbers.limits.texts[name]
         if name == "certain":
             share = format_percent(limit / max(1, self.numbers.number))
-            return f"limit {_limit_number(limit)} ({share})"
+            return f"{OF_PLAN} {_limit_number(limit)} ({share})"
         if name == "expected":
-            return f"limit {_limit_number(limit)}"
+            return f"{OF_PLAN} {_limit_number(limit)}"
         return f"the policy allows {format_number(limit) if limit else 'none'}"
 
     @property
@@ -455,12 +460,12 @@ def too_many_windows_text(names: Collection[str]) -> str:
 
 def ratio_limit_text(found: float, ratio: float) -> str:
     """Return a limit that is a ratio to the people found in the confidential data, in words."""
-    return f"limit {_limit_number(found * ratio)}: {format_percent(ratio)} of the unprotected count"
+    return f"{OF_PLAN} {_limit_number(found * ratio)}: {format_percent(ratio)} of the unprotected count"
 
 
 def increase_limit_text(found: float, more: float) -> str:
     """Return a limit on people beyond those found in the confidential data, in words."""
-    return f"limit {_limit_number(found + more)}: {format_number(more)} more than the unprotected count"
+    return f"{OF_PLAN} {_limit_number(found + more)}: {format_number(more)} more than the unprotected count"
 
 
 def _limit_number(limit: float) -> str:

@@ -103,8 +103,8 @@ def test_fresh_people_pass_and_forty_copied_ones_block_with_their_number(judge: 
     found = findings["membership_evidence"]
     assert found.status == "block"
     assert "; of 150 such hold-out people none" in found.message
-    assert "honest releases show as much in 0." in found.message
-    assert "would be seen with 80 % power" in found.message
+    assert "a release that copies no person shows as much in 0." in found.message
+    assert "would be noticed in four of five releases" in found.message
     assert "whoever made the files" in found.advice
     assert len(set(found.records) & set(range(40))) >= 30
 

@@ -23,21 +23,21 @@ def counts(members: int, of_members: int, controls: int, of_controls: int, what:
 
 def test_counts_of_members_and_hold_out_people_are_said_with_the_noun_of_the_recipe() -> None:
     said = people_checks.look_counts_text(counts(5, 417, 0, 149), "people")
-    assert said == "5 of 417 people of the data stand there; of 149 such hold-out people none"
+    assert said == "5 (1 %) of 417 people of the data stand there; of 149 such hold-out people none"
     years = people_checks.look_counts_text(counts(5, 417, 2, 149), "person-years")
-    assert years == "5 of 417 person-years of the data stand there; of 149 such hold-out person-years 2"
+    assert years == "5 (1 %) of 417 person-years of the data stand there; of 149 such hold-out person-years 2 (1 %)"
     together = people_checks.look_counts_text(counts(5, 417, 2, 149, ""), "people")
-    assert "are found by the looks that object" in together
+    assert "are found by the ways of comparing that find too many" in together
 
 
 def test_what_a_pass_could_have_seen_is_said_in_people_and_as_a_share() -> None:
     assert people_checks.power_text([40, None], 1600, "people") == (
-        "copies of 40 people (2.5 %) or more would be seen with 80 % power"
+        "copies of 40 people (2.5 %) or more would be noticed in four of five releases"
     )
     assert people_checks.power_text([40, 3], 1600, "people").startswith("copies of 5 people"), "fewer never block"
     assert (
         people_checks.power_text([None], 1600, "people")
-        == "too few people have rare values for copies of them to be seen with 80 % power"
+        == "too few people have rare values for copies of them to be noticed in four of five releases"
     )
 
 

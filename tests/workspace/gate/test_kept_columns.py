@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from prepared_workspaces import run_recipe
 
+from sfumato.engine.adversary.kept_columns import KeptColumnChange
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import MissingPolicy
 from sfumato.engine.recipe.recipe import Recipe
@@ -28,7 +29,7 @@ from sfumato.workspace.gate.gate import (
     make_finding,
     name_leaks,
 )
-from sfumato.workspace.gate.kept_columns import kept_columns_of_release
+from sfumato.workspace.gate.kept_columns import kept_columns_of_release, row_learned_text
 from sfumato.workspace.ingest.files import SourceFile
 from sfumato.workspace.policy.policy import Policy, parse_policy
 from sfumato.workspace.store.workspace import Workspace
@@ -286,6 +287,54 @@ def test_single_changes_of_the_message_are_what_a_release_with_that_rule_shows()
     for lever in levers[:3]:
         assert f"{lever.description}: {lever.n_unprotected:,} left" in said
     assert levers[0].n_unprotected < (kept_keys(frame).people or 0)
+
+
+def test_what_is_learnt_is_beyond_the_columns_by_which_people_are_found() -> None:
+    said = kept_keys(survey()).learned
+    assert said == (
+        "That they are in the data. Whoever finds one by some of these columns reads the others, which are true; of "
+        "income only artificial values."
+    )
+    case = TableCase(recipe_of(ROLES, ("income",)), survey(), Policy())
+    assert row_learned_text(case, ("age", "region")) == (
+        "That they are in the data, and their true sex; of income only artificial values."
+    )
+    assert row_learned_text(case, ("age", "region", "sex", "income")) == said, "artificial values are not left out"
+    one = TableCase(recipe_of(ROLES, ("region", "sex", "income")), survey(), Policy())
+    assert row_learned_text(one, ("age",)).startswith("That they are in the data; of "), "there are no others to read"
+
+
+def test_the_change_names_its_steps_in_order_with_who_is_left_after_each() -> None:
+    kept = kept_columns_of_release(TableCase(recipe_of(ROLES, ("income",)), survey(), Policy()))
+    by_rule = next(one for one in kept.single_changes if one.variable == "region" and one.rule is not None)
+    assert by_rule.joins_rare_levels
+    kept.__dict__["single_changes"] = [replace(by_rule, n_unprotected=300)]
+    kept.__dict__["combined_changes"] = [
+        KeptColumnChange("age", None, 290),
+        KeptColumnChange("sex", None, 12),
+        replace(by_rule, n_unprotected=0),
+    ]
+    assert kept.first_change_text == (
+        f"in this order: replace age and sex by artificial values (synthesise), or leave them out: 12 of {len(survey())} "
+        "can still be found; then join rare levels of region: no person can be found by these columns any more"
+    )
+
+
+def test_the_column_to_change_first_is_the_one_that_leaves_fewest_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = pd.DataFrame({"age": [*range(20), *[50] * 20], "region": ["a", "b"] * 20, "income": np.arange(40.0)})
+    roles = {name: ROLES[name] for name in frame}
+    case = TableCase(recipe_of(roles, ("income",)), frame, Policy())
+    monkeypatch.setitem(case.__dict__, "measured_rows", [])
+    monkeypatch.setattr(people_checks, "matched_variables", lambda *_: (("region", "age", "income"), {}))
+    measure: Any = SimpleNamespace(is_matching=True, position=0)
+    said = people_checks._coarsen_first_text(case, measure, np.arange(20))
+    assert said == (
+        "replace age by artificial values (synthesise), or make it coarser: without it 0 of these 20 people are still "
+        "alone in the other unchanged columns that he knows; without region 20"
+    )
+    monkeypatch.setattr(people_checks, "matched_variables", lambda *_: (("age",), {}))
+    single = people_checks._coarsen_first_text(case, measure, np.arange(20))
+    assert single == "replace age by artificial values (synthesise), or make it coarser", "there is nothing to rank"
 
 
 def test_the_plan_of_the_message_protects_everybody() -> None:

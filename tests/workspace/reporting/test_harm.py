@@ -66,6 +66,12 @@ def test_what_is_folded_is_counted_in_words() -> None:
 def test_the_counts_name_what_is_open_and_the_limits() -> None:
     assert (
         harm_counts_text(FINDINGS, VERDICTS)
-        == "2 checks block · 1 to be judged · 1 not checked · 1 of 4 plan limits met"
+        == "decides: 2 checks block · 1 to be judged · 1 not checked · 1 of 4 plan limits met"
     )
     assert harm_counts_text([finding("a", "pass")], []) == "the plan sets no limits"
+
+
+def test_limits_that_are_met_are_not_enough_beside_what_is_open() -> None:
+    met = [verdict("met")]
+    assert harm_counts_text(FINDINGS[-3:-2], met) == "decides: 1 to be judged · not enough: 1 of 1 plan limit met"
+    assert harm_counts_text([finding("a", "pass")], met) == "1 of 1 plan limit met", "nothing is open"

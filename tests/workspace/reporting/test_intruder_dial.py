@@ -43,7 +43,7 @@ def test_it_begins_with_what_the_plan_says_that_he_knows():
     assert dial.knowledge_text() == "sex and age ± 0"
     assert dial.sentences() == [
         "The intruder knows sex and age ± 0.",
-        "Found for certain, one match: 44 of 200 people (22 %); limit 10 (5 %).",
+        "Found for certain, one match: 44 of 200 people (22 %); plan's limit 10 (5 %).",
         "Found on average, by guessing: 60 of 200 people (30 %).",
         "Can be found, small group: 90 of 200 people (45 %).",
         "For this intruder coarsen age first: then no people are found for certain.",
@@ -76,8 +76,8 @@ def test_less_certainty_is_counted_where_the_numbers_are_there():
     ("limits", "name", "allowed"),
     [
         (DialLimits(certain=50.0, few=0.0, smallest_group=11), "few", "the policy allows none"),
-        (DialLimits(certain=50.0, expected=59.0), "expected", "limit 59"),
-        (DialLimits(certain=50.0), "certain", "limit 50 (25 %)"),
+        (DialLimits(certain=50.0, expected=59.0), "expected", "plan's limit 59"),
+        (DialLimits(certain=50.0), "certain", "plan's limit 50 (25 %)"),
         (DialLimits(), "certain", ""),
     ],
 )
@@ -182,7 +182,8 @@ def test_people_have_the_digits_of_the_table_of_numbers(value, said):
 
 
 @pytest.mark.parametrize(
-    ("found", "ratio", "said"), [(2693, 0.2, "limit 538.6:"), (4, 0.2, "limit 0.8:"), (0, 0.2, "limit 0:")]
+    ("found", "ratio", "said"),
+    [(2693, 0.2, "plan's limit 538.6:"), (4, 0.2, "plan's limit 0.8:"), (0, 0.2, "plan's limit 0:")],
 )
 def test_a_limit_below_one_person_is_not_written_as_none(found: float, ratio: float, said: str) -> None:
     assert ratio_limit_text(found, ratio).startswith(said)
