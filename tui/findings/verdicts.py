@@ -27,7 +27,7 @@ from sfumato.tui.session.gate_answers import ExaminedRun
 from sfumato.tui.widgets.facts import titled_facts, wrap_paragraphs
 from sfumato.tui.widgets.panel import FrameRule
 from sfumato.workspace.reporting.findings import finding_text
-from sfumato.workspace.reporting.harm import harm_counts_text
+from sfumato.workspace.reporting.harm import DECIDES, NOT_ENOUGH, harm_counts_text
 from sfumato.workspace.store.runs import RunState, RunSummary, count_records_and_units, find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.number_lines import count_number_lines
@@ -300,8 +300,12 @@ class VerdictsPane(RunPane, SplitView):
         if self.line is None or self.line.run.state is not RunState.DONE or not self._is_read:
             return ""
         gate = self._gate_lines
-        parts = harm_counts_text(gate.findings, self._verdicts, gate.waived).split(" · ")
+        told = harm_counts_text(gate.findings, self._verdicts, gate.waived)
         room = self.list_width - AROUND_TITLE
+        # The words between the numbers yield before a number does.
+        for words in (NOT_ENOUGH, DECIDES):
+            told = told if cell_len(told) <= room else told.replace(words, "")
+        parts = told.split(" · ")
         while len(parts) > 1 and cell_len(" · ".join(parts)) > room:
             parts.pop()
         return " · ".join(parts)

@@ -13,8 +13,8 @@ from .findings import ReportableFinding
 FindingT = TypeVar("FindingT", bound=ReportableFinding)
 STATUS_RANKS = {"block": 0, "warn": 1, "not checked": 2, "pass": 3}
 OUTCOME_RANKS = {"not met": 0, "undecided": 1, "not computed": 2, "met": 3}
-DECIDES = "decides"
-"""What precedes the numbers of what is open, which decide the answer."""
+DECIDES, NOT_ENOUGH = "decides: ", "not enough: "
+"""What precedes the numbers of what is open, which decide the answer, and limits that are met beside it."""
 PASSES, DOES_NOT_APPLY = 3, 4
 """Ranks of what passes or is met, and of what does not apply."""
 
@@ -96,8 +96,8 @@ def harm_counts_text(
     if not told:
         return limits
     # A reader must not take limits that are met for the answer, which the checks give.
-    beside = f"not enough: {limits}" if verdicts and not unmet else limits
-    return f"{DECIDES}: {told} · {beside}"
+    beside = f"{NOT_ENOUGH}{limits}" if verdicts and not unmet else limits
+    return f"{DECIDES}{told} · {beside}"
 
 
 def _plan_limits_text(met: int, total: int) -> str:
