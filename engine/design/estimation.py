@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, gammaln, xlog1py
 
 from ..data.arrays import Booleans, Floats, Integers
-from ..data.block_sums import BlockWork, Summands, SummedTable, TableInMemory
+from ..data.block_sums import BlockWork, Summands, SummedTable
 from ..data.intervals import UNBOUNDED, Range, bounded_interval
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema
@@ -168,32 +168,15 @@ def _trimmed_distribution(values: Floats, probabilities: Floats) -> BootstrapQua
     return BootstrapQuantile(ordered[inside], kept[inside] / kept[inside].sum())
 
 
-def mean_estimate(values: Floats, confidence: float = 0.95, within: Range = UNBOUNDED) -> IntervalEstimate:
-    """Return the mean of values (n,) with its t interval inside the range of the values.
-
-    Raises NotComputable where there are fewer than two values.
-    """
-    return _mean_of_facts(NumberFacts.from_values(values), confidence, within)
-
-
 def mean_of_variable(
     name: str, table: SummedTable, confidence: float = 0.95, within: Range = UNBOUNDED
 ) -> IntervalEstimate:
-    """Return the mean of a variable's values as ``mean_estimate`` does. Raises NotComputable where it has none too."""
+    """Return the mean of a variable's values with its t interval inside their range.
+
+    Raises NotComputable where there are fewer than two values.
+    """
     (parts,) = table.ask_sums(partial(_facts_of_block, name), _keep_parts)
-    return _mean_of_facts(NumberFacts.from_blocks(parts), confidence, within)
-
-
-def _facts_of_block(name: str, data: Microdata) -> Summands:
-    return (NumberFacts.from_values(data.numbers(name)).as_array,)
-
-
-def _keep_parts(parts: Sequence[Summands]) -> Summands:
-    """Return the summands of all blocks beside each other, as tuples."""
-    return tuple(zip(*parts, strict=True))
-
-
-def _mean_of_facts(facts: NumberFacts, confidence: float, within: Range) -> IntervalEstimate:
+    facts = NumberFacts.from_blocks(parts)
     if not facts.present:
         raise NotComputable(NO_VALUE)
     if facts.present < 2:
@@ -207,21 +190,23 @@ def _mean_of_facts(facts: NumberFacts, confidence: float, within: Range) -> Inte
     return IntervalEstimate(facts.mean, error, *bounded_interval(facts.mean, half, within))
 
 
-def quantile_estimate(values: Floats, p: float, confidence: float = 0.95) -> IntervalEstimate:
-    """Return the interpolated p-quantile of values (n,), with the percentile interval and standard error of infinitely
-    many resamples.
+def _facts_of_block(name: str, data: Microdata) -> Summands:
+    return (NumberFacts.from_values(data.numbers(name)).as_array,)
 
-    Raises NotComputable where there are fewer than two values.
-    """
-    if len(values) < 2:
-        raise NotComputable(RESAMPLES_ALIKE)
-    return _quantile_of_ordered(np.sort(values), p, confidence, float(column_scales(values)), len(values))
+
+def _keep_parts(parts: Sequence[Summands]) -> Summands:
+    """Return the summands of all blocks beside each other, as tuples."""
+    return tuple(zip(*parts, strict=True))
 
 
 def quantiles_of_variable(
     name: str, probabilities: Sequence[float], table: SummedTable, confidence: float = 0.95
 ) -> list[IntervalEstimate]:
-    """Return quantiles of a variable's values as ``quantile_estimate`` does. Raises NotComputable where it has none too."""
+    """Return interpolated quantiles of a variable's values, with the percentile interval and standard error of infinitely
+    many resamples.
+
+    Raises NotComputable where there are fewer than two values.
+    """
     counts, largest, cuts = table.ask_sums(partial(_cuts_of_block, name), _keep_parts)
     records = int(sum(counts))
     if records < 2:
@@ -372,22 +357,14 @@ class RegressionModel:
             for factor in term.factors:
                 check_domain(factor, data.numbers(factor.column), place)
 
-    def estimate_coefficients(
-        self, confidential: Microdata, data: Microdata, confidence: float = 0.95, sample: SurveySample | None = None
-    ) -> dict[str, EstimateOrReason]:
-        """Estimate the coefficients on ``data``, by name.
-
-        The confidential data fix the levels, the first of which is the reference. Aliased columns have no estimate.
-        Records that lack a value of one of the columns are left out. With ``sample``, the survey design of ``data``,
-        the coefficients are those of the population.
-        """
-        return self.coefficients_of(confidential, TableInMemory(data), confidence, sample)
-
     def coefficients_of(
         self, confidential: Microdata, table: SummedTable, confidence: float = 0.95, sample: SurveySample | None = None
     ) -> dict[str, EstimateOrReason]:
-        """Estimate the coefficients as ``estimate_coefficients`` does, on a table that is asked for sums; one with a
-        ``sample`` is in memory.
+        """Estimate the coefficients on a table, by name.
+
+        The confidential data fix the levels, the first of which is the reference. Aliased columns have no estimate.
+        Records that lack a value of one of the columns are left out. With ``sample``, the survey design of a table in
+        memory, the coefficients are those of the population.
         """
         design = Design.from_terms(self._predictor_terms(confidential.schema, ""), confidential)
         try:

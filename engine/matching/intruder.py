@@ -309,29 +309,6 @@ def _finite_window(radius: MatchTolerance, centre: Floats) -> tuple[Floats, Floa
     return lower, np.minimum(upper, LARGEST_FLOAT)
 
 
-def draw_belief(
-    confidential: Microdata,
-    name: str,
-    radius: Radius | None,
-    model: NoiseModel,
-    level: float,
-    rng: np.random.Generator,
-) -> Callable[[Microdata], ExactKey | WindowKey]:
-    """Draw the intruder's beliefs about one variable, and return the function that matches them with a release.
-
-    A missing value is believed to be missing, unless the intruder does not know the value.
-
-    Args:
-        confidential: n records.
-        name: variable; numeric for noise models, categorical for misclassification.
-        radius: how near a released value must be to the belief; equal to it without one.
-        model: noise model.
-        level: S of the model; at 0 the belief is the confidential value.
-        rng: random generator of the belief.
-    """
-    return draw_belief_windows(confidential, name, radius, model, level, rng)[0]
-
-
 def draw_belief_windows(
     confidential: Microdata,
     name: str,
@@ -340,9 +317,19 @@ def draw_belief_windows(
     level: float,
     rng: np.random.Generator,
 ) -> list[Callable[[Microdata], ExactKey | WindowKey]]:
-    """Return functions that match one belief with a release: exactly, then within each of ``BELIEF_WINDOWS``.
+    """Draw the intruder's beliefs about one variable, and return functions that match them with a release: exactly, then
+    within each of ``BELIEF_WINDOWS``.
 
-    A window is extended by the radius. Levels, and values that are known or unknown, have no windows.
+    A window is extended by the radius. Levels, and values that are known or unknown, have no windows. A missing value is
+    believed to be missing, unless the intruder does not know the value.
+
+    Args:
+        confidential: n records.
+        name: variable; numeric for noise models, categorical for misclassification.
+        radius: how near a released value must be to the belief; equal to it without one.
+        model: noise model.
+        level: S of the model; at 0 the belief is the confidential value.
+        rng: random generator of the belief.
     """
     if model == "misclassification":
         return [_misclassified_key(confidential.column(name), level, rng)]

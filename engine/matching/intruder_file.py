@@ -35,7 +35,7 @@ from ..statistics.csv_lines import (
 )
 from ..wording import agreeing_word, count_noun
 from .intruder import IntruderKnowledge, MatchTolerance, require_equal_values, window_with_unknown
-from .matching import ExactKey, MatchResults, RecordMatcher, WindowKey
+from .matching import ExactKey, WindowKey
 from .targets import sort_rows_by_value
 
 FILE_NOUN = "the intruder's file"
@@ -120,18 +120,6 @@ class IntruderRecords:
 
     def __len__(self) -> int:
         return len(self.file)
-
-    def match_released(
-        self, released: Microdata, names: Sequence[str], radius: Mapping[str, MatchTolerance]
-    ) -> MatchResults:
-        """Return the released candidates and hits of each record of the file, (E,).
-
-        Raises NotComputable like ``IntruderKnowledge.keys_and_windows``.
-        """
-        keys = self.keys_by_variable(released, names, radius).values()
-        exact = [key for key in keys if isinstance(key, ExactKey)]
-        within = [key for key in keys if isinstance(key, WindowKey)]
-        return RecordMatcher.from_keys(exact, (len(self.file), len(released))).match_windows(within, self.own_record)
 
     def keys_by_variable(
         self, released: Microdata, names: Sequence[str], radius: Mapping[str, MatchTolerance]

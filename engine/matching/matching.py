@@ -653,18 +653,6 @@ class CachedBatch:
         return SortedPoints.from_groups(self.batch.group, self.batch.released_group, self.sides[0])
 
 
-def match_records(exact: Sequence[ExactKey], within: Sequence[WindowKey] = ()) -> MatchResults:
-    """Return candidates and hits of every confidential record, given exact keys and windows.
-
-    Raises:
-        ValueError: if there is no variable to match on, or lengths differ.
-    """
-    known: list[ExactKey | WindowKey] = [*exact, *within]
-    if not known:
-        raise ValueError("matching needs at least one known variable")
-    return RecordMatcher.from_keys(exact, known[0].shape).match_windows(within)
-
-
 def expected_match_risk(matches: Matches) -> float:
     """Return the sum of T_i / c_i: expected right matches when a random candidate is picked (Reiter & Mitra 2009)."""
     shares = 1.0 / matches.candidates[matches.hit]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from estimated_columns import mean_estimate, quantile_estimate
 from scipy.special import expit
 from scipy.stats import binom, t
 
@@ -10,8 +11,6 @@ from sfumato.engine.data.intervals import Range
 from sfumato.engine.design.estimation import (
     linear_coefficients,
     logistic_coefficients,
-    mean_estimate,
-    quantile_estimate,
 )
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.statistics.interval_estimate import IntervalEstimate

@@ -11,12 +11,13 @@ import warnings
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from estimated_columns import mean_estimate
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from sfumato.engine.data.provenance import ReleaseProvenance
-from sfumato.engine.design.estimation import linear_coefficients, logistic_coefficients, mean_estimate
+from sfumato.engine.design.estimation import linear_coefficients, logistic_coefficients
 from sfumato.engine.design.survey_estimation import (
     SurveySample,
     design_effect,

@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matched_records import match_records
 
 from sfumato.engine.data.microdata import Microdata, Origin
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.execution.wrong_matches import MOST, WrongMatches, count_wrong_matches
 from sfumato.engine.matching.intruder import IntruderKnowledge
-from sfumato.engine.matching.matching import match_records
 from sfumato.engine.matching.radius import Radius
 from sfumato.engine.matching.strategies import MatchTargets, find_best_matches
 

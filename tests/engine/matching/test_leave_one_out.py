@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matched_records import match_records
 
 from sfumato.engine.execution.record_risk import count_candidates_without
-from sfumato.engine.matching.matching import ExactKey, WindowKey, match_records
+from sfumato.engine.matching.matching import ExactKey, WindowKey
 
 Keys = list[ExactKey | WindowKey]
 

@@ -7,13 +7,14 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matched_records import match_records
 from prepared_tables import schema_of
 
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Role, Variable
 from sfumato.engine.execution.record_risk import count_candidates_without
-from sfumato.engine.matching.intruder import draw_belief
-from sfumato.engine.matching.matching import ExactKey, WindowKey, match_records
+from sfumato.engine.matching.intruder import draw_belief_windows
+from sfumato.engine.matching.matching import ExactKey, WindowKey
 from sfumato.engine.matching.radius import Radius
 from sfumato.engine.methods.run import Run
 from sfumato.engine.risk.attribute import AttributeSpec, attribute
@@ -127,7 +128,9 @@ def test_leaving_a_variable_out_counts_missing_values_alike() -> None:
 @pytest.mark.parametrize("radius", [None, Radius.parse(1)])
 def test_noise_leaves_missing_as_missing(model: str, radius: Radius | None) -> None:
     data = table([("a", None, None, 1.0), ("b", 2.0, None, 1.0), ("a", None, None, 3.0)])
-    believed = draw_belief(data, "visits", radius, model, 0.0 if model == "unknown" else 0.5, np.random.default_rng(2))  # type: ignore[arg-type]
+    believed = draw_belief_windows(
+        data, "visits", radius, model, 0.0 if model == "unknown" else 0.5, np.random.default_rng(2)
+    )[0]  # type: ignore[arg-type]
     found = match_records([], [believed(data)])  # type: ignore[list-item]
     assert found.candidates[[0, 2]].tolist() == [2, 2]
     assert found.hit[[0, 2]].all()
@@ -135,7 +138,7 @@ def test_noise_leaves_missing_as_missing(model: str, radius: Radius | None) -> N
 
 def test_a_misclassified_level_is_never_made_of_a_missing_one() -> None:
     data = table([(None, 1.0, None, 1.0)] * 20 + [("b", 1.0, None, 1.0)] * 20)
-    believed = draw_belief(data, "region", None, "misclassification", 1.0, np.random.default_rng(3))(data)
+    believed = draw_belief_windows(data, "region", None, "misclassification", 1.0, np.random.default_rng(3))[0](data)
     assert isinstance(believed, ExactKey)
     own, released = believed.equal_codes()
     assert (own[:20] == released[:20]).all()
@@ -145,7 +148,7 @@ def test_a_misclassified_level_is_never_made_of_a_missing_one() -> None:
 def test_an_intruder_who_does_not_know_a_value_cannot_exclude_the_missing_ones() -> None:
     data = table([("a", None, None, 1.0), ("b", 2.0, None, 1.0)])
     for radius in (None, Radius.parse(1)):
-        believed = draw_belief(data, "visits", radius, "unknown", 1.0, np.random.default_rng(4))
+        believed = draw_belief_windows(data, "visits", radius, "unknown", 1.0, np.random.default_rng(4))[0]
         assert match_records([], [believed(data)]).candidates.tolist() == [3, 3, 3]  # type: ignore[list-item]
 
 

@@ -6,8 +6,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from matched_records import match_records
 
-from sfumato.engine.matching.matching import ExactKey, MatchResults, WindowKey, match_records
+from sfumato.engine.matching.matching import ExactKey, MatchResults, WindowKey
 from sfumato.engine.matching.strategies import (
     MAX_EXHAUSTIVE,
     MatchTargets,

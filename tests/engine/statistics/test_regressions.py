@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from prepared_tables import schema_of
 
 from sfumato.engine.data import blocks
+from sfumato.engine.data.block_sums import TableInMemory
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
 from sfumato.engine.design.estimation import RegressionModel
@@ -127,20 +128,20 @@ def test_coefficients_are_those_of_statsmodels(text: str, formula: str, fit: Cal
     """Of two factors with levels the reference has no slope of its own: terms are coded one by one, without a formula."""
     options = {"disp": 0} if fit is smf.logit else {}
     result = fit(formula, frame()).fit(**options).conf_int().sort_values(0).to_numpy()
-    answers = RegressionModel.parse(text).estimate_coefficients(data(), data()).values()
+    answers = RegressionModel.parse(text).coefficients_of(data(), TableInMemory(data())).values()
     ours = sorted(answer.interval for answer in answers if not isinstance(answer, NotComputable))
     assert np.array(ours) == pytest.approx(result, abs=1e-5)
 
 
 def test_coefficients_have_the_names_of_the_levels() -> None:
-    found = RegressionModel.parse("price ~ room + smoker:age").estimate_coefficients(data(), data())
+    found = RegressionModel.parse("price ~ room + smoker:age").coefficients_of(data(), TableInMemory(data()))
     assert list(found) == ["intercept", "room=house", "room=tent", "smoker=yes:age"]
 
 
 def test_a_level_that_a_release_has_lost_has_no_coefficient_and_leaves_the_others() -> None:
     model = RegressionModel.parse("price ~ room + age")
     lost = frame().replace({"room": {"tent": "flat"}})
-    found = model.estimate_coefficients(data(), conform_to_schema(lost, SCHEMA, origin="synthetic"))
+    found = model.coefficients_of(data(), TableInMemory(conform_to_schema(lost, SCHEMA, origin="synthetic")))
     answer = found["room=tent"]
     assert isinstance(answer, NotComputable)
     assert "no record has the level" in answer.reason
@@ -159,7 +160,7 @@ def test_a_regression_that_a_release_does_not_allow_says_why(
     text: str, columns: dict[str, object], reason: str
 ) -> None:
     released = data(**columns)
-    for answer in RegressionModel.parse(text).estimate_coefficients(data(), released).values():
+    for answer in RegressionModel.parse(text).coefficients_of(data(), TableInMemory(released)).values():
         assert isinstance(answer, NotComputable)
         assert reason in answer.reason
 
@@ -174,11 +175,11 @@ def test_predictors_that_are_nearly_collinear_at_a_large_scale_do_not_end_a_run(
         (Variable("gross", Kind.CONTINUOUS), Variable("net", Kind.CONTINUOUS), Variable("ill", Kind.BINARY))
     )
     table = pd.DataFrame({"gross": gross, "net": net, "ill": np.where(rng.random(400) < 0.3, "yes", "no")})
-    found = RegressionModel.parse("logit: ill ~ gross + net").estimate_coefficients(
-        conform_to_schema(table, schema), conform_to_schema(table, schema)
+    found = RegressionModel.parse("logit: ill ~ gross + net").coefficients_of(
+        conform_to_schema(table, schema), TableInMemory(conform_to_schema(table, schema))
     )
-    alone = RegressionModel.parse("logit: ill ~ gross").estimate_coefficients(
-        conform_to_schema(table, schema), conform_to_schema(table, schema)
+    alone = RegressionModel.parse("logit: ill ~ gross").coefficients_of(
+        conform_to_schema(table, schema), TableInMemory(conform_to_schema(table, schema))
     )
     if gap < 1e-3:
         assert isinstance(found["net"], NotComputable)
@@ -220,10 +221,13 @@ def some_missing(seed: int) -> Microdata:
 def test_a_regression_in_blocks_is_that_of_all_records(text: str, cells: int, seed: int) -> None:
     """Of as many columns, with the same reasons where there is none; others for other records."""
     own, model = some_missing(seed), RegressionModel.parse(text)
-    whole, other = model.estimate_coefficients(own, own), model.estimate_coefficients(own, some_missing(seed + 1))
+    whole, other = (
+        model.coefficients_of(own, TableInMemory(own)),
+        model.coefficients_of(own, TableInMemory(some_missing(seed + 1))),
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "CELLS_PER_BLOCK", cells)
-        found = model.estimate_coefficients(own, own)
+        found = model.coefficients_of(own, TableInMemory(own))
     assert list(found) == list(whole)
     same = []
     for name, answer in found.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from matched_records import match_records
 from prepared_tables import schema_of
 from public_data import PUBLIC_DATA
 
@@ -13,7 +14,7 @@ from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import execute_run
 from sfumato.engine.matching.intruder import log_normal_noise
-from sfumato.engine.matching.matching import ExactKey, WindowKey, match_records
+from sfumato.engine.matching.matching import ExactKey, WindowKey
 from sfumato.engine.methods.registry import find_method
 from sfumato.engine.methods.results import Measure, StudyPoint
 from sfumato.engine.methods.run import PUBLIC, Randomness, Run
