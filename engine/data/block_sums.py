@@ -44,6 +44,11 @@ class JoinByKey:
         return ({key: join([part[0][key] for part in parts]) for key, join in self.joins.items()},)
 
 
+def keep_parts(parts: Sequence[Summands]) -> Summands:
+    """Return the summands of all blocks beside each other, as tuples."""
+    return tuple(zip(*parts, strict=True))
+
+
 def is_folded(join: JoinSummands) -> bool:
     """Return whether summands may be joined one after another as they come, with the same answer."""
     return all(map(is_folded, join.joins.values())) if isinstance(join, JoinByKey) else join is add_sums
@@ -52,10 +57,10 @@ def is_folded(join: JoinSummands) -> bool:
 class SumNotKnownError(Exception):
     """A computation asks for sums over the blocks of a table that no pass has computed yet."""
 
-    def __init__(self, work: BlockWork, join: JoinSummands) -> None:
-        """Keep what computes the summands, and what joins them."""
+    def __init__(self, work: BlockWork, join: JoinSummands, names: Sequence[str] | None) -> None:
+        """Keep what computes the summands, what joins them, and the variables that it reads."""
         super().__init__(str(work))
-        self.work, self.join = work, join
+        self.work, self.join, self.names = work, join, names
 
 
 class SummedTable(Protocol):
@@ -68,8 +73,13 @@ class SummedTable(Protocol):
     @property
     def n_blocks(self) -> int: ...
 
-    def ask_sums(self, work: BlockWork, join: JoinSummands = add_sums, /) -> Summands:
-        """Return what the work computes from each block, joined in the order of the blocks."""
+    def ask_sums(
+        self, work: BlockWork, join: JoinSummands = add_sums, names: Sequence[str] | None = None, /
+    ) -> Summands:
+        """Return what the work computes from each block, joined in the order of the blocks.
+
+        ``names`` are the variables that it reads, where it does not need all that the computation reads.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +89,7 @@ class TableInMemory:
     head: Microdata
     n_blocks: int = 1
 
-    def ask_sums(self, work: BlockWork, join: JoinSummands = add_sums) -> Summands:
+    def ask_sums(self, work: BlockWork, join: JoinSummands = add_sums, names: Sequence[str] | None = None) -> Summands:
         """Return what the work computes."""
         return join([work(self.head)])
 
@@ -93,11 +103,11 @@ class KnownSums:
     known: Sequence[Summands]
     _asked: int = field(default=0, init=False)
 
-    def ask_sums(self, work: BlockWork, join: JoinSummands = add_sums) -> Summands:
+    def ask_sums(self, work: BlockWork, join: JoinSummands = add_sums, names: Sequence[str] | None = None) -> Summands:
         """Return the next known sums. Raises SumNotKnownError."""
         self._asked += 1
         if self._asked > len(self.known):
-            raise SumNotKnownError(work, join)
+            raise SumNotKnownError(work, join, names)
         return self.known[self._asked - 1]
 
 

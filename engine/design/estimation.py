@@ -20,14 +20,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, gammaln, xlog1py
 
 from ..data.arrays import Booleans, Floats, Integers
-from ..data.block_sums import BlockWork, Summands, SummedTable
+from ..data.block_sums import BlockWork, Summands, SummedTable, keep_parts
 from ..data.intervals import UNBOUNDED, Range, bounded_interval
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema
@@ -39,11 +39,11 @@ from ..statistics.interval_estimate import RESIDUAL_ROUNDING, IntervalEstimate, 
 from ..statistics.number_facts import NumberFacts
 from ..statistics.ordered_blocks import (
     bounds_of_rank,
-    count_values,
     cut_values,
-    merge_counts,
     quantile_of_neighbours,
     rank_of_quantile,
+    values_at_ranks,
+    values_between,
 )
 from ..wording import count_noun
 from .design_matrix import Design
@@ -175,7 +175,7 @@ def mean_of_variable(
 
     Raises NotComputable where there are fewer than two values.
     """
-    (parts,) = table.ask_sums(partial(_facts_of_block, name), _keep_parts)
+    (parts,) = table.ask_sums(partial(_facts_of_block, name), keep_parts)
     facts = NumberFacts.from_blocks(parts)
     if not facts.present:
         raise NotComputable(NO_VALUE)
@@ -194,11 +194,6 @@ def _facts_of_block(name: str, data: Microdata) -> Summands:
     return (NumberFacts.from_values(data.numbers(name)).as_array,)
 
 
-def _keep_parts(parts: Sequence[Summands]) -> Summands:
-    """Return the summands of all blocks beside each other, as tuples."""
-    return tuple(zip(*parts, strict=True))
-
-
 def quantiles_of_variable(
     name: str, probabilities: Sequence[float], table: SummedTable, confidence: float = 0.95
 ) -> list[IntervalEstimate]:
@@ -207,7 +202,7 @@ def quantiles_of_variable(
 
     Raises NotComputable where there are fewer than two values.
     """
-    counts, largest, cuts = table.ask_sums(partial(_cuts_of_block, name), _keep_parts)
+    counts, largest, cuts = table.ask_sums(partial(_cuts_of_block, name), keep_parts)
     records = int(sum(counts))
     if records < 2:
         raise NotComputable(RESAMPLES_ALIKE if records else NO_VALUE)
@@ -216,14 +211,12 @@ def quantiles_of_variable(
     for own in ranks:
         low, high = (bounds_of_rank(cuts, counts, int(rank) - 1) for rank in (own[0], own[-1]))
         between.append((low[0], high[1]))
-    found = table.ask_sums(partial(_values_between, name, between), _keep_parts)
-    estimates, scale = [], float(column_scales(np.array(largest)))
-    for i, (p, own) in enumerate(zip(probabilities, ranks, strict=True)):
-        below, values, count = found[3 * i : 3 * i + 3]
-        distinct, total = merge_counts(list(zip(values, count, strict=True)))
-        ordered = distinct[np.searchsorted(np.cumsum(total), own - 1 - int(sum(below)), side="right")]
-        estimates.append(_quantile_of_ordered(ordered, p, confidence, scale, records, int(own[0])))
-    return estimates
+    found = table.ask_sums(partial(_values_between, name, between), keep_parts)
+    scale = float(column_scales(np.array(largest)))
+    return [
+        _quantile_of_ordered(values_at_ranks(near, own - 1), p, confidence, scale, records, int(own[0]))
+        for p, own, near in zip(probabilities, ranks, found, strict=True)
+    ]
 
 
 def _cuts_of_block(name: str, data: Microdata) -> Summands:
@@ -233,11 +226,7 @@ def _cuts_of_block(name: str, data: Microdata) -> Summands:
 
 
 def _values_between(name: str, between: Sequence[tuple[float, float]], data: Microdata) -> Summands:
-    """Return for each interval how many values of a block are below it, those in it once each, and their counts."""
-    values, found = data.present_numbers(name), list[Any]()
-    for low, high in between:
-        found += [int((values < low).sum()), *count_values(values[(values >= low) & (values <= high)])]
-    return tuple(found)
+    return tuple(values_between(data.present_numbers(name), between))
 
 
 def _quantile_of_ordered(

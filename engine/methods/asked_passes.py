@@ -68,7 +68,8 @@ class AskedState:
         except SumNotKnownError as more:
             what = f"{self.what}, sum {len(table.known) + 1}"
             state = replace(self, work=more.work, join=more.join)
-            return NextPass(state, self.names, what, fold=state.join_sums if is_folded(more.join) else None)
+            names = self.names if more.names is None else tuple(more.names)
+            return NextPass(state, names, what, fold=state.join_sums if is_folded(more.join) else None)
 
     def sums_of_block(self, *tables: Microdata) -> Partial:
         """Return what the pass computes of a block."""
@@ -146,8 +147,8 @@ class _OneOfTwo:
     def n_blocks(self) -> int:
         return self.both.n_blocks
 
-    def ask_sums(self, work: BlockWork, join: JoinSummands = add_sums) -> Summands:
-        return self.both.ask_sums(partial(_work_on_one, work, self.place), join)
+    def ask_sums(self, work: BlockWork, join: JoinSummands = add_sums, names: Sequence[str] | None = None) -> Summands:
+        return self.both.ask_sums(partial(_work_on_one, work, self.place), join, names)
 
 
 def _work_on_one(work: BlockWork, place: int, *tables: Microdata) -> Summands:

@@ -70,6 +70,27 @@ def bounds_of_rank(cuts: Sequence[Floats], records: Sequence[int], rank: int) ->
     return float(points[max(low, 0)]), float(points[min(high, len(points) - 1)])
 
 
+ValuesBetween = tuple[int, Floats, Integers]
+"""How many values of a block are below two others, and those that lie between these, with their counts."""
+
+
+def values_between(values: Floats, between: Sequence[tuple[float, float]]) -> list[ValuesBetween]:
+    """Return what lies between each two values, both included, among the values (n,) of a block."""
+    ordered = np.sort(values)
+    ends = [(np.searchsorted(ordered, low), np.searchsorted(ordered, high, "right")) for low, high in between]
+    return [(int(first), *count_values(ordered[first:end])) for first, end in ends]
+
+
+def values_at_ranks(parts: Sequence[ValuesBetween], ranks: Integers | int) -> Floats:
+    """Return the values of some ranks, from 0, of all blocks, (k,), given what lies between two values that bound them;
+    the last for ranks beyond.
+    """
+    below = sum(part[0] for part in parts)
+    distinct, counts = merge_counts([part[1:] for part in parts])
+    places = np.searchsorted(np.cumsum(counts), np.asarray(ranks) - below, side="right")
+    return distinct[np.minimum(places, len(distinct) - 1)]
+
+
 def range_edges(cuts: Sequence[Floats], records: Sequence[int], most: int) -> Floats:
     """Return ascending edges of ranges with about ``most`` values or fewer each: range i is [edge i, edge i + 1).
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..data.arrays import Integers
+from ..data.block_sums import Summands, SummedTable, keep_parts
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema, compared_variables
@@ -34,16 +35,17 @@ from ..design.binning import (
     learned_bins_text,
 )
 from ..errors import BadInput, NotComputable
+from ..methods.asked_passes import SummedPasses
 from ..methods.drafting import Case, Offer, drafts
 from ..methods.levers import FIDELITY
 from ..methods.outputs import Label, Output
-from ..methods.passes import Finished, NextPass, Partial, measure_blocks
+from ..methods.passes import NextPass, measure_blocks
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import joint_classes
-from ..statistics.ordered_blocks import bounds_of_rank, count_values, cut_values, merge_counts
+from ..statistics.ordered_blocks import bounds_of_rank, cut_values, values_at_ranks, values_between
 
 MOST_CELLS = 1 << 22
 """Cells of a margin that are counted in a whole table; of a larger one, those that occur are sorted."""
@@ -82,65 +84,20 @@ def total_variation(ours: Integers, theirs: Integers) -> tuple[float, float]:
     return float(np.sort(np.abs(ours / n - theirs / m)).sum() / 2), min(expected, 1.0)
 
 
-@dataclass(frozen=True)
-class _NumberRange:
-    """What is known of the confidential values of a number: how many there are, the smallest, the largest, and for each
-    cut between bins two values between which it lies.
-    """
-
-    present: int
-    low: float
-    high: float
-    between: tuple[tuple[float, float], ...]
+Categories = tuple[str, ...] | FittedBins
+"""The common levels of a variable, or the bins of a number."""
 
 
-@dataclass(frozen=True)
-class _MarginState:
-    """What the passes of the measure know.
-
-    spec: parameters, with variables
-    alone: whether there is one block
-    hidden: why variables are not compared
-    levels: common levels of each variable that has levels
-    rules: rule of bins for each number
-    ranges: of numbers whose bins follow from the data, after the first pass
-    bins: of numbers, once they are known
-    """
-
-    spec: MarginDistanceSpec
-    alone: bool
-    hidden: Mapping[str, str]
-    levels: Mapping[str, tuple[str, ...]]
-    rules: Mapping[str, BinningRule]
-    ranges: Mapping[str, _NumberRange] = field(default_factory=dict)
-    bins: Mapping[str, FittedBins] = field(default_factory=dict)
-
-    @property
-    def compared_names(self) -> tuple[str, ...]:
-        """Return the variables that are compared."""
-        return tuple(name for name in self.spec.variables if name not in self.hidden)
-
-    @property
-    def margins(self) -> tuple[tuple[str, ...], ...]:
-        """Return the variables of each margin that is counted."""
-        triples = combinations(self.compared_names, 3) if self.spec.ways == "triples" else ()
-        return (*combinations(self.compared_names, 2), *triples)
-
-    def count_pass(self) -> NextPass:
-        """Return the pass that counts the margins."""
-        return NextPass(self, self.compared_names, "margins")
-
-
-class MarginPasses:
-    """The last pass counts the cells of all margins. Before it, of a table in blocks, two find the bins of numbers: bounds
-    of their cuts, and the values between these.
+class MarginPasses(SummedPasses):
+    """The last pass counts the cells of all margins. Before it two find the bins of numbers: bounds of their cuts, and the
+    values between these.
     """
 
     def suits(self, spec: MarginDistanceSpec, schema: Schema) -> bool:
         return True
 
     def start(self, confidential: Microdata, released: Microdata, spec: MarginDistanceSpec, n_blocks: int) -> NextPass:
-        spec, hidden, levels = spec.for_release(confidential.schema, ()), dict[str, str](), dict[str, tuple[str, ...]]()
+        spec, hidden, levels = spec.for_release(confidential.schema, ()), dict[str, str](), dict[str, Categories]()
         rules: dict[str, BinningRule] = {}
         for name in spec.variables:
             try:
@@ -153,71 +110,96 @@ class MarginPasses:
             else:
                 both = (data.column(name).cat.categories for data in (confidential, released))
                 levels[name] = tuple(dict.fromkeys(str(level) for own in both for level in own))
-        state = _MarginState(spec, n_blocks == 1, hidden, levels, rules)
-        sizes = [len(own) + 1 for own in levels.values()] + [_most_categories(rule) for rule in rules.values()]
+        sizes = [_category_count(own) for own in levels.values()] + [_most_categories(rule) for rule in rules.values()]
         largest = sorted(sizes, reverse=True)[: 3 if spec.ways == "triples" else 2]
         if math.prod(largest) >= _LARGEST_CELL and n_blocks > 1:
             raise NotComputable(
                 "margins of these variables have too many cells to be counted part by part; compare fewer variables"
             )
-        if state.alone or not rules:
-            return state.count_pass()
-        return NextPass(state, tuple(rules), "bins of numbers")
+        compute = partial(_measure_of_sums, spec, hidden, levels, rules)
+        return self.first_pass(compute, confidential, n_blocks, [*levels, *rules], "margins")
 
-    def block(self, state: _MarginState, confidential: Microdata, released: Microdata) -> Partial:
-        found: dict[str, NDArray[Any]] = {}
-        if state.rules and not state.alone and not state.bins:
-            for name, rule in state.rules.items():
-                values = confidential.present_numbers(name)
-                if not state.ranges:
-                    ends = [values.min(initial=np.inf), values.max(initial=-np.inf)]
-                    found |= {f"{name}.cuts": cut_values(values), f"{name}.ends": np.array([len(values), *ends])}
-                    continue
-                known = state.ranges[name]
-                for i, _ in enumerate(rule.cut_ranks(known.present)):
-                    low, high = known.between[i]
-                    near, count = count_values(values[(values >= low) & (values <= high)])
-                    below = np.array([int((values < low).sum())])
-                    found |= {f"{name}.near.{i}": near, f"{name}.count.{i}": count, f"{name}.below.{i}": below}
-            return found
-        codes, hidden = dict[str, tuple[Integers, Integers]](), dict[str, str]()
-        sizes: dict[str, int] = {}
-        for name in state.compared_names:
-            try:
-                bins = state.bins.get(name) or (
-                    state.rules[name].fit_bins(confidential.numbers(name)) if name in state.rules else None
-                )
-            except NotComputable as error:
-                hidden[name] = error.reason
-                continue
-            sizes[name] = 1 + (len(state.levels[name]) if bins is None else len(bins.cuts) + 1)
-            codes[name] = (_codes_of(confidential, name, state, bins), _codes_of(released, name, state, bins))
-        for j, names in enumerate(state.margins):
-            if not any(name in hidden for name in names):
-                cells = _count_cells([codes[name] for name in names], [sizes[name] for name in names])
-                found |= {f"{j}.cells": cells[0], f"{j}.ours": cells[1], f"{j}.theirs": cells[2]}
-        return found | {f"hidden.{name}": np.array(reason) for name, reason in hidden.items()}
 
-    def merge(self, state: _MarginState, partials: Sequence[Partial]) -> NextPass | Finished[Measure]:
-        if state.rules and not state.alone and not state.bins:
-            if not state.ranges:
-                ranges = {name: _range_of(name, rule, partials) for name, rule in state.rules.items()}
-                return NextPass(replace(state, ranges=ranges), tuple(state.rules), "bins of numbers")
-            bins, hidden = dict[str, FittedBins](), dict(state.hidden)
-            for name, rule in state.rules.items():
-                try:
-                    bins[name] = _bins_of(name, rule, state.ranges[name], partials)
-                except NotComputable as error:
-                    hidden[name] = error.reason
-            rules = {name: rule for name, rule in state.rules.items() if name in bins}
-            return replace(state, hidden=hidden, rules=rules, bins=bins).count_pass()
-        hidden = {key.partition(".")[2]: str(why) for key, why in partials[0].items() if key.startswith("hidden.")}
-        distances = {
-            names: total_variation(*_merge_cells(j, partials))
-            for j, names in enumerate(state.margins)
-            if f"{j}.cells" in partials[0]
-        }
-        return Finished(_measure_of(state, {**state.hidden, **hidden}, distances))
+def _measure_of_sums(
+    spec: MarginDistanceSpec,
+    hidden: Mapping[str, str],
+    levels: Mapping[str, Categories],
+    rules: Mapping[str, BinningRule],
+    both: SummedTable,
+) -> Measure:
+    """Return the measure of two tables that are asked for sums together.
+
+    hidden: why variables are not compared
+    levels: common levels of each variable that has levels
+    rules: rule of bins for each number
+    """
+    bins, too_many = _fit_bins(rules, both) if rules else ({}, {})
+    fitted, hidden = {**levels, **bins}, {**hidden, **too_many}
+    categories = {name: fitted[name] for name in spec.variables if name in fitted}
+    triples = combinations(categories, 3) if spec.ways == "triples" else ()
+    margins = [*combinations(categories, 2), *triples]
+    parts = both.ask_sums(partial(_cells_of_block, categories, margins), keep_parts, tuple(categories))
+    distances = {
+        names: total_variation(*_merge_cells(cells)) for names, cells in zip(margins, parts, strict=bool(parts))
+    }
+    return _measure_of(spec, {name: rule for name, rule in rules.items() if name in bins}, hidden, distances)
+
+
+def _fit_bins(rules: Mapping[str, BinningRule], both: SummedTable) -> tuple[dict[str, Categories], dict[str, str]]:
+    """Return the bins of numbers, and of which numbers there are none and why."""
+    names = tuple(rules)
+    parts = both.ask_sums(partial(_ends_of_block, names), keep_parts, names)
+    ends, between = {name: tuple(zip(*own, strict=True)) for name, own in zip(names, parts, strict=True)}, {}
+    for name, (records, _, _, cuts) in ends.items():
+        between[name] = [bounds_of_rank(cuts, records, int(rank)) for rank in rules[name].cut_ranks(sum(records))]
+    parts = both.ask_sums(partial(_values_of_block, between), keep_parts, names)
+    bins, hidden = dict[str, Categories](), dict[str, str]()
+    for (name, rule), own in zip(rules.items(), parts, strict=True):
+        records, low, high, _ = ends[name]
+        near = zip(rule.cut_ranks(sum(records)), zip(*own, strict=True), strict=True)
+        ranked = np.array([values_at_ranks(values, rank) for rank, values in near])
+        try:
+            bins[name] = rule.bins_from_ranks(min(low), max(high), ranked)
+        except NotComputable as error:
+            hidden[name] = error.reason
+    return bins, hidden
+
+
+def _ends_of_block(names: Sequence[str], confidential: Microdata, released: Microdata) -> Summands:
+    """Return for each number how many confidential values a block has, the smallest, the largest, and cuts of them."""
+    of = {name: confidential.present_numbers(name) for name in names}
+    return tuple(
+        (len(values), float(values.min(initial=np.inf)), float(values.max(initial=-np.inf)), cut_values(values))
+        for values in of.values()
+    )
+
+
+def _values_of_block(
+    between: Mapping[str, Sequence[tuple[float, float]]], confidential: Microdata, released: Microdata
+) -> Summands:
+    """Return for each number the confidential values of a block around each cut between bins."""
+    return tuple(values_between(confidential.present_numbers(name), ends) for name, ends in between.items())
+
+
+def _cells_of_block(
+    categories: Mapping[str, Categories],
+    margins: Sequence[tuple[str, ...]],
+    confidential: Microdata,
+    released: Microdata,
+) -> Summands:
+    """Return the counts of the cells of each margin in a block."""
+    codes = {
+        name: (_codes_of(confidential, name, own), _codes_of(released, name, own)) for name, own in categories.items()
+    }
+    return tuple(
+        _count_cells([codes[name] for name in names], [_category_count(categories[name]) for name in names])
+        for names in margins
+    )
+
+
+def _category_count(categories: Categories) -> int:
+    """Return the number of categories, with that of missing values."""
+    return 1 + (len(categories.cuts) + 1 if isinstance(categories, FittedBins) else len(categories))
 
 
 def _most_categories(rule: BinningRule) -> int:
@@ -225,11 +207,11 @@ def _most_categories(rule: BinningRule) -> int:
     return 2 + (MOST_BINS if rule.kind == "width" else max(int(rule.amount), len(rule.cuts)))
 
 
-def _codes_of(data: Microdata, name: str, state: _MarginState, bins: FittedBins | None) -> Integers:
+def _codes_of(data: Microdata, name: str, categories: Categories) -> Integers:
     """Return the category of each record of a block (n,), from 1; 0 where the value is missing."""
-    if bins is not None:
-        return bins.bin_codes(data.numbers(name)) + 1
-    place = {level: i for i, level in enumerate(state.levels[name])}
+    if isinstance(categories, FittedBins):
+        return categories.bin_codes(data.numbers(name)) + 1
+    place = {level: i for i, level in enumerate(categories)}
     own = data.column(name).cat
     codes = np.array([*(place[str(level)] for level in own.categories), -1], dtype=np.int64)
     return codes[own.codes.to_numpy()] + 1
@@ -257,42 +239,23 @@ def _count_cells(codes: Sequence[tuple[Integers, Integers]], sizes: Sequence[int
     return occurs, np.bincount(place[:n], minlength=len(occurs)), np.bincount(place[n:], minlength=len(occurs))
 
 
-def _merge_cells(margin: int, partials: Sequence[Partial]) -> tuple[Integers, Integers]:
+def _merge_cells(parts: Sequence[CellCounts]) -> tuple[Integers, Integers]:
     """Return the records of both tables in each cell of a margin over all blocks, (cells,)."""
-    if len(partials) == 1:
-        return partials[0][f"{margin}.ours"], partials[0][f"{margin}.theirs"]
-    cells, place = np.unique(np.concatenate([one[f"{margin}.cells"] for one in partials]), return_inverse=True)
-    ours, theirs = (
-        np.bincount(place, np.concatenate([one[f"{margin}.{table}"] for one in partials]), len(cells)).astype(np.int64)
-        for table in ("ours", "theirs")
-    )
+    if len(parts) == 1:
+        return parts[0][1:]
+    every, *tables = (np.concatenate(of) for of in zip(*parts, strict=True))
+    cells, place = np.unique(every, return_inverse=True)
+    ours, theirs = (np.bincount(place, records, len(cells)).astype(np.int64) for records in tables)
     return ours, theirs
 
 
-def _range_of(name: str, rule: BinningRule, partials: Sequence[Partial]) -> _NumberRange:
-    """Return what the first pass says of a number."""
-    ends = np.array([one[f"{name}.ends"] for one in partials])
-    cuts, records = [one[f"{name}.cuts"] for one in partials], ends[:, 0].astype(np.int64).tolist()
-    present = sum(records)
-    between = tuple(bounds_of_rank(cuts, records, int(rank)) for rank in rule.cut_ranks(present))
-    return _NumberRange(present, float(ends[:, 1].min()), float(ends[:, 2].max()), between)
-
-
-def _bins_of(name: str, rule: BinningRule, known: _NumberRange, partials: Sequence[Partial]) -> FittedBins:
-    """Return the bins of a number. Raises NotComputable where they are too many."""
-    ranked = []
-    for i, rank in enumerate(rule.cut_ranks(known.present)):
-        near, count = merge_counts([(one[f"{name}.near.{i}"], one[f"{name}.count.{i}"]) for one in partials])
-        below = sum(int(one[f"{name}.below.{i}"][0]) for one in partials)
-        ranked.append(near[np.searchsorted(np.cumsum(count), int(rank) - below, side="right")])
-    return rule.bins_from_ranks(known.low, known.high, np.array(ranked))
-
-
 def _measure_of(
-    state: _MarginState, hidden: Mapping[str, str], distances: Mapping[tuple[str, ...], tuple[float, float]]
+    spec: MarginDistanceSpec,
+    rules: Mapping[str, BinningRule],
+    hidden: Mapping[str, str],
+    distances: Mapping[tuple[str, ...], tuple[float, float]],
 ) -> Measure:
     """Return the estimates of all margins."""
-    spec, remarks = state.spec, {name: rule for name, rule in state.rules.items() if name not in hidden}
     estimates, pairs = list[Estimate](), list[tuple[float, float]]()
     for a, b in combinations(spec.variables, 2):
         if why := hidden.get(a) or hidden.get(b):
@@ -300,9 +263,9 @@ def _measure_of(
             continue
         value, expected = distances[a, b]
         pairs.append((value, expected))
-        said = learned_bins_text({name: remarks[name] for name in (a, b) if name in remarks})
+        said = learned_bins_text({name: rules[name] for name in (a, b) if name in rules})
         estimates.append(Estimate("pair", value, a, baseline=expected, unit="share", reason=said, params={"other": b}))
-    said = learned_bins_text(remarks)
+    said = learned_bins_text(rules)
     # By variable, so that the first reason is that of the first one.
     ordered = {name: hidden[name] for name in spec.variables if name in hidden}
     estimates.append(_mean_estimate("mean_pair", pairs, said, ordered))
