@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -25,28 +24,21 @@ from ..data.schema import MissingPolicy, Schema
 from ..errors import BadInput
 from ..methods.privacy import UncoveredUse
 from ..methods.spec import Param
-from ..statistics.csv_lines import (
-    check_table_cells,
-    check_table_size,
-    sha256_of_lines,
-    split_table_cells,
-    split_table_lines,
-)
+from ..statistics.csv_lines import TableLines, is_list_of_lines
 from ..wording import count_noun
 from .categories import Codes, VariableCategories
 
 SeedKind = Literal["uniform", "confidential", "public"]
 WORDS: tuple[SeedKind, ...] = ("uniform", "confidential")
-WHAT = "the seed pool"
 
 
 @dataclass(frozen=True)
-class SeedPool:
+class SeedPool(TableLines):
     """Pool of initial records; the ``lines`` of a public file begin with the names of the columns."""
 
     kind: SeedKind = "uniform"
-    lines: tuple[str, ...] = ()
 
+    noun = "the seed pool"
     words = WORDS
     """What a recipe may say that is no file."""
 
@@ -62,22 +54,12 @@ class SeedPool:
                     f'"{value}" is neither "uniform" nor "confidential"; a public file of seeds is read from the folder of a '
                     "recipe's file"
                 )
-            return cls(kind)
-        if not isinstance(value, (list, tuple)) or not all(isinstance(line, str) for line in value):
+            return cls(kind=kind)
+        if not is_list_of_lines(value):
             raise ValueError('must be "uniform", "confidential", or a public file: a CSV table with a column a target')
-        pool = cls("public", tuple(value))
+        pool = cls(tuple(value), "public")
         pool.check_lines()
         return pool
-
-    @classmethod
-    def from_text(cls, text: str) -> SeedPool:
-        """Read a pool from the text of a CSV file. Raises ValueError."""
-        return cls.parse(split_table_lines(text))
-
-    def check_lines(self) -> None:
-        """Raise ValueError where the lines are no table with commas, or too many."""
-        check_table_size(self.lines, WHAT)
-        check_table_cells(self._cells, WHAT)
 
     @property
     def written(self) -> str | list[str]:
@@ -93,25 +75,12 @@ class SeedPool:
             else self.kind
         )
 
-    @property
-    def records(self) -> int:
-        return max(0, len(self.lines) - 1)
-
-    @cached_property
-    def sha256(self) -> str:
-        """Return the hash of the file's lines, each ended by a line feed."""
-        return sha256_of_lines(self.lines)
-
-    @cached_property
-    def _cells(self) -> list[list[str]]:
-        return split_table_cells(self.lines, WHAT)
-
     def to_table(self, data: Microdata, names: Sequence[str], place: str) -> Microdata:
         """Return the records of a public file with these variables of the confidential data, (records,).
 
         Raises BadInput at ``place``.
         """
-        heads, *rows = self._cells
+        heads, *rows = self.cells
         for name in names:
             if name not in heads:
                 raise BadInput(place, f'the seed pool has no column "{name}"; it needs one of every target')

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -26,13 +25,7 @@ from ..data.recoding import recode_data
 from ..data.schema import Kind, MissingPolicy, Schema, Variable
 from ..data.spelling import spell_as_whole
 from ..errors import BadInput
-from ..statistics.csv_lines import (
-    check_table_cells,
-    check_table_size,
-    sha256_of_lines,
-    split_table_cells,
-    split_table_lines,
-)
+from ..statistics.csv_lines import TableLines, is_list_of_lines
 from ..wording import agreeing_word, count_noun
 from .intruder import IntruderKnowledge, MatchTolerance, require_equal_values, window_with_unknown
 from .matching import ExactKey, WindowKey
@@ -42,10 +35,10 @@ FILE_NOUN = "the intruder's file"
 
 
 @dataclass(frozen=True)
-class IntruderFile:
-    """Lines of a CSV table, the header first."""
+class IntruderFile(TableLines):
+    """Lines of the intruder's CSV table, the header first."""
 
-    lines: tuple[str, ...]
+    noun = FILE_NOUN
 
     @classmethod
     def parse(cls, value: object) -> IntruderFile:
@@ -54,17 +47,11 @@ class IntruderFile:
             return value
         if isinstance(value, str):
             raise ValueError(f'"{value}" is no table; a file is read from the folder of a recipe\'s file')
-        if not isinstance(value, (list, tuple)) or not all(isinstance(line, str) for line in value):
+        if not is_list_of_lines(value):
             raise ValueError("must be a CSV file beside the recipe, or the lines of one")
         found = cls(tuple(value))
-        check_table_size(found.lines, FILE_NOUN)
-        check_table_cells(found._table_cells, FILE_NOUN)
+        found.check_lines()
         return found
-
-    @classmethod
-    def from_text(cls, text: str) -> IntruderFile:
-        """Read the text of a CSV file. Raises ValueError."""
-        return cls.parse(split_table_lines(text))
 
     @property
     def written(self) -> list[str]:
@@ -75,29 +62,19 @@ class IntruderFile:
     def told(self) -> str:
         """Return the size of the file and the start of its hash, for the rows of a result."""
         # No more than distinguishes it from another file.
-        return f"{count_noun(len(self.lines) - 1, 'record')}, SHA-256 {self.sha256[:16]}"
+        return f"{count_noun(self.records, 'record')}, SHA-256 {self.sha256[:16]}"
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Return the names of the columns."""
-        return tuple(self._table_cells[0])
-
-    @cached_property
-    def sha256(self) -> str:
-        """Return the hash of the file with line feeds as line ends."""
-        return sha256_of_lines(self.lines)
-
-    @cached_property
-    def _table_cells(self) -> list[list[str]]:
-        """Return the cells of the table by row, parsed once."""
-        return split_table_cells(self.lines, FILE_NOUN)
+        return tuple(self.cells[0])
 
     def link_to_data(self, data: Microdata, names: Sequence[str], key: str, place: str) -> IntruderRecords:
         """Return the file's records with these variables, linked to the data by the key.
 
         Raises BadInput at ``place.external`` or ``place.key``.
         """
-        heads, *rows = self._table_cells
+        heads, *rows = self.cells
         frame = pd.DataFrame(rows, columns=heads, dtype=object).replace(r"^\s*$", None, regex=True)
         found = {name: _file_column(frame, data, name, f"{place}.external") for name in names}
         schema = Schema(tuple(one.schema[name] for name, one in found.items()))

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -215,40 +215,7 @@ def _counter_below(keys: Int64Array, order: NDArray[np.intp] | None, cells: int)
         counts = np.zeros(cells + 1, dtype=_narrow_int_type(len(keys)))
         np.cumsum(np.bincount(keys, minlength=cells), out=counts[1:])
         return counts.__getitem__
-    return KeyBuckets.from_sorted_keys(np.sort(keys) if order is None else keys[order], cells).count_below
-
-
-@dataclass(frozen=True, eq=False)
-class KeyBuckets:
-    """Ascending keys (k,), divided into buckets of ``2^shift`` numbers; bucket b starts at position ``first[b]``."""
-
-    keys: Int64Array
-    shift: int
-    first: Counts
-
-    @classmethod
-    def from_sorted_keys(cls, keys: Int64Array, cells: int) -> KeyBuckets:
-        """Divide ascending keys below ``cells`` into at most about two buckets per key."""
-        shift = max(0, cells.bit_length() - max(1, len(keys)).bit_length())
-        buckets = (cells >> shift) + 1
-        first = np.zeros(buckets + 1, dtype=_narrow_int_type(len(keys)))
-        np.cumsum(np.bincount(keys >> shift, minlength=buckets), out=first[1:])
-        return cls(keys, shift, first)
-
-    def count_below(self, numbers: Int64Array) -> Counts:
-        """Count the keys below each number, (q,), which lies between 0 and the number of cells."""
-        bucket = numbers >> self.shift
-        low, high = self.first[bucket], self.first[bucket + 1]
-        open_ = np.flatnonzero(low < high)
-        # Bisection for all numbers at once, each in its bucket: unlike a search in a large table it does not need
-        # sorted needles.
-        while len(open_):
-            middle = (low[open_] + high[open_]) >> 1
-            above = self.keys[middle] < numbers[open_]
-            low[open_] = np.where(above, middle + 1, low[open_])
-            high[open_] = np.where(above, high[open_], middle)
-            open_ = open_[low[open_] < high[open_]]
-        return np.asarray(low)
+    return partial(sorted_search, np.sort(keys) if order is None else keys[order])
 
 
 def _count_by_dyadic_intervals(group: Int64Array, point_group: Int64Array, sides: Sequence[BoxEdges]) -> Int64Array:

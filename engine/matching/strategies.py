@@ -28,9 +28,11 @@ from .matching import (
     MatchResults,
     RecordMatcher,
     WindowKey,
+    count_in_boxes,
     count_targets,
     expected_match_risk,
 )
+from .window_pairs import PairsInWindows
 
 MAX_EXHAUSTIVE = 12
 """Number of variables up to which every subset is tried."""
@@ -42,7 +44,7 @@ MatchKey = ExactKey | WindowKey
 T = TypeVar("T")
 M_co = TypeVar("M_co", bound=Matches, covariant=True)
 MAX_PAIRS_COMPARED = 1 << 22
-"""Number of pairs within groups up to which all are compared."""
+"""Number of pairs within groups up to which pairs are compared."""
 IGNORED = "; ignores "
 """What stands before the ignored variables in a description."""
 BestOfBoth = tuple[tuple[float, Subset], tuple[float, Subset]]
@@ -329,49 +331,13 @@ def count_candidates(matcher: CachedMatcher, windows: Sequence[WindowKey], rows:
     """Count the released records that match each of some records, (q,), by a cached matcher and more windows."""
     every = [*matcher.windows, *windows]
     if len(every) > 2:
-        # Three windows or more cost a logarithm each in the range tree; in small groups comparing all pairs is faster.
-        pairs = _PairsInGroups.from_matcher(matcher.matcher, rows)
-        if pairs is not None:
-            return pairs.count_in_windows(every)
+        # Three windows or more cost a logarithm each in the range tree; in small groups comparing pairs is faster.
+        group, released_group = matcher.matcher.group[rows], matcher.matcher.released_group
+        if count_in_boxes(group, released_group, []).sum() <= MAX_PAIRS_COMPARED:
+            lower, upper = (np.column_stack([getattr(one, end)[rows] for one in every]) for end in ("lower", "upper"))
+            values = np.column_stack([one.released for one in every])
+            return PairsInWindows.from_windows(group, lower, upper, released_group, values).count_by_query()
     return np.asarray(matcher.candidate_counts(windows)[rows], dtype=np.int64)
-
-
-@dataclass(frozen=True, eq=False)
-class _PairsInGroups:
-    """Pairs of a target and a released record with the same exact keys, p in all.
-
-    target: target of each pair, ascending, (p,)
-    row: known record of the target, (p,)
-    column: released record, (p,)
-    target_count: number of targets q
-    """
-
-    target: Integers
-    row: Integers
-    column: Integers
-    target_count: int
-
-    @classmethod
-    def from_matcher(cls, matcher: RecordMatcher, rows: Integers) -> _PairsInGroups | None:
-        """Return the pairs of the targets ``rows`` (q,); None if there are too many."""
-        sizes = np.bincount(matcher.released_group, minlength=matcher.group_count)
-        own = sizes[matcher.group[rows]]
-        if int(own.sum()) > MAX_PAIRS_COMPARED:
-            return None
-        order = np.argsort(matcher.released_group, kind="stable")
-        start = (np.cumsum(sizes) - sizes)[matcher.group[rows]]
-        target = np.repeat(np.arange(len(rows)), own)
-        place = np.arange(len(target)) - np.repeat(np.cumsum(own) - own, own)
-        return cls(target, rows[target], order[start[target] + place], len(rows))
-
-    def count_in_windows(self, windows: Iterable[WindowKey]) -> Integers:
-        """Count the pairs of each target that lie in all windows, (q,)."""
-        target, row, column = self.target, self.row, self.column
-        for window in windows:
-            values = window.released[column]
-            inside = (window.lower[row] <= values) & (values <= window.upper[row])
-            target, row, column = target[inside], row[inside], column[inside]
-        return np.bincount(target, minlength=self.target_count)
 
 
 def split_by_kind(keys: Iterable[MatchKey]) -> tuple[list[ExactKey], list[WindowKey]]:

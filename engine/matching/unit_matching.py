@@ -25,8 +25,8 @@ from ..data.bits import MISSING_KEY, Keys, mix_bits
 from ..data.units import Units
 from .matching import BoxEdges, ExactKey, MatchResults, WindowKey, count_in_boxes
 from .strategies import MAX_EXHAUSTIVE, BestStrategy, MatchKey, MatchTargets, TargetCounter, best_strategies
+from .window_pairs import PairsInWindows
 
-PAIRS_AT_ONCE = 1 << 22
 UNITS_AT_ONCE = 1 << 13
 MOST_KEPT_PAIRS = 1 << 23
 """Most pairs of units that are compared once for several windows."""
@@ -244,7 +244,7 @@ class UnitMatcher:
             lower, upper = (some.ends_of_queries(one, among) for one in (self.ours.lower, self.ours.upper))
             values = some.values_of_points(self.theirs.lower, among)
             boxes = _without_repeats(lower, upper, values)
-            pairs = _PairsInWindows.from_windows(some.group, boxes[0], boxes[1], some.point_group, boxes[2])
+            pairs = PairsInWindows.from_windows(some.group, boxes[0], boxes[1], some.point_group, boxes[2])
             if pairs.number > left:
                 return None
             left -= pairs.number
@@ -356,7 +356,7 @@ def _count_in_windows(group: Integers, lower: Floats, upper: Floats, point_group
     if values.shape[1] <= 2:
         edges = [BoxEdges.from_windows(*sides) for sides in zip(lower.T, upper.T, values.T, strict=True)]
         return np.asarray(count_in_boxes(group, point_group, edges), dtype=np.int64)
-    pairs = _PairsInWindows.from_windows(group, lower, upper, point_group, values)
+    pairs = PairsInWindows.from_windows(group, lower, upper, point_group, values)
     if pairs.number > PAIRS_A_NODE * len(group):
         edges = [BoxEdges.from_windows(*sides) for sides in zip(lower.T, upper.T, values.T, strict=True)]
         widths = sorted(float(np.mean(np.maximum(side.stop - side.start, 1))) for side in edges)
@@ -364,74 +364,7 @@ def _count_in_windows(group: Integers, lower: Floats, upper: Floats, point_group
         nodes = np.prod(1 + np.log2(widths[:-2]))
         if pairs.number > PAIRS_A_NODE * nodes * len(group):
             return np.asarray(count_in_boxes(group, point_group, edges), dtype=np.int64)
-    counts = np.zeros(len(group), dtype=np.int64)
-    for query, _ in pairs.chunks():
-        counts += np.bincount(query, minlength=len(group))
-    return counts
-
-
-@dataclass(frozen=True, eq=False)
-class _PairsInWindows:
-    """Pairs of queries (q,) and points (r,) of one group of which the point lies in all windows of the query.
-
-    lower, upper: windows, (q, d)
-    values: points, (r, d)
-    first: variable whose windows are most selective
-    order: points by group and value of that variable, (r,)
-    start, stop: places in ``order`` of the points that lie in each query's window of it, (q,)
-    """
-
-    lower: Floats
-    upper: Floats
-    values: Floats
-    first: int
-    order: Integers
-    start: Integers
-    stop: Integers
-
-    @classmethod
-    def from_windows(
-        cls, group: Integers, lower: Floats, upper: Floats, point_group: Integers, values: Floats
-    ) -> _PairsInWindows:
-        """Find the pairs that lie in the most selective window, without listing them."""
-        # The variable with most values has the most selective windows.
-        first = int(np.argmax([len(np.unique(column)) for column in values.T])) if len(values) else 0
-        distinct = np.unique(values[~np.isnan(values[:, first]), first])
-        width = len(distinct) + 1
-        point_keys = point_group * width + np.searchsorted(distinct, values[:, first])
-        order = np.argsort(point_keys, kind="stable")
-        ascending = point_keys[order]
-        start = np.searchsorted(ascending, group * width + np.searchsorted(distinct, lower[:, first], "left"))
-        stop = np.searchsorted(ascending, group * width + np.searchsorted(distinct, upper[:, first], "right"))
-        return cls(lower, upper, values, first, order, start, np.maximum(stop, start))
-
-    @property
-    def number(self) -> int:
-        """Return the number of pairs that have to be compared."""
-        return int((self.stop - self.start).sum())
-
-    def chunks(self) -> Iterator[tuple[Integers, Integers]]:
-        """Yield the queries and the points of pairs, (p,) each, in blocks; at least one block."""
-        pairs = self.stop - self.start
-        ends = np.cumsum(pairs)
-        begin = 0
-        while begin < len(pairs):
-            before = int(ends[begin - 1]) if begin else 0
-            end = max(begin + 1, int(np.searchsorted(ends, before + PAIRS_AT_ONCE, "right")))
-            some = pairs[begin:end]
-            query = np.repeat(np.arange(begin, end), some)
-            place = self.start[query] + np.arange(len(query)) - np.repeat(np.cumsum(some) - some, some)
-            point = self.order[place]
-            # The first window too: a missing end holds nothing.
-            for column in (self.first, *(one for one in range(self.values.shape[1]) if one != self.first)):
-                value = self.values[point, column]
-                inside = (self.lower[query, column] <= value) & (value <= self.upper[query, column])
-                query, point = query[inside], point[inside]
-            yield query, point
-            begin = end
-        if not len(pairs):
-            nobody = np.empty(0, dtype=np.int64)
-            yield nobody, nobody
+    return pairs.count_by_query()
 
 
 def _all_between(lower: Floats, upper: Floats, values: Floats, query: Integers, point: Integers) -> Booleans:

@@ -9,47 +9,71 @@ from __future__ import annotations
 import csv
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Self, TypeGuard
 
 MAX_TABLE_RECORDS = 10_000
 MAX_TABLE_BYTES = 512 << 10
 """Largest size of a table, so that a recipe with it is still read as a file."""
 
 
-def split_table_lines(text: str) -> list[str]:
-    """Return the lines of a text that are not empty."""
-    return [line for line in text.splitlines() if line.strip()]
+@dataclass(frozen=True)
+class TableLines:
+    """Lines of a CSV table, the header first."""
 
+    lines: tuple[str, ...] = ()
 
-def split_table_cells(lines: Sequence[str], what: str) -> list[list[str]]:
-    """Parse the cells of each line. Raises ValueError for quotes that do not close, in the table called ``what``."""
-    try:
-        return list(csv.reader(lines, strict=True))
-    except csv.Error:
-        raise ValueError(f"{what} is not a table with commas, a record a line") from None
+    noun: ClassVar[str] = "the table"
+    """What errors call the table."""
 
+    @classmethod
+    def parse(cls, value: object) -> Self:
+        """Read what a recipe holds. Raises ValueError."""
+        raise NotImplementedError
 
-def check_table_cells(cells: Sequence[Sequence[str]], what: str) -> None:
-    """Raise ValueError where lines have different numbers of cells, or columns no names of their own."""
-    names, *rows = cells
-    if len(set(names)) < len(names) or not all(names):
-        raise ValueError(f"the columns of {what} must have names, each its own")
-    for number, row in enumerate(rows, start=2):
-        if len(row) != len(names):
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """Read the text of a CSV file, without its empty lines. Raises ValueError."""
+        return cls.parse([line for line in text.splitlines() if line.strip()])
+
+    @property
+    def records(self) -> int:
+        return max(0, len(self.lines) - 1)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Return the SHA-256 of the lines, each followed by a line feed, which is that of a file written so."""
+        return hashlib.sha256("".join(f"{line}\n" for line in self.lines).encode()).hexdigest()
+
+    @cached_property
+    def cells(self) -> list[list[str]]:
+        """Return the cells of each line, parsed once. Raises ValueError for quotes that do not close."""
+        try:
+            return list(csv.reader(self.lines, strict=True))
+        except csv.Error:
+            raise ValueError(f"{self.noun} is not a table with commas, a record a line") from None
+
+    def check_lines(self) -> None:
+        """Raise ValueError where there is no record, or too many, lines have different numbers of cells, or columns no
+        names of their own.
+        """
+        if not self.records:
+            raise ValueError(f"{self.noun} has no records: the first line names the columns, a record follows on each")
+        if self.records > MAX_TABLE_RECORDS or sum(len(line.encode()) + 1 for line in self.lines) > MAX_TABLE_BYTES:
             raise ValueError(
-                f"line {number} of {what} has {len(row)} cells, its first line {len(names)}; cells stand between commas"
+                f"{self.noun} has more than {MAX_TABLE_RECORDS:,} records or {MAX_TABLE_BYTES >> 10} KiB; a sample of it is enough"
             )
+        names, *rows = self.cells
+        if len(set(names)) < len(names) or not all(names):
+            raise ValueError(f"the columns of {self.noun} must have names, each its own")
+        for number, row in enumerate(rows, start=2):
+            if len(row) != len(names):
+                raise ValueError(
+                    f"line {number} of {self.noun} has {len(row)} cells, its first line {len(names)}; cells stand between commas"
+                )
 
 
-def check_table_size(lines: Sequence[str], what: str) -> None:
-    """Raise ValueError where a table has no record, or too many."""
-    if len(lines) < 2:
-        raise ValueError(f"{what} has no records: the first line names the columns, a record follows on each")
-    if len(lines) - 1 > MAX_TABLE_RECORDS or sum(len(line.encode()) + 1 for line in lines) > MAX_TABLE_BYTES:
-        raise ValueError(
-            f"{what} has more than {MAX_TABLE_RECORDS:,} records or {MAX_TABLE_BYTES >> 10} KiB; a sample of it is enough"
-        )
-
-
-def sha256_of_lines(lines: Sequence[str]) -> str:
-    """Return the SHA-256 of the lines, each followed by a line feed, which is that of a file written so."""
-    return hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
+def is_list_of_lines(value: object) -> TypeGuard[Sequence[str]]:
+    """Return whether a recipe's value is a list of texts."""
+    return isinstance(value, list | tuple) and all(isinstance(line, str) for line in value)

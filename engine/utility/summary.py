@@ -215,7 +215,7 @@ def _sums_of_block(names: Sequence[str], confidential: Microdata, released: Micr
     """Return for each variable of a block the released records with and without a value and the confidential ones
     without; and the records of each level, or sum, largest size, zeros and cuts of the values.
     """
-    found = []
+    found = list[Summands]()
     for name in names:
         values, missing = released.present_numbers(name), [int(confidential.missing_mask(name).sum())]
         counts = np.array([len(values), len(released) - len(values), *missing], dtype=np.int64)

@@ -36,7 +36,7 @@ def people(order: np.ndarray) -> Microdata:
 
 def starts(data: Microdata, *, own: bool) -> list[list[int]]:
     categories = {name: categories_of_variable(data, name, None) for name in NAMES}
-    found = draw_seeds(categories, NAMES, SeedPool("confidential"), data, 300, np.random.default_rng(2), own=own)
+    found = draw_seeds(categories, NAMES, SeedPool(kind="confidential"), data, 300, np.random.default_rng(2), own=own)
     return [codes.tolist() for codes in found.values()]
 
 
@@ -87,7 +87,7 @@ def test_what_is_no_pool_is_refused_in_one_sentence(value: object, message: str)
 
 def test_records_start_at_those_of_the_file_each_as_likely_whatever_the_data_are() -> None:
     data, other = people(np.arange(300)), people(np.arange(100, 300))
-    pool = SeedPool("public", tuple(POOL))
+    pool = SeedPool(tuple(POOL), "public")
     found = []
     for one in (data, other):
         categories = {name: categories_of_variable(one, name, None) for name in NAMES}
@@ -115,7 +115,7 @@ def test_the_spelling_of_numbers_changes_nothing() -> None:
         "sex": categories_of_variable(data, "sex", None),
     }
     drawn = [
-        draw_seeds(categories, ("age", "sex"), SeedPool("public", lines), data, 50, np.random.default_rng(1))
+        draw_seeds(categories, ("age", "sex"), SeedPool(lines, "public"), data, 50, np.random.default_rng(1))
         for lines in (("age,sex", "29,1", "60,2"), ("sex,age", "1.0,29.0", "2,6e1"))
     ]
     assert all((drawn[0][name] == drawn[1][name]).all() for name in ("age", "sex"))
@@ -140,7 +140,7 @@ def test_records_that_cannot_be_ones_of_the_data_are_refused_at_their_place(
     lines: tuple[str, ...], place: str, message: str
 ) -> None:
     with pytest.raises(BadInput) as caught:
-        check_seeds(numbered([20, 30, 40, 70]), ("age", "sex"), SeedPool("public", lines), "synthesis[0].seeds")
+        check_seeds(numbered([20, 30, 40, 70]), ("age", "sex"), SeedPool(lines, "public"), "synthesis[0].seeds")
     assert caught.value.place == place
     assert message in caught.value.message
     assert not any(value in str(caught.value) for value in ("120", "old", '"9"'))
@@ -160,7 +160,7 @@ def lines_of(frame: pd.DataFrame) -> tuple[str, ...]:
 def is_refused(data: Microdata, pool: pd.DataFrame) -> bool:
     """Whether a public file with these records is refused; any other complaint is a failure."""
     try:
-        check_seeds(data, data.schema.names, SeedPool("public", lines_of(pool)), "synthesis[0].seeds")
+        check_seeds(data, data.schema.names, SeedPool(lines_of(pool), "public"), "synthesis[0].seeds")
     except BadInput as error:
         if str(error).startswith("synthesis[0].seeds: the seed pool is not public"):
             return True
@@ -169,8 +169,8 @@ def is_refused(data: Microdata, pool: pd.DataFrame) -> bool:
 
 
 def test_the_account_follows_from_where_seeds_come_from_and_not_from_the_records() -> None:
-    assert [len(uncovered_seeds(pool)) for pool in (UNIFORM, SeedPool("confidential"))] == [0, 1]
-    assert uncovered_seeds(SeedPool("public", lines_of(wide(2).frame))) == ()
+    assert [len(uncovered_seeds(pool)) for pool in (UNIFORM, SeedPool(kind="confidential"))] == [0, 1]
+    assert uncovered_seeds(SeedPool(lines_of(wide(2).frame), "public")) == ()
 
 
 def test_a_pool_of_confidential_records_is_refused_whatever_it_is_called() -> None:

@@ -102,15 +102,6 @@ def test_windows_of_blocks_are_those_of_the_whole(written: str | int) -> None:
     assert [end.tobytes() for end in blocks] == [end.tobytes() for end in whole]
 
 
-@given(keys=st.lists(st.integers(0, 300), max_size=40), cells=st.integers(301, 5000), shift=st.integers(0, 40))
-def test_numbers_are_found_in_their_bucket(keys: list[int], cells: int, shift: int) -> None:
-    """Against a search by halves in the whole table; large keys differ in their high bits alone."""
-    ascending = np.sort(np.array(keys, dtype=np.int64)) << shift
-    needles = np.append(np.arange(0, cells + 1, 7, dtype=np.int64), cells) << shift
-    found = matching.KeyBuckets.from_sorted_keys(ascending, cells << shift).count_below(needles)
-    assert found.tolist() == np.searchsorted(ascending, needles).tolist()
-
-
 @pytest.mark.parametrize("at_once", [1, 12, 1 << 20])
 @pytest.mark.parametrize("wide", [0.0, 1.0])
 def test_beliefs_that_share_the_ranks_of_a_release_find_what_a_loop_finds(

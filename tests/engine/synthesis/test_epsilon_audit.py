@@ -114,7 +114,7 @@ def gibbs(
     return {name: np.asarray(values) for name, values in drawn.items()}
 
 
-POOL = SeedPool("public", ("a,b", "1,1", "0,1", "1,1"))
+POOL = SeedPool(("a,b", "1,1", "0,1", "1,1"), "public")
 """A pool that knows the person: public it may be, and the attacker knows it too."""
 
 
@@ -175,7 +175,7 @@ def test_no_variant_gives_away_more_than_it_says_and_each_is_found_out_with_too_
 
 def test_confidential_seeds_claim_nothing_and_are_found_where_they_stay() -> None:
     """A sampler that kept where it started would give the person away; the account has no epsilon to be held to."""
-    spec = PerturbedGibbsSpec(epsilon=0.5, hash_size=1, seeds=SeedPool("confidential"))
+    spec = PerturbedGibbsSpec(epsilon=0.5, hash_size=1, seeds=SeedPool(kind="confidential"))
     data = data_of([*CROWD, PERSON])
     account = pegs.account(data, NAMES, spec, 1, 1)
     assert isinstance(account, PrivacyAccount)

@@ -102,7 +102,7 @@ def test_the_models_are_those_of_another_solver_and_what_is_drawn_is_theirs() ->
 @pytest.mark.slow
 def test_without_epsilon_it_is_multiple_imputation() -> None:
     data = dependent(3000, 4)
-    spec = PerturbedImputationSpec(strengths=4, folds=3, seeds=SeedPool("confidential"))
+    spec = PerturbedImputationSpec(strengths=4, folds=3, seeds=SeedPool(kind="confidential"))
     fit = pmi.perturbed_imputation(data, NAMES, spec, Run(np.random.default_rng(1)), 1)
     made = pmi.joint_draw(fit, spec, NAMES, data, data, 0, 20_000, np.random.default_rng(6))
     for level in range(3):
