@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats
 from ..data.bits import MISSING_KEY, Keys, mix_bits
-from ..data.blocks import row_blocks
+from ..data.long_arrays import compress_column, compute_column, is_long, long_blocks, marked_rows, new_column
 from ..data.microdata import Microdata
+from ..data.rows import distinct_codes
 from ..data.sorting import is_run_start, sorted_search, sorted_unique, sorted_values
 from ..data.spelling import SURE_DIGITS, digits_and_decimals, unround_to_originals
 from ..data.units import Units
@@ -38,12 +39,13 @@ def round_to_40_bits(numbers: Floats) -> Floats:
     """Round numbers (n,) to 40 significant bits."""
     # Adding 0.0 turns -0.0 into 0.0, whose bits differ.
     if _are_whole_numbers(numbers):
-        return numbers + 0.0
-    found = np.empty(len(numbers))
-    for rows in row_blocks(len(numbers)):
+        return compute_column(len(numbers), np.float64, lambda rows: numbers[rows] + 0.0)
+
+    def rounded(rows: slice) -> Floats:
         mantissa, exponent = np.frexp(numbers[rows])
-        found[rows] = np.ldexp(np.rint(mantissa * 2.0**BITS), exponent - BITS) + 0.0
-    return found
+        return np.asarray(np.ldexp(np.rint(mantissa * 2.0**BITS), exponent - BITS) + 0.0)
+
+    return compute_column(len(numbers), np.float64, rounded)
 
 
 def _are_whole_numbers(numbers: Floats) -> bool:
@@ -53,7 +55,7 @@ def _are_whole_numbers(numbers: Floats) -> bool:
     with np.errstate(invalid="ignore"):
         return bool((np.rint(first) == first).all()) and all(
             (np.rint(numbers[rows]) == numbers[rows]).all() and (np.abs(numbers[rows]) < 2.0**BITS).all()
-            for rows in row_blocks(len(numbers))
+            for rows in long_blocks(len(numbers))
         )
 
 
@@ -69,27 +71,32 @@ def align_with_originals(originals: Floats | None, numbers: Floats) -> Floats:
 
 def number_keys(numbers: Floats) -> Keys:
     """Return the keys of numbers (n,), NaN if missing."""
-    found = np.empty(len(numbers), dtype=np.uint64)
-    for rows in row_blocks(len(numbers)):
-        found[rows] = np.where(np.isnan(numbers[rows]), MISSING_KEY, mix_bits(numbers[rows].view(np.uint64)))
-    return found
+    return compute_column(
+        len(numbers),
+        np.uint64,
+        lambda rows: np.where(np.isnan(numbers[rows]), MISSING_KEY, mix_bits(numbers[rows].view(np.uint64))),
+    )
 
 
 def _restore_originals(original: Floats, written: Floats) -> Floats:
     """Return the originals (n,) that a rounded column (k,) stands for; the column itself if it is not rounded."""
-    if np.array_equal(original, written, equal_nan=True):
+    if len(original) == len(written) and all(
+        np.array_equal(original[rows], written[rows], equal_nan=True) for rows in long_blocks(len(written))
+    ):
         return written
     digits = _most_significant_digits(written)
     if digits > SURE_DIGITS or _most_significant_digits(original) <= digits:
         return written
     found = unround_to_originals(original, written)[0]
-    return np.where(np.isnan(found), written, found)
+    return compute_column(
+        len(written), np.float64, lambda rows: np.where(np.isnan(found[rows]), written[rows], found[rows])
+    )
 
 
 def _most_significant_digits(numbers: Floats) -> int:
     """Return the largest number of significant digits among some of the numbers (n,)."""
-    finite = np.isfinite(numbers)
-    present = numbers if finite.all() else numbers[finite]
+    finite = compute_column(len(numbers), np.bool_, lambda rows: np.isfinite(numbers[rows]))
+    present = numbers if finite.all() else compress_column(numbers, finite)
     if len(present) > MANY and _have_all_digits(present[:: len(present) // LOOKED_AT]):
         return SURE_DIGITS + 1
     return sampled_digits(sorted_unique(present))[0]
@@ -117,7 +124,9 @@ def _column_cell_keys(data: Microdata, name: str, original: Microdata | None) ->
     if isinstance(column.dtype, pd.CategoricalDtype):
         texts = np.array([_text_key(str(level)) for level in column.cat.categories], dtype=np.uint64)
         codes = column.cat.codes.to_numpy()
-        return np.where(codes < 0, MISSING_KEY, texts[codes]) if len(texts) else np.full(len(codes), MISSING_KEY)
+        # the code of a missing level is -1, the last
+        keys = np.append(texts, MISSING_KEY)
+        return compute_column(len(codes), np.uint64, lambda rows: keys[codes[rows]])
     like = original if original is not None and name not in original.generalised else None
     return number_keys(comparable_numbers(data, name, like))
 
@@ -159,15 +168,18 @@ def row_keys(cells: Cells, names: Sequence[str], records: int = 0) -> Keys:
     total: Keys | None = None
     for name in names:
         keys, text = cells[name], np.uint64(_text_key(name))
-        total = np.zeros(len(keys), dtype=np.uint64) if total is None else total
+        is_first, total = total is None, new_column(len(keys), np.uint64) if total is None else total
         # A sum, so that the keys of disjoint sets of variables add up to that of their union.
-        for rows in row_blocks(len(keys)):
-            total[rows] += mix_bits(keys[rows] ^ text)
+        for rows in long_blocks(len(keys)):
+            own = mix_bits(keys[rows] ^ text)
+            total[rows] = own if is_first else total[rows] + own
     return np.zeros(records, dtype=np.uint64) if total is None else total
 
 
 def count_occurrences(rows: Keys, among: Keys) -> NDArray[np.int64]:
     """Count the occurrences of each of the rows (k,) among others (n,)."""
+    if rows is among and is_long(len(rows)):
+        return distinct_codes(rows).repeats
     return look_up_counts(*distinct_key_counts(among), rows)
 
 
@@ -187,26 +199,45 @@ def look_up_counts(distinct_keys: Keys, counts: NDArray[np.int64], rows: Keys) -
     """Return the count of each of the rows (k,), given distinct keys, ascending, with counts."""
     if not len(distinct_keys):
         return np.zeros(len(rows), dtype=np.int64)
-    place = sorted_search(distinct_keys, rows).clip(max=len(distinct_keys) - 1)
-    return np.where(distinct_keys[place] == rows, counts[place], 0).astype(np.int64)
+
+    def counts_of(some: slice) -> NDArray[np.int64]:
+        place = sorted_search(distinct_keys, rows[some]).clip(max=len(distinct_keys) - 1)
+        return np.where(distinct_keys[place] == rows[some], counts[place], 0).astype(np.int64, copy=False)
+
+    return compute_column(len(rows), np.int64, counts_of)
 
 
 def distinct_key_counts(keys: Keys) -> tuple[Keys, NDArray[np.int64]]:
     """Return the distinct keys, ascending, and their counts."""
     ascending = sorted_values(keys)
-    starts, counts = run_starts_and_lengths(ascending)
-    return ascending[starts], counts
+    first = is_run_start(ascending)
+    return compress_column(ascending, first), _run_lengths(first)
 
 
 def run_starts_and_lengths(ascending: Keys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the start and length of each run of equal keys in ascending keys (n,)."""
-    starts = np.flatnonzero(is_run_start(ascending))
-    return starts, np.diff(np.append(starts, len(ascending)))
+    first = is_run_start(ascending)
+    return marked_rows(first), _run_lengths(first)
+
+
+def _run_lengths(first: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the length of each run, given the marks of their first rows, (n,)."""
+    starts = marked_rows(first)
+
+    def lengths(rows: slice) -> NDArray[np.int64]:
+        own = starts[rows.start : rows.stop + 1]
+        return np.diff(own if rows.stop < len(starts) else np.append(own, len(first)))
+
+    return compute_column(len(starts), np.int64, lengths)
 
 
 def find_positions(values: Keys, rows: Keys) -> NDArray[np.int64]:
     """Return the position of each row (k,) among ascending values (n,), -1 if it is not among them."""
     if not len(values):
         return np.full(len(rows), -1, dtype=np.int64)
-    place = sorted_search(values, rows).clip(max=len(values) - 1)
-    return np.where(values[place] == rows, place, -1).astype(np.int64)
+
+    def positions_of(some: slice) -> NDArray[np.int64]:
+        place = sorted_search(values, rows[some]).clip(max=len(values) - 1)
+        return np.where(values[place] == rows[some], place, -1).astype(np.int64, copy=False)
+
+    return compute_column(len(rows), np.int64, positions_of)

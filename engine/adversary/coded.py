@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
 from ..data.bits import MISSING_KEY, Keys
+from ..data.long_arrays import compute_column, long_blocks, new_column, take_rows
 from ..data.rows import DistinctNumbers, distinct_codes
 from ..data.sorting import is_run_start, sort_order, sorted_search
 
@@ -54,33 +55,50 @@ class RankedNumbers:
     @cached_property
     def counts_below(self) -> Integers:
         """Return the number of records below each value, and at the end that of all present ones, (v + 1,)."""
-        return np.append(0, np.cumsum(self.distinct_numbers.counts[: self.n_present[0]]))
+        counts, below = self.distinct_numbers.counts, 0
+        found: Integers = new_column(int(self.n_present[0]) + 1, np.int64)
+        found[0] = 0
+        for rows in long_blocks(len(found) - 1):
+            sums = np.cumsum(counts[: len(found) - 1][rows])
+            found[1:][rows] = sums + below
+            below += int(sums[-1])
+        return found
 
     def _locate_values(self, others: DistinctNumbers) -> tuple[Integers, NDArray[np.bool_]]:
         """Return the insertion position of each of the other values (u,), and whether it equals the value there."""
         values = self.distinct_numbers.values
         place = sorted_search(values[: self.n_present[0]], others.values)
-        return place, values[place.clip(max=len(values) - 1)] == others.values
+        is_equal = compute_column(
+            len(place),
+            np.bool_,
+            lambda rows: values[place[rows].clip(max=len(values) - 1)] == others.values[rows],
+        )
+        return place, is_equal
 
     def rank_shares_of(self, others: RankedNumbers) -> Singles:
         """Return the share of these numbers below each of the others (k,), ties counting half; -1 for NaN."""
         place, found = self._locate_values(others.distinct_numbers)
-        middle = self.counts_below[place] + self.counts_below[np.minimum(place + found, self.n_present[0])]
-        places = (middle / (2 * max(1, int(self.n_present[1])))).astype(np.float32)
-        places[np.isnan(others.distinct_numbers.values)] = -1
-        return np.asarray(places[others.distinct_numbers.codes])
+        below, (most, present), values = self.counts_below, self.n_present.tolist(), others.distinct_numbers.values
+
+        def share_of(rows: slice) -> Singles:
+            middle = below[place[rows]] + below[np.minimum(place[rows] + found[rows], most)]
+            shares = (middle / (2 * max(1, present))).astype(np.float32)
+            shares[np.isnan(values[rows])] = -1
+            return np.asarray(shares)
+
+        return take_rows(compute_column(len(values), np.float32, share_of), others.distinct_numbers.codes)
 
     def match_codes(self, others: RankedNumbers) -> Codes:
         """Return the code of each of the other values (k,); ``UNKNOWN_CODE`` for unknown values."""
         place, found = self._locate_values(others.distinct_numbers)
-        codes = np.where(found, place, UNKNOWN_CODE).astype(np.int32)
-        missing = np.isnan(others.distinct_numbers.values)
-        codes[missing] = (
-            len(self.distinct_numbers.values) - 1
-            if self.n_present[0] < len(self.distinct_numbers.values)
-            else UNKNOWN_CODE
+        values, known = others.distinct_numbers.values, len(self.distinct_numbers.values)
+        of_missing = known - 1 if self.n_present[0] < known else UNKNOWN_CODE
+        codes = compute_column(
+            len(values),
+            np.int32,
+            lambda rows: np.where(np.isnan(values[rows]), of_missing, np.where(found[rows], place[rows], UNKNOWN_CODE)),
         )
-        return np.asarray(codes[others.distinct_numbers.codes])
+        return take_rows(codes, others.distinct_numbers.codes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +151,8 @@ def pool_rare_levels(name: str, own: Keys, released: Sequence[Keys]) -> JointCol
 
     def join_rare(cells: Keys) -> Keys:
         different = distinct_codes(cells)
-        return np.asarray(np.where(np.isin(different.values, rare), RARE_LEVEL_KEY, different.values)[different.codes])
+        keys = np.where(np.isin(different.values, rare), RARE_LEVEL_KEY, different.values)
+        return take_rows(keys, different.codes)
 
     return JointColumn(name, join_rare(own), [join_rare(one) for one in released])
 
@@ -160,7 +179,14 @@ class CodedColumn:
     @cached_property
     def surprisal(self) -> Singles:
         """Return minus the log share of records with the record's value, (N,)."""
-        return np.asarray(-np.log(self.counts / len(self.codes)), dtype=np.float32)[self.codes]
+        return self.surprisal_of(slice(None))
+
+    def surprisal_of(self, records: slice | Integers) -> Singles:
+        """Return minus the log share of records with the value of some records, (k,)."""
+        counts, codes = self.counts, self.codes[records]
+        if len(codes) < len(counts):
+            return np.asarray(-np.log(counts[codes] / len(self.codes)), dtype=np.float32)
+        return np.asarray(-np.log(counts / len(self.codes)), dtype=np.float32)[codes]
 
 
 def code_by_value(column: JointColumn) -> CodedColumn:
@@ -182,9 +208,8 @@ def code_by_value(column: JointColumn) -> CodedColumn:
         """Return the code of each cell in the joint table; unknown if its value is not there."""
         others = distinct_codes(cells)
         place = sorted_search(own.values, others.values).clip(max=len(own.values) - 1)
-        return np.asarray(
-            np.where(own.values[place] == others.values, place, UNKNOWN_CODE).astype(np.int32)[others.codes]
-        )
+        codes = np.where(own.values[place] == others.values, place, UNKNOWN_CODE).astype(np.int32)
+        return take_rows(codes, others.codes)
 
     return CodedColumn(column.name, own.codes, tuple(map(known_codes, column.released)), own.counts)
 
@@ -284,4 +309,5 @@ def midrank_shares(values: Floats) -> Floats:
     ranks = above - (counts - 1) / 2
     if missing:
         ranks[-1] = (first + 1) / 2
-    return np.asarray(ranks[different.codes] / len(values))
+    codes = different.codes
+    return compute_column(len(codes), np.float64, lambda rows: ranks[codes[rows]] / len(values))

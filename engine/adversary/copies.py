@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Integers
 from ..data.bits import Keys
+from ..data.long_arrays import compress_column, compute_column, long_blocks, marked_rows, take_rows
 from ..data.microdata import Microdata
 from ..data.rows import distinct_codes
-from ..data.sorting import is_run_start, sort_order, sorted_values
+from ..data.sorting import count_by_value, is_run_start, sort_order, sorted_values
 from .cells import Cells, count_occurrences, find_positions, row_keys, run_starts_and_lengths
 from .likeness import MemorisationShare, share_standard_error
 from .membership_evidence import MembershipProbe, ProbeCounts, count_probe
@@ -41,7 +42,8 @@ def measure_equal_records(
     n = len(confidential)
     # of a long table each column of keys counts: those of the drawn values are the difference
     kept_rows, names = row_keys(own, kept, n), (*kept, *drawn)
-    rows = kept_rows + row_keys(own, drawn, n)
+    drawn_rows = row_keys(own, drawn, n)
+    rows: Keys = compute_column(n, np.uint64, lambda some: kept_rows[some] + drawn_rows[some])
     ordered, lengths, copied = sorted_values(rows), list[int](), False
     classes = _KeptValueClasses.from_rows(rows, kept_rows, ordered) if kept else None
     by_one = list[float]()
@@ -51,20 +53,22 @@ def measure_equal_records(
         nonlocal copied
         for cells in releases:
             one = sorted_values(row_keys(cells, names))
-            copied |= np.array_equal(one, ordered)
+            copied |= len(one) == n and all(np.array_equal(one[some], ordered[some]) for some in long_blocks(n))
             lengths.append(len(one))
             if classes is not None:
                 by_one.append(classes.share_lost_by_leaving_one_out(one))
             yield one
 
-    shares, taken = _shares_of_matching_rows(ordered[is_run_start(ordered)], sorted_release_rows())
-    value, repeated = float(np.mean(shares)), np.flatnonzero(find_positions(taken, rows) >= 0)
+    shares, taken = _shares_of_matching_rows(compress_column(ordered, is_run_start(ordered)), sorted_release_rows())
+    is_repeated = compute_column(n, np.bool_, lambda some: find_positions(taken, rows[some]) >= 0)
+    value, repeated = float(np.mean(shares)), marked_rows(is_repeated)
     # A dataset with exactly the confidential rows is a copy, however alike these are.
     if copied:
         return MemorisationShare(1.0, 0.0, records=repeated)
     if classes is None:
         repeats = run_starts_and_lengths(ordered)[1]
-        baseline, cases = int(repeats[repeats > 1].sum()) / n, n
+        several = sum(int(repeats[some][repeats[some] > 1].sum()) for some in long_blocks(len(repeats)))
+        baseline, cases = several / n, n
     else:
         pairs = nearest_neighbour_pairs(confidential, kept, rows) if pairs is None else pairs
         made = kept_rows[pairs.own] + (rows[pairs.other] - kept_rows[pairs.other])
@@ -104,20 +108,30 @@ class _KeptValueClasses:
         # numbers of records below 2^31 at half the memory of others
         whole = np.dtype(np.int32 if len(rows) < 1 << 31 else np.int64)
         classes = distinct_codes(kept_rows)
-        sizes: NDArray[Any] = classes.counts.astype(whole)[classes.codes]
+        n, sizes = len(rows), take_rows(classes.counts, classes.codes, whole)
         del classes
-        starts = is_run_start(ascending)
-        alike = sizes[sort_order(rows)][starts]
-        is_single = np.append(starts[1:], True)[starts]
-        return cls(sizes, ascending[starts], np.where(is_single & (alike > 1), alike, 0).astype(whole))
+        starts, order = is_run_start(ascending), sort_order(rows)
+
+        def sizes_of_single(some: slice) -> NDArray[Any]:
+            """Return the class sizes of the rows of single records, 0 of others and in classes of one."""
+            is_last = np.append(starts[some.start + 1 : some.stop + 1], np.ones(int(some.stop == n), dtype=np.bool_))
+            alike = sizes[order[some]]
+            return np.where(is_last & (alike > 1), alike, 0)
+
+        singles = compress_column(compute_column(n, whole, sizes_of_single), starts)
+        return cls(sizes, compress_column(ascending, starts), singles)
 
     def share_lost_by_leaving_one_out(self, released: Keys) -> float:
         """Return the expected share of released rows (k,) that lose their record when one of the class is left out."""
         places = find_positions(self.rows, released)
+
+        def sizes_of_found(some: slice) -> NDArray[Any]:
+            found = self.sizes_of_single[places[some][places[some] >= 0]]
+            return found[found > 0]
+
         # a row is lost where the record that is left out is the one that has it
-        alike = self.sizes_of_single[places[places >= 0]]
-        lost = np.divide(1.0, alike, out=np.zeros(len(alike)), where=alike > 0)
-        return float(lost.sum()) / max(1, len(released))
+        alike, counts = count_by_value(map(sizes_of_found, long_blocks(len(places))))
+        return float((counts / alike).sum()) / max(1, len(released))
 
 
 def count_members_with_released_row(
@@ -139,8 +153,10 @@ def _shares_of_matching_rows(values: Keys, releases: Iterable[Keys]) -> tuple[li
     """Return each dataset's share of keys (k,) that are among ascending values (n,), and the values matched by any."""
     shares, taken = [], np.zeros(len(values), dtype=np.bool_)
     for one in releases:
-        places = find_positions(values, sorted_values(one))
-        found = places[places >= 0]
-        taken[found] = True
-        shares.append(len(found) / len(one) if len(one) else 0.0)
-    return shares, values[taken]
+        places, matching = find_positions(values, one), 0
+        for rows in long_blocks(len(places)):
+            found = places[rows][places[rows] >= 0]
+            taken[found] = True
+            matching += len(found)
+        shares.append(matching / len(one) if len(one) else 0.0)
+    return shares, compress_column(values, taken)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
 from ..data.bits import Keys
+from ..data.long_arrays import compute_column, marked_rows
 from ..data.rows import distinct_codes
 from ..data.units import Units
 from .cells import unit_keys
@@ -173,7 +174,7 @@ def exchange_rows(
     if len(columns) > 1:
         every = tuple(range(len(columns)))
         parts += [ComparedColumns(", ".join(one.name for one in columns), every, d) for d in range(datasets)]
-    weights = [_agreement_surprisal(one)[chosen] for one in columns]
+    weights = [_agreement_surprisal(one, chosen) for one in columns]
 
     values = [[_paired_values(one, chosen, d) for one in columns] for d in range(datasets)]
 
@@ -247,17 +248,27 @@ def _first_shared_records(kept: Keys, rows: Keys, most: int) -> Integers:
     # Keys are hashes: of a long table the classes of the smallest ones suffice, and nothing else is sorted.
     share = FIRST_LOOK * most / max(1, len(kept))
     while True:
-        some = np.flatnonzero(kept <= np.uint64(share * 2.0**64)) if share < 1 else None
-        order = np.lexsort((rows, kept)) if some is None else some[np.lexsort((rows[some], kept[some]))]
-        shared = order[distinct_codes(kept[order]).repeats > 1]
-        if some is None or len(shared) > most:
-            return shared
+        shared = _shared_up_to(kept, np.uint64(share * 2.0**64)) if share < 1 else _records_that_share(kept)
+        if share >= 1 or len(shared) > most:
+            return shared[np.lexsort((rows[shared], kept[shared]))]
         share *= FIRST_LOOK
 
 
-def _agreement_surprisal(column: CodedColumn) -> Floats:
-    """Return minus the log share of the records that agree with each record, (N,), counting near numbers."""
-    surprise = column.surprisal.astype(np.float64)
+def _records_that_share(kept: Keys) -> Integers:
+    """Return the records that share their kept values with others, ascending."""
+    times = distinct_codes(kept).repeats
+    return marked_rows(compute_column(len(kept), np.bool_, lambda rows: times[rows] > 1))
+
+
+def _shared_up_to(kept: Keys, largest: np.uint64) -> Integers:
+    """Return the records that share kept values with others, of keys up to the largest, ascending."""
+    some = marked_rows(compute_column(len(kept), np.bool_, lambda rows: kept[rows] <= largest))
+    return some[_records_that_share(kept[some])]
+
+
+def _agreement_surprisal(column: CodedColumn, records: Integers) -> Floats:
+    """Return minus the log share of the records that agree with each of some records, (k,), counting near numbers."""
+    surprise = column.surprisal_of(records).astype(np.float64)
     return surprise if column.rank_shares is None else np.minimum(surprise, -np.log(2 * NEAR))
 
 

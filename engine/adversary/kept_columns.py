@@ -13,16 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from ..data.arrays import Integers
 from ..data.bits import Keys
+from ..data.long_arrays import compute_column, long_blocks, marked_rows
 from ..data.microdata import Microdata
 from ..data.recoding import recode_data
 from ..data.recoding_rules import RecodeRule
 from ..data.schema import Kind
+from ..data.sorting import count_by_value
 from ..data.units import Units
 from .cells import cell_keys, count_occurrences, count_sharing, distinct_key_counts, row_keys, unit_keys
 from .kept_column_limits import KeptColumnLimits
@@ -77,19 +80,23 @@ class CombinationSizes:
 
     def records_below(self, smallest_class: int) -> Integers:
         """Return the records in classes of fewer than ``smallest_class`` records."""
-        return np.flatnonzero(self.sizes < smallest_class)
+        return marked_rows(compute_column(len(self.sizes), np.bool_, lambda rows: self.sizes[rows] < smallest_class))
 
     @property
     def class_keys(self) -> Integers:
         """Return the size of each class, ascending, (c,)."""
-        records = np.bincount(self.sizes)
-        sizes = np.arange(len(records))
+        sizes, records = self._records_by_size
         return np.repeat(sizes, records // np.maximum(sizes, 1))
+
+    @cached_property
+    def _records_by_size(self) -> tuple[Integers, Integers]:
+        """Return the different sizes, ascending, and the number of records of each."""
+        return count_by_value(self.sizes[rows] for rows in long_blocks(len(self.sizes)))
 
     @property
     def n_unique(self) -> int:
         """Return the number of unique records."""
-        return int(np.count_nonzero(self.sizes == 1))
+        return len(self.records_below(2))
 
     @property
     def smallest_size(self) -> int:
@@ -99,7 +106,8 @@ class CombinationSizes:
     @property
     def expected_reidentifications(self) -> float:
         """Return the expected number of right guesses by an intruder who picks a random row of each person's class."""
-        return float(np.sum(1.0 / self.sizes))
+        sizes, records = self._records_by_size
+        return float(np.sum(records / sizes))
 
     def population_reidentifications(self, fraction: float) -> float:
         """Return the expected re-identifications by an intruder who does not know who is in the sample.
@@ -107,13 +115,14 @@ class CombinationSizes:
         ``fraction`` is the sampling fraction. The sum is of E(1 / F | f) for population class size F, where F - f is
         negative binomial (Benedetti & Franconi 1998; Hundepool et al. 2012, section 3.3.2).
         """
-        sizes, rest = self.sizes.astype(np.float64), 1.0 - fraction
+        by_size, records = self._records_by_size
+        sizes, rest = by_size.astype(np.float64), 1.0 - fraction
         if rest <= 0:
             return self.expected_reidentifications
         odds, log = fraction / rest, np.log(1.0 / fraction)
         # The general formula holds from 3 on; for classes of 1 and 2 the closed forms are exact.
         risks = np.where(sizes == 1, odds * log, np.where(sizes == 2, odds - odds**2 * log, fraction / (sizes - rest)))
-        return float(risks.sum())
+        return float((records * risks).sum())
 
     @property
     def average_risk(self) -> float:

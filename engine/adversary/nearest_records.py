@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Booleans, Floats, Integers
+from ..data.long_arrays import long_blocks, take_rows
 from ..data.rows import DistinctRecords, distinct_rows
 from ..data.sorting import sort_order
 from ..statistics.gower import MOST_EXACT, UNIT, Codes, GowerDistance, Singles, SubsetGowerDistances, variable_distances
@@ -374,10 +375,13 @@ class LevelGroupSearch:
         groups = distinct_rows((values for values, has_levels in columns if has_levels), records)
         first = next((values for values, has_levels in columns if not has_levels), np.zeros(records))
         group, few = groups.combination_of, slice(searched)
-        members = sort_order(first[few])
-        members = members[sort_order(group[members])]
-        edges = np.append(0, np.cumsum(np.bincount(group[few], minlength=len(groups))))
-        return cls(columns, members, first, first[members], group, edges, unit_of)
+        by_first = sort_order(first[few])
+        by_group = sort_order(take_rows(group, by_first))
+        members = take_rows(by_first, by_group)
+        counts = np.zeros(len(groups), dtype=np.int64)
+        for rows in long_blocks(len(members)):
+            counts += np.bincount(group[few][rows], minlength=len(groups))
+        return cls(columns, members, first, take_rows(first, members), group, np.append(0, np.cumsum(counts)), unit_of)
 
     def nearest_records(self, i: int) -> Integers:
         """Return the members other than record ``i``, and those of its unit, that are nearest to it, ascending."""
@@ -391,8 +395,18 @@ class LevelGroupSearch:
             reach = bound + ROUNDING
             low, high = np.searchsorted(ascending, [self.first[i] - reach, self.first[i] + reach])
             some = np.sort(self.members[start + low : start + high])
-        else:
-            some = np.arange(len(self.members))
+            return self._nearest_of(i, some)
+        best, nearest = np.float32(np.inf), list[Integers]()
+        for rows in long_blocks(len(self.members)):
+            some = np.arange(rows.start, rows.stop)
+            distance = self._distances_from(i, some)
+            if distance.min() < best or not nearest:
+                best, nearest = distance.min(), []
+            nearest.append(some[distance == best])
+        return np.concatenate(nearest)
+
+    def _nearest_of(self, i: int, some: Integers) -> Integers:
+        """Return which of some records (k,) are nearest to record ``i``."""
         distance = self._distances_from(i, some)
         return np.asarray(some[distance == distance.min()])
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..data.arrays import Floats, Integers
 from ..data.bits import Keys
+from ..data.long_arrays import compute_column, take_rows
 from ..data.microdata import Microdata
 from ..data.sorting import sort_order
 from .cells import break_ties_by_unit
@@ -56,19 +57,18 @@ def nearest_neighbour_pairs(
     units = data.units
     order = sort_order(rows if units is None else break_ties_by_unit(rows, units))
     # By row key, so that shuffling the table changes nothing.
-    chosen = order if among is None else order[np.isin(order, among)]
-    if len(chosen) > MOST_RECORDS:
-        chosen = chosen[np.linspace(0, len(chosen) - 1, MOST_RECORDS).astype(np.int64)]
+    places = None if among is None else np.flatnonzero(np.isin(order, among))
+    number = len(order) if places is None else len(places)
+    chosen = np.arange(number) if number <= MOST_RECORDS else np.linspace(0, number - 1, MOST_RECORDS).astype(np.int64)
+    chosen = chosen if places is None else places[chosen]
     if len(data) < 2 or not len(chosen) or (units is not None and len(units) < 2):
         return NeighbourPairs(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0), 0)
-    columns = [(_comparable_values(data, name)[order], data.schema[name].kind.has_levels) for name in names]
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
+    columns = [(_comparable_values(data, name, order), data.schema[name].kind.has_levels) for name in names]
     search = LevelGroupSearch.from_columns(columns, len(order), unit_of=None if units is None else units.unit_of[order])
     own: list[Integers] = []
     other: list[Integers] = []
     weight: list[Floats] = []
-    for i in rank[chosen]:
+    for i in chosen:
         ties = search.nearest_records(int(i))
         some_of = min(len(ties), MOST_TIES)
         # Equal records take different ones of their common ties.
@@ -79,9 +79,10 @@ def nearest_neighbour_pairs(
     return NeighbourPairs(order[np.concatenate(own)], order[np.concatenate(other)], np.concatenate(weight), len(chosen))
 
 
-def _comparable_values(data: Microdata, name: str) -> Floats:
-    """Return codes of levels, or midranks of numbers as shares of the records, missing first, (n,)."""
+def _comparable_values(data: Microdata, name: str, order: Integers) -> Floats:
+    """Return codes of levels, or midranks of numbers as shares of the records, missing first, in an order, (n,)."""
     numbers = data.numbers(name)
     if data.schema[name].kind.has_levels:
-        return np.asarray(np.where(np.isnan(numbers), -1, numbers))
-    return midrank_shares(numbers)
+        return compute_column(len(order), np.float64, lambda rows: np.nan_to_num(numbers[order[rows]], nan=-1.0))
+    shares = midrank_shares(numbers)
+    return take_rows(shares, order)

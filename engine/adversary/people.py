@@ -15,6 +15,7 @@ import numpy as np
 
 from ..data.arrays import Integers, map_on_threads
 from ..data.bits import Keys, mix_bits
+from ..data.long_arrays import compute_column, long_blocks, zeros_column
 from ..data.rows import distinct_codes
 from ..wording import count_noun
 from .cells import distinct_key_counts, look_up_counts
@@ -123,16 +124,28 @@ def mark_cells(cells: Mapping[str, Keys], names: Sequence[str]) -> dict[str, Key
 def sum_marked_cells(cells: Mapping[str, Keys], names: Sequence[str], records: int) -> Keys:
     """Return the sum of the cell keys of all columns as ``mark_cells`` mixes them, (records,): a key of each row."""
     # Wraps around on purpose: the sum does not depend on the order of the columns.
-    total = np.zeros(records, dtype=np.uint64)
-    for _, keys in _iterate_marked_cells(cells, names):
-        total += keys
+    total: Keys = zeros_column(records, np.uint64)
+    for at, name in enumerate(names):
+        keys = cells[name]
+        for rows in long_blocks(records):
+            total[rows] += _mark_keys(keys[rows], at)
     return total
 
 
 def _iterate_marked_cells(cells: Mapping[str, Keys], names: Sequence[str]) -> Iterator[tuple[str, Keys]]:
     """Yield each column with its cell keys, mixed with its position."""
     for at, name in enumerate(names):
-        yield name, mix_bits(cells[name] ^ mix_bits(np.full(1, at + 1, dtype=np.uint64)))
+        yield name, _marked_column(cells[name], at)
+
+
+def _marked_column(keys: Keys, place: int) -> Keys:
+    """Return the cell keys of a column (n,), mixed with its position."""
+    return compute_column(len(keys), np.uint64, lambda rows: _mark_keys(keys[rows], place))
+
+
+def _mark_keys(keys: Keys, place: int) -> Keys:
+    """Return some cell keys (k,), mixed with the position of their column."""
+    return mix_bits(keys ^ mix_bits(np.full(1, place + 1, dtype=np.uint64)))
 
 
 def sum_cells(cells: Mapping[str, Keys], names: Sequence[str]) -> Keys:

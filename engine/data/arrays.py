@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TypeVar
 
 import numpy as np
@@ -19,6 +20,6 @@ Booleans = NDArray[np.bool_]
 
 def map_on_threads(compute: Callable[[T], R], parts: Iterable[T]) -> list[R]:
     """Return ``compute`` of each part, in order, computed on all cores."""
-    # Threads suffice: NumPy sorts, looks up and adds without Python's lock.
+    # Threads suffice: NumPy sorts, looks up and adds without Python's lock. Each knows the settings of the caller.
     with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
-        return list(threads.map(compute, parts))
+        return [one.result() for one in [threads.submit(copy_context().run, compute, part) for part in parts]]

@@ -20,6 +20,7 @@ from ..wording import agreeing_word, count_noun
 from .affected_group import AffectedGroup
 from .date_texts import read_dates
 from .distinct_values import count_codes, decode_text_categorical, factorize_column
+from .long_arrays import compute_column, is_long
 from .missing_codes import mask_missing_codes, missing_value_codes
 from .recoding_rules import RecodeRule
 from .schema import Kind, MissingPolicy, Origin, Role, Schema, UnitDeclaration, Variable
@@ -291,14 +292,14 @@ class Microdata:
         """
         values, kind = self.column(name), self.schema[name].kind
         if not kind.has_levels and kind is not Kind.DATE:
-            return values.to_numpy(dtype=np.float64)
+            if values.dtype == np.float64 or not is_long(len(values)):
+                return values.to_numpy(dtype=np.float64)
+            return compute_column(len(values), np.float64, lambda rows: values.iloc[rows].to_numpy(dtype=np.float64))
         if kind.has_levels:
             own: Any = values.array  # its accessor takes ten times as long
-            numbers = own.codes.astype(np.float64)
-            numbers[own.codes < 0] = np.nan
-            return np.asarray(numbers)
-        numbers = _seconds_to_days(values.to_numpy(dtype="datetime64[s]").astype(np.int64))
-        return np.where(values.isna(), np.nan, numbers) if values.hasnans else numbers
+            return compute_column(len(values), np.float64, lambda rows: _numbers_of_codes(own.codes[rows]))
+        seconds = values.to_numpy(dtype="datetime64[s]")
+        return compute_column(len(values), np.float64, lambda rows: _seconds_to_days(seconds[rows]))
 
     def missing_mask(self, name: str) -> NDArray[np.bool_]:
         """Mark the records without a value of this variable, (n,)."""
@@ -391,11 +392,19 @@ def _hashed_values(values: pd.Series, missing: NDArray[np.bool_], kind: Kind) ->
     return np.where(missing, 0.0, values.to_numpy(dtype="<f8"))
 
 
-def _seconds_to_days(seconds: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return seconds as days, with times of day to the nearest 2^-20 (0.08 seconds)."""
-    days, rest = np.divmod(seconds, SECONDS_OF_DAY)
+def _numbers_of_codes(codes: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+    """Return codes of levels as numbers, NaN where there is none."""
+    numbers = codes.astype(np.float64)
+    numbers[codes < 0] = np.nan
+    return numbers
+
+
+def _seconds_to_days(moments: NDArray[np.datetime64]) -> NDArray[np.float64]:
+    """Return moments as days, with times of day to the nearest 2^-20 (0.08 seconds), NaN where there is none."""
+    days, rest = np.divmod(moments.astype(np.int64), SECONDS_OF_DAY)
     # Binary fractions, so that moments that are whole days apart differ by exactly whole numbers.
-    return np.asarray(days + np.rint(rest * (2**20 / SECONDS_OF_DAY)) / 2**20, dtype=np.float64)
+    found = np.asarray(days + np.rint(rest * (2**20 / SECONDS_OF_DAY)) / 2**20, dtype=np.float64)
+    return np.where(missing, np.nan, found) if (missing := np.isnat(moments)).any() else found
 
 
 def to_column(values: Any, confidential: Microdata, variable: Variable, place: str) -> pd.Series:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from .arrays import Floats, Integers
 from .blocks import row_blocks
+from .long_arrays import compute_column, is_long, long_blocks, new_column, take_rows, zeros_column
 from .sorting import Array, count_whole_numbers, has_few_distinct, is_run_start, sort_with_order
 
 Values = NDArray[Any] | pd.Series
@@ -48,12 +49,19 @@ class DistinctNumbers:
     @cached_property
     def counts(self) -> Integers:
         """Return the number of occurrences of each value, (u,)."""
-        return np.bincount(self.codes, minlength=len(self.values)).astype(np.int64, copy=False)
+        if not is_long(len(self.codes)):
+            return np.bincount(self.codes, minlength=len(self.values)).astype(np.int64, copy=False)
+        found: Integers = zeros_column(len(self.values), np.int64)
+        for rows in long_blocks(len(self.codes)):
+            # as many values as records: a count of all for each block would take longer than the sort
+            there, counts = np.unique(self.codes[rows], return_counts=True)
+            found[there] += counts
+        return found
 
     @property
     def repeats(self) -> Integers:
         """Return the number of occurrences of each number's value, (n,)."""
-        return self.counts[self.codes]
+        return take_rows(self.counts, self.codes)
 
 
 def distinct_codes(numbers: Array) -> DistinctNumbers:
@@ -66,9 +74,14 @@ def distinct_codes(numbers: Array) -> DistinctNumbers:
         there = np.flatnonzero(counts)
         rank = np.zeros(len(counts), dtype=np.int32)
         rank[there] = np.arange(len(there))
-        return DistinctNumbers(values[there], rank[place])
+        return DistinctNumbers(values[there], take_rows(rank, place))
     # Hashing is faster than sorting where few values are distinct.
     if has_few_distinct(numbers):
+        if is_long(len(numbers)):
+            values = np.unique(np.concatenate([np.unique(numbers[rows]) for rows in long_blocks(len(numbers))]))
+            return DistinctNumbers(
+                values, compute_column(len(numbers), np.int32, lambda rows: np.searchsorted(values, numbers[rows]))
+            )
         appearance, values = pd.factorize(numbers, use_na_sentinel=False)
         order = np.argsort(values)
         rank = np.empty(len(values), dtype=np.int32)
@@ -78,10 +91,16 @@ def distinct_codes(numbers: Array) -> DistinctNumbers:
     first = is_run_start(ascending)
     if numbers.dtype.kind == "f":
         # NaN differs from NaN, so that each would start a run.
-        first[len(first) - int(np.isnan(ascending).sum()) + 1 :] = False
-    codes = np.empty(len(first), dtype=np.int32)
-    codes[order] = np.cumsum(first, dtype=np.int32) - np.int32(1)
-    return DistinctNumbers(ascending[first], codes)
+        first[int(np.searchsorted(ascending, np.nan)) + 1 :] = False
+    codes: NDArray[np.int32] = new_column(len(first), np.int32)
+    different = 0
+    values = new_column(int(np.count_nonzero(first)), ascending.dtype)
+    for rows in long_blocks(len(first)):
+        ranks = np.cumsum(first[rows], dtype=np.int32) + np.int32(different - 1)
+        codes[order[rows]] = ranks
+        values[different : ranks[-1] + 1] = ascending[rows][first[rows]]
+        different = int(ranks[-1]) + 1
+    return DistinctNumbers(values, codes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,9 +163,10 @@ def first_records(groups: Integers, count: int) -> Integers:
 
     No group is empty.
     """
-    first = np.empty(count, dtype=np.int64)
+    first: Integers = new_column(count, np.int64)
     # Of records that are written to one place the last counts, so that they are written in reverse.
-    first[groups[::-1]] = np.arange(len(groups), dtype=np.int64)[::-1]
+    for rows in reversed(list(long_blocks(len(groups)))):
+        first[groups[rows][::-1]] = np.arange(rows.start, rows.stop, dtype=np.int64)[::-1]
     return first
 
 
@@ -193,7 +213,7 @@ def _mixed_radix_keys(
 
     ``renumber`` maps the keys to a smaller range where more than ``largest`` are possible.
     """
-    keys: list[Integers] = [np.zeros(n, dtype=np.int64) for n in records]
+    keys: list[Integers] = [zeros_column(n, np.int64) for n in records]
     size = 1
     for digit in digits:
         # Before a key could exceed 64 bits, those that occur are numbered again.
@@ -201,9 +221,11 @@ def _mixed_radix_keys(
             keys, size = renumber(keys, size)
         for key, codes in zip(keys, digit.codes, strict=True):
             # In place, so that no table of digits is ever formed.
-            np.multiply(key, digit.radix, out=key)
-            np.add(key, codes, out=key)
-            np.subtract(key, digit.low, out=key)
+            for rows in long_blocks(len(key)):
+                own = key[rows]
+                np.multiply(own, digit.radix, out=own)
+                np.add(own, codes[rows], out=own)
+                np.subtract(own, digit.low, out=own)
         size *= digit.radix
         if largest is not None and size > largest:
             keys, size = renumber(keys, size)
@@ -216,11 +238,16 @@ def dense_ranks(key: Integers, size: int) -> tuple[Integers, int]:
     """Return the rank of each key (n,), from 0 to ``size`` - 1, among the keys that occur, and their number."""
     if size > KEYS_A_RECORD * len(key):
         found = distinct_codes(key)
-        return found.codes.astype(np.int64), len(found.values)
-    present = np.zeros(size, dtype=np.bool_)
-    present[key] = True
-    place = np.cumsum(present) - 1
-    return place[key], int(place[-1]) + 1 if size else 0
+        return compute_column(len(key), np.int64, found.codes.__getitem__), len(found.values)
+    present = zeros_column(size, np.bool_)
+    for rows in long_blocks(len(key)):
+        present[key[rows]] = True
+    place, different = new_column(size, np.int64), 0
+    for rows in long_blocks(size):
+        np.cumsum(present[rows], out=place[rows])
+        place[rows] += different - 1
+        different = int(place[rows.stop - 1]) + 1
+    return take_rows(place, key), different
 
 
 def _rank_keys(keys: list[Integers], size: int) -> tuple[list[Integers], int]:

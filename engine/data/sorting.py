@@ -2,17 +2,21 @@
 
 Large arrays are first distributed into buckets by 16 bits of each number, which NumPy sorts by radix, and then sorted
 bucket by bucket in the processor's cache. Whole numbers of a small range, and numbers with few distinct values, are
-counted instead.
+counted instead. Numbers of a long table (``long_arrays``) are first put into ranges of ascending values, a block at a time,
+so that memory is needed for a block and a range.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .arrays import Integers
+from .long_arrays import compress_column, compute_column, is_long, long_blocks, new_column, release_pages
 
 FEW_TO_SEARCH = 4096
 """Numbers among which it is quicker to search as they come."""
@@ -24,25 +28,111 @@ WIDEST_COUNTED_RANGE = 1 << 20
 """The widest range of whole numbers that are counted."""
 SAMPLE, DIFFERENT = 1024, 128
 """Size of the sample of numbers, and the number of different ones below which the whole column is taken to have few."""
+BUCKETS = 1 << 16
+"""Buckets of 16 bits."""
 Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class _BucketScale:
+    """Monotone buckets of numbers, NaN in the largest.
+
+    least, largest: of the ordered bits of the numbers
+    shift: low bits that do not count
+    """
+
+    least: Any
+    largest: Any
+    shift: int
+
+    @classmethod
+    def from_blocks(cls, blocks: Iterable[Array]) -> _BucketScale:
+        """Return the scale of some numbers, at least one, that come in blocks."""
+        ends = [(own.min(), own.max()) for own in map(_present_bits, blocks) if len(own)]
+        if not ends:  # nothing but NaN
+            return cls(np.int64(0), np.int64(0), 0)
+        least, largest = min(low for low, _ in ends), max(high for _, high in ends)
+        return cls(least, largest, max(0, (int(largest) - int(least)).bit_length() - 16))
+
+    def bucket_of(self, values: Array) -> NDArray[np.uint16]:
+        """Return the bucket of each number, (n,)."""
+        bits = _ordered_bits(values)
+        if values.dtype.kind == "f" and (missing := np.isnan(values)).any():
+            bits[missing] = self.largest
+        above = bits - self.least
+        # The difference of two int64 can overflow, but read as uint64 it is right.
+        above = above.astype(np.uint64, copy=False) if bits.dtype.kind == "u" else above.view(np.uint64)
+        return np.asarray(above >> np.uint64(self.shift), dtype=np.uint16)
+
+
+def _ordered_bits(values: Array) -> Array:
+    """Return whole numbers that are in the order of the numbers, (n,); those of NaN say nothing."""
+    if values.dtype.kind != "f":
+        return values
+    # The bits of doubles sort as integers do once those of negative numbers are flipped; + 0.0 turns -0.0 into 0.0.
+    bits = (values.astype(np.float64, copy=False) + 0.0).view(np.int64)
+    bits ^= (bits >> 63) & np.int64(2**63 - 1)
+    return bits
+
+
+def _present_bits(values: Array) -> Array:
+    """Return the ordered bits of the numbers (n,) but NaN."""
+    if values.dtype.kind == "f" and (missing := np.isnan(values)).any():
+        return _ordered_bits(values[~missing])
+    return _ordered_bits(values)
 
 
 def _assign_buckets(values: Array) -> tuple[NDArray[np.uint16], bool]:
     """Return a monotone bucket for each number (n,), NaN in the largest; and whether all numbers of a bucket are equal."""
-    if values.dtype.kind == "f":
-        # The bits of doubles sort as integers do once those of negative numbers are flipped; + 0.0 turns -0.0 into 0.0.
-        bits = (values.astype(np.float64, copy=False) + 0.0).view(np.int64)
-        bits ^= (bits >> 63) & np.int64(2**63 - 1)
-        missing = np.isnan(values)
-        if missing.any():
-            bits[missing] = bits[~missing].max(initial=0)
-    else:
-        bits, missing = values, np.zeros(0, dtype=np.bool_)
-    least = bits.min()
-    # The difference of two int64 can overflow, but read as uint64 it is right.
-    above = (bits - least).astype(np.uint64, copy=False) if bits.dtype.kind == "u" else (bits - least).view(np.uint64)
-    shift = max(0, int(above.max()).bit_length() - 16)
-    return (above >> np.uint64(shift)).astype(np.uint16), shift == 0 and not missing.any()
+    scale = _BucketScale.from_blocks([values])
+    has_missing = values.dtype.kind == "f" and bool(np.isnan(values).any())
+    return scale.bucket_of(values), scale.shift == 0 and not has_missing
+
+
+def _distribute_into_ranges(values: Array, ranged: Array, order: Integers | None) -> list[slice]:
+    """Write the numbers of a long table (n,) into ``ranged``, and their places into ``order``: ranges of ascending values,
+    in each the order of the table. Return the ranges.
+    """
+    scale = _BucketScale.from_blocks(values[rows] for rows in long_blocks(len(values)))
+    counts, room = np.zeros(BUCKETS, dtype=np.int64), 1
+    for rows in long_blocks(len(values)):
+        room = max(room, rows.stop - rows.start)
+        counts += np.bincount(scale.bucket_of(values[rows]), minlength=BUCKETS)
+    # as many buckets as fit one after another; a larger one, which often holds one value many times, is a range of its own
+    window, is_large = (np.cumsum(counts) - counts) // room, counts > room
+    begins = (np.diff(window, prepend=-1) != 0) | is_large | np.append(False, is_large[:-1])
+    range_of = (np.cumsum(begins) - 1).astype(np.uint16)
+    ends = np.cumsum(np.bincount(range_of, counts).astype(np.int64))
+    filled = np.append(0, ends[:-1])
+    found = [slice(start, end) for start, end in zip(filled.tolist(), ends.tolist(), strict=True) if end > start]
+    for rows in long_blocks(len(values)):
+        own = values[rows]
+        ranges = range_of[scale.bucket_of(own)]
+        inner, sizes = np.argsort(ranges, kind="stable"), np.bincount(ranges, minlength=len(ends))
+        by_range = own[inner]
+        for at in np.flatnonzero(sizes).tolist():
+            first = int(sizes[:at].sum())
+            there, here = slice(filled[at], filled[at] + sizes[at]), slice(first, first + sizes[at])
+            ranged[there] = by_range[here]
+            if order is not None:
+                order[there] = inner[here] + rows.start
+        filled += sizes
+    return found
+
+
+def _sort_long(values: Array, order: Integers | None) -> Array:
+    """Return the numbers of a long table (n,), ascending, and write their stable order into ``order``."""
+    ascending = new_column(len(values), values.dtype)
+    for rows in _distribute_into_ranges(values, ascending, order):
+        part = np.array(ascending[rows])
+        if part[0] != part[-1] or not (part == part[0]).all():
+            if order is None:
+                ascending[rows] = _sorted_in_memory(part)
+            else:
+                inner, ascending[rows] = _sort_in_memory(part)
+                order[rows] = order[rows][inner]
+        release_pages()
+    return ascending
 
 
 def _bucket_group_ends(buckets: NDArray[np.uint16]) -> list[int]:
@@ -55,6 +145,14 @@ def _bucket_group_ends(buckets: NDArray[np.uint16]) -> list[int]:
 
 
 def sort_with_order(values: Array) -> tuple[Integers, Array]:
+    """Return the stable order of the numbers (n,), and the sorted numbers; NaN at the end."""
+    if is_long(len(values)):
+        places: Integers = new_column(len(values), np.int64)
+        return places, _sort_long(values, places)
+    return _sort_in_memory(values)
+
+
+def _sort_in_memory(values: Array) -> tuple[Integers, Array]:
     """Return the stable order of the numbers (n,), and the sorted numbers; NaN at the end."""
     if len(values) < MANY_TO_SORT or values.dtype.itemsize < 8:
         order = np.argsort(values, kind="stable")
@@ -77,6 +175,11 @@ def sort_order(values: Array) -> Integers:
 
 def sorted_values(values: Array) -> Array:
     """Return the numbers (n,), ascending, NaN at the end."""
+    return _sort_long(values, None) if is_long(len(values)) else _sorted_in_memory(values)
+
+
+def _sorted_in_memory(values: Array) -> Array:
+    """Return the numbers (n,), ascending, NaN at the end."""
     if len(values) < MANY_TO_SORT or values.dtype.itemsize < 8:
         return np.sort(values)
     buckets, equal = _assign_buckets(values)
@@ -89,8 +192,10 @@ def sorted_values(values: Array) -> Array:
 
 def is_run_start(ascending: Array) -> NDArray[np.bool_]:
     """Mark the ascending numbers (n,) that differ from the one before, and the first."""
-    first = np.ones(len(ascending), dtype=np.bool_)
-    np.not_equal(ascending[1:], ascending[:-1], out=first[1:])
+    first: NDArray[np.bool_] = new_column(len(ascending), np.bool_)
+    first[:1] = True
+    for rows in long_blocks(len(first[1:])):
+        np.not_equal(ascending[1:][rows], ascending[:-1][rows], out=first[1:][rows])
     return first
 
 
@@ -100,7 +205,19 @@ def sorted_unique(numbers: Array) -> Array:
         return np.asarray(counted[0][np.flatnonzero(counted[2])])
     # np.unique hashes them, which takes many times longer for millions.
     ascending = sorted_values(numbers)
-    return np.asarray(ascending[is_run_start(ascending)])
+    return compress_column(ascending, is_run_start(ascending))
+
+
+def count_by_value(blocks: Iterable[Array]) -> tuple[Array, Integers]:
+    """Return the different numbers in some blocks without NaN, ascending, and how often each occurs."""
+    found: tuple[Array, Integers] | None = None
+    for block in blocks:
+        values, counts = np.unique(block, return_counts=True)
+        if found is not None:
+            values, place = np.unique(np.concatenate([found[0], values]), return_inverse=True)
+            counts = np.bincount(place, np.concatenate([found[1], counts]), len(values)).astype(np.int64)
+        found = values, counts.astype(np.int64, copy=False)
+    return (np.zeros(0), np.zeros(0, dtype=np.int64)) if found is None else found
 
 
 def count_whole_numbers(numbers: Array) -> tuple[Array, NDArray[np.int32], Integers] | None:
@@ -111,24 +228,30 @@ def count_whole_numbers(numbers: Array) -> tuple[Array, NDArray[np.int32], Integ
     """
     if len(numbers) < MANY_TO_SORT or numbers.dtype.kind != "f":
         return None
-    missing = np.isnan(numbers)
-    some = missing.any()
-    present = numbers[~missing] if some else numbers
-    if not len(present):
-        return None
-    with np.errstate(invalid="ignore"):
+    low, high, some = np.inf, -np.inf, False
+    for rows in long_blocks(len(numbers)):
+        missing = np.isnan(numbers[rows])
+        present = numbers[rows][~missing] if missing.any() else numbers[rows]
+        some |= len(present) < len(missing)
         # A sample dismisses most columns before their range is computed.
-        if not (np.rint(present[:SAMPLE]) == present[:SAMPLE]).all():
+        with np.errstate(invalid="ignore"):
+            if not (np.rint(present[:SAMPLE]) == present[:SAMPLE]).all():
+                return None
+        low, high = min(low, present.min(initial=low)), max(high, present.max(initial=high))
+    with np.errstate(invalid="ignore"):
+        if not 0 <= high - low < min(WIDEST_COUNTED_RANGE, 4 * len(numbers)):
             return None
-        low, high = float(present.min()), float(present.max())
-    if not high - low < min(WIDEST_COUNTED_RANGE, 4 * len(numbers)):
-        return None
-    place = ((np.where(missing, high + 1, numbers) if some else numbers) - low).astype(np.int32)
     values = np.append(np.arange(int(high - low) + 1) + low, [np.nan] if some else [])
-    # Exact only if every number is whole, not just the sample.
-    if not np.array_equal(values[place], numbers, equal_nan=bool(some)):
-        return None
-    return values, place, np.asarray(np.bincount(place, minlength=len(values)), dtype=np.int64)
+    place: NDArray[np.int32] = new_column(len(numbers), np.int32)
+    counts = np.zeros(len(values), dtype=np.int64)
+    for rows in long_blocks(len(numbers)):
+        own = numbers[rows]
+        place[rows] = (np.where(np.isnan(own), high + 1, own) if some else own) - low
+        # Exact only if every number is whole, not just the sample.
+        if not np.array_equal(values[place[rows]], own, equal_nan=some):
+            return None
+        counts += np.bincount(place[rows], minlength=len(values))
+    return values, place, counts
 
 
 def has_few_distinct(numbers: Array) -> bool:
@@ -149,6 +272,8 @@ def sorted_search(
 
     ``order`` (k,) may give a nearly ascending order of the needles.
     """
+    if is_long(len(needles)):
+        return compute_column(len(needles), np.int64, lambda rows: sorted_search(ascending, needles[rows], side))
     if len(ascending) <= FEW_TO_SEARCH:
         return np.searchsorted(ascending, needles, side)
     if order is None:

@@ -7,11 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from sfumato.engine.adversary.cells import Cells, cell_keys, count_occurrences, row_keys
 from sfumato.engine.adversary.likeness import MemorisationShare
@@ -19,6 +18,7 @@ from sfumato.engine.adversary.neighbours import NeighbourPairs, nearest_neighbou
 from sfumato.engine.adversary.same_people import PeopleOverlap, is_enumerated
 from sfumato.engine.data.arrays import Integers
 from sfumato.engine.data.bits import Keys
+from sfumato.engine.data.long_arrays import compute_column, release_pages
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Role
 from sfumato.engine.data.units import Units, code_unit_numbers
@@ -31,10 +31,8 @@ from sfumato.engine.wording import count_of_noun
 
 from ..errors import DamagedTable, StrangeFile
 from ..policy.policy import Policy
-from ..store import table_manifests
 from ..store.artefacts import add_stored_controls
 from ..store.ledger import PopulationRegistry, read_population_registry
-from ..store.mapped_columns import MappedArrays
 from ..store.runs import read_run_records
 from ..store.workspace import StoredDataset, Workspace
 from ..views.results import read_result_rows
@@ -51,7 +49,6 @@ from .earlier import (
 from .read_on_demand import MOST_CELLS, BoundedCache, LazyCells, LazySequence
 from .sentences import fill_sentence
 
-T = TypeVar("T", bound=np.generic)
 Status = Literal["pass", "warn", "block", "not checked"]
 Intruder = Literal["motivated", "holder", "none"]
 STATUSES: tuple[Status, ...] = ("block", "warn", "not checked", "pass")
@@ -266,25 +263,15 @@ class ExaminedRelease:
         plan: ReleasePlan,
         policy: Policy,
         most_cells: int = MOST_CELLS,
-        mapped: MappedArrays | None = None,
     ) -> None:
-        """Read nothing yet; keys of long tables lie in ``mapped`` arrays, where there are such."""
+        """Read nothing yet."""
         self.workspace, self.plan, self.policy, self.most_cells = workspace, plan, policy, most_cells
-        self._mapped = mapped
         self._cells = BoundedCache(most_cells)
         self._pairs = BoundedCache(most_cells)
         self._tables = BoundedCache(most_cells)
         # Objects of modules that import this one: their types cannot be named here.
         self.joints: dict[object, object] = {}
         self._found_by: dict[tuple[tuple[str, ...], int], tuple[float, float]] = {}
-
-    def place_values(self, values: NDArray[T]) -> NDArray[T]:
-        """Return values (n,), those of a long table on the disk while the gate examines it."""
-        return _place_values(values, self._mapped)
-
-    def release_mapped_pages(self) -> None:
-        """Give back the memory of columns on the disk that a check has read."""
-        _release_pages(self._mapped)
 
     def close(self) -> None:
         """Drop what several checks share."""
@@ -522,11 +509,11 @@ class ExaminedRelease:
     def confidential_cells(self) -> Cells:
         """Return the cells of the released variables in the confidential data, (n,) each, computed on access."""
         # The closure holds the data and not this object, which would then hold itself.
-        data, cells, mapped = self.confidential, self._cells, self._mapped
+        data, cells = self.confidential, self._cells
 
         def compute_cells(name: str) -> Keys:
-            _release_pages(mapped)
-            return cells.get_or_compute(name, len(data), lambda: _place_values(cell_keys(data, (name,))[name], mapped))
+            release_pages()
+            return cells.get_or_compute(name, len(data), lambda: cell_keys(data, (name,))[name])
 
         return LazyCells((*self.plan.kept, *self.plan.replaced), compute_cells)
 
@@ -537,15 +524,13 @@ class ExaminedRelease:
         # Exact values, since two releases may recode differently; no running numbers, which any two tables share.
         names = tuple(name for name in exact.schema.names if not is_enumerated(exact, name))
         # and not the case, which would then hold itself
-        cells, own, mapped = self._cells, self.confidential_cells, self._mapped
+        cells, own = self._cells, self.confidential_cells
 
         def compute(name: str) -> Keys:
             """Return the exact cells of a variable, shared with the recoded ones where no rule changes it."""
             if name in own and name not in coarse:
                 return own[name]
-            return cells.get_or_compute(
-                ("exact", name), len(exact), lambda: _place_values(cell_keys(exact, (name,))[name], mapped)
-            )
+            return cells.get_or_compute(("exact", name), len(exact), lambda: cell_keys(exact, (name,))[name])
 
         return ConfidentialPeople(LazyCells(names, compute), exact.schema, len(exact))
 
@@ -567,10 +552,9 @@ class ExaminedRelease:
         """Return the cells of a variable in a dataset of a release, (n,)."""
 
         def compute() -> Keys:
-            found = cell_keys(self.read_dataset(release, place, name), (name,), self.confidential)[name]
-            return _place_values(found, self._mapped)
+            return cell_keys(self.read_dataset(release, place, name), (name,), self.confidential)[name]
 
-        _release_pages(self._mapped)
+        release_pages()
         return self._cells.get_or_compute((release.tables[place], name), release.sizes[place], compute)
 
     def nearest_record_pairs(
@@ -666,22 +650,6 @@ class PooledDatasets:
         )
 
 
-def _release_pages(mapped: MappedArrays | None) -> None:
-    """Give the memory of columns on the disk back, where there are any: of those in use what is read comes again."""
-    if mapped is not None:
-        mapped.release_pages()
-
-
-def _place_values(values: NDArray[T], mapped: MappedArrays | None) -> NDArray[T]:
-    """Return values (n,), those of a long table on the disk where there are mapped arrays."""
-    if mapped is None or len(values) <= table_manifests.PART_ROWS:
-        return values
-    try:
-        return mapped.map_array(values)
-    except OSError:  # the disk has no room
-        return values
-
-
 def _column_levels(data: Microdata, name: str) -> pd.Index | None:
     """Return the levels of a column; None where it has none."""
     column = data.frame[name]
@@ -737,7 +705,8 @@ class RecordNumbers(Sequence[int]):
 
     def __init__(self, records: Integers) -> None:
         """Hold the numbers (k,)."""
-        self._records = records.astype(np.min_scalar_type(records.max(initial=0)))
+        kind = np.min_scalar_type(records.max(initial=0))
+        self._records = compute_column(len(records), kind, records.__getitem__)
 
     def __len__(self) -> int:
         return len(self._records)
@@ -760,7 +729,7 @@ class RecordNumbers(Sequence[int]):
         return repr(self[:])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Integers:
-        return np.array(self._records, dtype=np.int64 if dtype is None else dtype)
+        return np.asarray(self._records, dtype=dtype)
 
 
 def record_numbers(records: Integers) -> Sequence[int]:

@@ -16,8 +16,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sfumato.engine.data.arrays import Integers
+from sfumato.engine.data.long_arrays import long_blocks, release_pages
 from sfumato.engine.errors import BadInput, NotComputable, near_miss_hint
 
 from ..audit import user
@@ -306,7 +307,7 @@ def examine_release(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> 
 
 def _evaluate_checks(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> Examination:
     """Return the findings of all checks, those with one cause named by the worst, and what the release is charged."""
-    case = ExaminedRelease(workspace, plan, policy, mapped=workspace.tables.mapped_arrays)
+    case = ExaminedRelease(workspace, plan, policy)
     try:
         found = name_leaks([_evaluate_and_release_memory(check, case) for check in CHECKS])
         if not case.recipe.makes_release and case.plan.tables:
@@ -324,7 +325,7 @@ def _evaluate_and_release_memory(check: GateCheck, case: ExaminedRelease) -> tup
         with reused_memory():
             return _evaluate_check(check, case)
     finally:
-        case.release_mapped_pages()
+        release_pages()
 
 
 def _evaluate_check(check: GateCheck, case: ExaminedRelease) -> tuple[Finding, Sequence[int]]:
@@ -362,14 +363,10 @@ def name_leaks(findings: Sequence[tuple[Finding, Sequence[int]]]) -> tuple[Findi
     Two findings have one cause where they are about the same people, or where a check declares that its finding follows
     from another.
     """
-    leads: list[tuple[Finding, Integers]] = []
+    leads: list[tuple[Finding, NDArray[np.uint8]]] = []
     lead_of: dict[str, str] = {}
     following: set[str] = set()
-    open_findings = [
-        (one, np.unique(np.asarray(records, dtype=np.int64)))
-        for one, records in findings
-        if one.status in ("block", "warn")
-    ]
+    open_findings = [(one, _bits_of_records(records)) for one, records in findings if one.status in ("block", "warn")]
     # The worst leads: nobody waives a leak by waiving its mildest witness.
     for finding, records in sorted(open_findings, key=lambda one: STATUSES.index(one[0].status)):
         follows = next((lead for lead, _ in leads if lead.check == finding.leak), None)
@@ -383,13 +380,21 @@ def name_leaks(findings: Sequence[tuple[Finding, Sequence[int]]]) -> tuple[Findi
     return tuple(replace(one, leak=lead_of.get(one.check, ""), follows=one.check in following) for one, _ in findings)
 
 
-def _are_same_people(one: Integers, other: Integers) -> bool:
-    """Return whether two sets of record numbers, each ascending and without repeats, are mostly the same."""
-    # Arrays, not sets: in a large table a finding may be about millions of people.
-    if min(len(one), len(other)) < SAME_PEOPLE_SHARE * max(len(one), len(other)) or not len(one):
-        return False
-    both = len(np.intersect1d(one, other, assume_unique=True))
-    return both >= SAME_PEOPLE_SHARE * (len(one) + len(other) - both)
+def _bits_of_records(records: Sequence[int]) -> NDArray[np.uint8]:
+    """Return a bit for each record up to the last one that is named, set for those that are."""
+    numbers = np.asarray(records)
+    named = np.zeros(int(numbers.max()) + 1 if len(numbers) else 0, dtype=np.bool_)
+    for rows in long_blocks(len(numbers)):
+        named[numbers[rows]] = True
+    return np.packbits(named)
+
+
+def _are_same_people(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> bool:
+    """Return whether two sets of records, a bit each, are mostly the same."""
+    # Bits, not sets: in a large table a finding may be about millions of people.
+    fewest = min(len(one), len(other))
+    both, *each = (int(np.bitwise_count(bits).sum()) for bits in (one[:fewest] & other[:fewest], one, other))
+    return both > 0 and both >= SAME_PEOPLE_SHARE * (sum(each) - both)
 
 
 def make_finding(check: GateCheck, policy: Policy, evaluate: Callable[[], CheckResult]) -> Finding:

@@ -40,6 +40,7 @@ from sfumato.engine.adversary.people import (
     list_column_sets,
     list_level_groups,
     mark_cells,
+    sum_marked_cells,
 )
 from sfumato.engine.adversary.renamed import code_by_cooccurrence, has_other_names, restore_level_names
 from sfumato.engine.adversary.respelled import undo_column_exchange, undo_rescaling
@@ -47,6 +48,7 @@ from sfumato.engine.adversary.single_values import merge_probes, probe_extreme_v
 from sfumato.engine.adversary.unit_probes import list_unit_column_sets, probe_units
 from sfumato.engine.data.arrays import Floats, Integers, map_on_threads
 from sfumato.engine.data.bits import Keys
+from sfumato.engine.data.long_arrays import join_columns
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.data.units import Units
 
@@ -101,12 +103,12 @@ class JointTable:
     def cells_of_column(self, name: str) -> Keys:
         """Return the confidential cells of a column, (n_records,)."""
         own, controls = self.case.confidential_cells[name], self.case.controls
-        return own if controls is None else np.concatenate([own, cell_keys(controls, (name,))[name]])
+        return own if controls is None else join_columns([own, cell_keys(controls, (name,))[name]])
 
     def numbers_of_column(self, name: str) -> Floats:
         """Return a column's confidential numbers, (n_records,)."""
         parts = [one for one in (self.case.confidential, self.case.controls) if one is not None]
-        return np.concatenate([comparable_numbers(one, name) for one in parts])
+        return join_columns([comparable_numbers(one, name) for one in parts])
 
     def is_number(self, name: str) -> bool:
         """Return whether a column has numbers or dates that the release does not generalise to labels."""
@@ -145,16 +147,15 @@ class JointTable:
             )
         # Values written with fewer digits stand for those of members or of hold-out people alike: held against members alone they find members.
         parts = [one for one in (self.case.confidential, self.case.controls) if one is not None]
-        originals = np.concatenate([one.numbers(name) for one in parts])
+        originals = join_columns([one.numbers(name) for one in parts])
         tables = self.pool.tables_with_variable(name)[: self.n_datasets_used]
-        released = [self.case.place_values(align_with_originals(originals, one.numbers(name))) for one in tables]
+        released = [align_with_originals(originals, one.numbers(name)) for one in tables]
         del originals
-        place = self.case.place_values
         return JointColumn(
             name,
             self.cells_of_column(name),
-            [place(number_keys(one)) for one in released],
-            place(self.numbers_of_column(name)),
+            [number_keys(one) for one in released],
+            self.numbers_of_column(name),
             released,
         )
 
@@ -174,10 +175,7 @@ class JointTable:
     def row_keys(self) -> Keys:
         """Return a key of each confidential row in all columns, (n_records,); equal rows have equal keys."""
         # Wraps around on purpose: the sum does not depend on the order of the columns.
-        total = np.zeros(self.n_records, dtype=np.uint64)
-        for keys in self.joint_keys.values():
-            total += keys
-        return total
+        return sum_marked_cells({one.name: one.own for one in self.columns}, self.names, self.n_records)
 
     @cached_property
     def ordering_keys(self) -> Keys:

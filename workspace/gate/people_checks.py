@@ -33,6 +33,8 @@ from sfumato.engine.adversary.membership_evidence import ProbeCounts, weigh_evid
 from sfumato.engine.adversary.people import sum_marked_cells
 from sfumato.engine.adversary.unanimous import find_homogeneous_classes, nearest_members
 from sfumato.engine.data.arrays import Floats, Integers
+from sfumato.engine.data.bits import Keys
+from sfumato.engine.data.long_arrays import compute_column, take_rows
 from sfumato.engine.data.schema import Role
 from sfumato.engine.data.units import Units
 from sfumato.engine.errors import NotComputable
@@ -84,6 +86,8 @@ from .record_risks import (
     alone_with_columns,
     compare_with_wrong_matches,
     compare_with_wrong_unit_matches,
+    largest_of_records,
+    records_above,
     risks_over_releases,
     unique_on_kept_columns,
     units_alone_with_kept,
@@ -455,7 +459,8 @@ def _check_own_values(case: ExaminedRelease) -> CheckResult:
     def look(pool: PooledDatasets) -> CheckResult:
         """Return the result for one pool of datasets."""
         joint = _joint_table(case, pool)
-        rows = classes + joint.row_keys[: joint.members]
+        own = joint.row_keys[: joint.members]
+        rows: Keys = compute_column(len(own), np.uint64, lambda some: classes[some] + own[some])
         evidence = exchange_rows(joint.coded_columns, classes, rows, joint.n_datasets_used, case.units)
         # this is the last check that asks for it, and that of a long table takes much memory
         case.joints.pop(pool.datasets, None)
@@ -553,7 +558,7 @@ def _check_worst_records(case: ExaminedRelease) -> CheckResult:
         if method.measurement.refits:  # the question that it answers has a check of its own
             continue
         risk = read_record_risks(case.workspace, measure)
-        asked = int(risk.is_examined.sum())
+        asked = int(np.count_nonzero(risk.is_examined))
         if not asked or (
             risk.prior is not None and (method.measurement.controls or method.measurement.beliefs is not None)
         ):
@@ -597,23 +602,24 @@ def _result_of_measure(
 ) -> CheckResult:
     """Return the result for the record most at risk by one measure, over one or several releases."""
     key = measure.key
-    asked = ~np.isnan(risks.probability)
+    probability = risks.probability
+    asked = compute_column(len(probability), np.bool_, lambda rows: ~np.isnan(probability[rows]))
     if not asked.any():
         return CheckResult(fill_sentence(sentences.RECORD_NOT_ASKED, method=method_title(key)))
-    record = int(np.nanargmax(risks.probability))
-    highest, likely = float(risks.probability[record]), np.flatnonzero(is_above(risks.probability, LIKELY))
+    record, highest = largest_of_records(probability)
+    likely = records_above(probability, LIKELY)
     # In a single dataset a drawn value may hit by chance alone.
     few = case.is_synthetic and risks.n_datasets < 2
     # whoever knows keys that stay and that nobody shares finds the row, whatever was drawn: own_values asks whether the drawn part says more
     alone = unique_on_kept_columns(case) & asked
-    others, count_alone = risks.probability[asked & ~alone], int(alone.sum())
+    highest_of_others, count_alone = largest_of_records(probability, ~alone)[1], int(np.count_nonzero(alone))
     # Records that are unique with what is kept count as just above LIKELY at most: kept_keys judges these.
-    judged = max(float(others.max()) if len(others) else 0.0, min(highest, UNMEASURED_RISK))
+    judged = max(highest_of_others, min(highest, UNMEASURED_RISK))
     policy = case.policy.findings.get("worst_records")
     strict = policy is not None and policy.block is not None  # an office's own limit holds, whatever chance does
     looked = is_above(judged, SURE) and not (few or strict)
     chance = compare_with_wrong_matches(case, measure, risks) if looked else None
-    count = int(alone[likely].sum())
+    count = int(np.count_nonzero(take_rows(alone, likely)))
     matches = compared = ""
     if chance is not None:
         matches = fill_sentence(
@@ -630,7 +636,7 @@ def _result_of_measure(
             above=sentences.JUST_ABOVE if judged == UNMEASURED_RISK else "",
             compared=judged,
             highest=highest,
-            others=float(others.max()) if len(others) else 0.0,
+            others=highest_of_others,
         )
     message = fill_sentence(
         sentences.WORST_RECORD,
@@ -835,8 +841,15 @@ def _inference_result(key: str, risk: RecordRisk) -> CheckResult:
     """
     probability, prior = risk.probability, risk.prior
     if prior is not None:
-        probability = np.divide(probability - prior, 1 - prior, out=np.zeros(len(prior)), where=prior < 1)
-    record, likely = int(np.nanargmax(probability)), np.flatnonzero(is_above(probability, LIKELY))
+        measured = probability
+
+        def beyond_prior(rows: slice) -> Floats:
+            """Return the probability beyond the prior of some records, as a share of what that leaves."""
+            own = prior[rows]
+            return np.divide(measured[rows] - own, 1 - own, out=np.zeros(len(own)), where=own < 1)
+
+        probability = compute_column(len(prior), np.float64, beyond_prior)
+    record, likely = largest_of_records(probability)[0], records_above(probability, LIKELY)
     message = fill_sentence(
         sentences.INFERRED_RECORD,
         method=method_title(key),

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.engine.adversary.cells import count_occurrences, row_keys, unit_keys
-from sfumato.engine.data.arrays import Floats
+from sfumato.engine.data.arrays import Floats, Integers
+from sfumato.engine.data.long_arrays import compute_column, long_blocks, marked_rows
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.units import Units
 from sfumato.engine.errors import NotComputable
@@ -50,23 +51,21 @@ def risks_over_releases(case: ExaminedRelease, measure: RecordMeasure, probabili
     """Return the risks by a measure for this release alone and, where it measured earlier ones too, together with them."""
     params = json.dumps(dict(measure.params), sort_keys=True, default=str)
     alone = RisksOverReleases(probability, len(measure.draw_hashes))
-    total, datasets, earlier = (
-        probability * alone.n_datasets,
-        alone.n_datasets,
-        list[tuple[ReleasedData, MeasuredRecordRisks]](),
-    )
+    total: Floats | None = None
+    datasets, earlier = alone.n_datasets, list[tuple[ReleasedData, MeasuredRecordRisks]]()
     seen = set(case.plan.tables)
     for one in (related.earlier for related in case.same_people_releases):
         if one.table_sha256 != case.original_dataset.table_sha256 or seen.issuperset(one.release.tables):
             continue
         for risk in one.read_risks():
             # Only equal settings can be averaged: another radius makes another risk.
-            if (risk.key, risk.params) == (measure.key, params) and len(risk.probability) == len(total):
+            if (risk.key, risk.params) == (measure.key, params) and len(risk.probability) == len(probability):
+                total = probability * alone.n_datasets if total is None else total
                 total, datasets = total + risk.probability * risk.n_datasets, datasets + risk.n_datasets
                 earlier.append((one.release, risk))
                 seen.update(one.release.tables)
                 break
-    return [alone, RisksOverReleases(total / datasets, datasets, tuple(earlier))] if earlier else [alone]
+    return [alone] if total is None else [alone, RisksOverReleases(total / datasets, datasets, tuple(earlier))]
 
 
 def compare_with_wrong_matches(
@@ -176,4 +175,26 @@ def alone_with_columns(case: ExaminedRelease, names: Sequence[str], units: Units
     """
     rows = row_keys(case.confidential_cells, names, len(case.confidential))
     keys = rows if units is None else unit_keys(rows, units)
-    return np.asarray(count_occurrences(keys, keys) == 1)
+    times = count_occurrences(keys, keys)
+    return compute_column(len(keys), np.bool_, lambda some: times[some] == 1)
+
+
+def largest_of_records(values: Floats, among: NDArray[np.bool_] | None = None) -> tuple[int, float]:
+    """Return the record with the largest of the values (n,) that are no NaN, the first of equal ones, and that value.
+
+    Only records ``among`` (n,) count where they are given; -1 and 0 where there is none.
+    """
+    record, largest = -1, 0.0
+    for rows in long_blocks(len(values)):
+        own = np.where(np.isnan(values[rows]), -np.inf, values[rows])
+        if among is not None:
+            own[~among[rows]] = -np.inf
+        place = int(np.argmax(own))
+        if own[place] > -np.inf and (record < 0 or own[place] > largest):
+            record, largest = rows.start + place, float(own[place])
+    return record, largest
+
+
+def records_above(values: Floats, limit: float) -> Integers:
+    """Return the records whose value (n,) is above a limit by more than rounding, ascending."""
+    return marked_rows(compute_column(len(values), np.bool_, lambda rows: is_above(values[rows], limit)))

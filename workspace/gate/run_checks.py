@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import pandas as pd
-
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.methods.declared import list_declarations
 from sfumato.engine.methods.labels import labels_of, measure_name
@@ -166,7 +164,7 @@ def _check_units_unclear(case: ExaminedRelease) -> CheckResult:
             # who lives with them is not known, so that people of one household may be on both sides of a hold-out
             message += fill_sentence(sentences.UNITS_WITHOUT_NUMBER, records=lacking)
         return CheckResult(message, 1 if lacking else 0)
-    table = CodedTable.from_frame(pd.DataFrame({name: data.column(name) for name in data.schema.names}, copy=False))
+    table = CodedTable.from_columns({name: data.column(name) for name in data.schema.names})
     if (proposal := propose_unit(table, list_unit_candidates(data.schema))) is not None:
         message = fill_sentence(
             sentences.UNITS_SUSPECTED,

@@ -9,7 +9,7 @@ questions to the owner of the file; until he answers, units are kept whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -19,6 +19,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sfumato.engine.data.long_arrays import compute_column, long_blocks
+from sfumato.engine.data.rows import distinct_codes
 from sfumato.engine.data.schema import Kind, Variable
 from sfumato.engine.data.units import Units
 from sfumato.engine.wording import join_first_names
@@ -117,28 +119,57 @@ class StackedWaves:
 class CodedTable:
     """Columns of a file as whole numbers that are equal where values are, and in the order of the values.
 
-    columns: codes of each column, -1 where there is no value, (n,) each
+    columns: codes of each column, -1 where there is no value, (n,) each, coded when they are first asked for
+    values: the values of each column, (n,) each
     """
 
     columns: Mapping[str, NDArray[np.int32]]
+    values: Mapping[str, pd.Series]
+
+    @classmethod
+    def from_columns(cls, columns: Mapping[str, pd.Series]) -> CodedTable:
+        """Code the values of columns, (n,) each."""
+        return cls(_CodesOnDemand(columns), columns)
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame) -> CodedTable:
         """Code the columns of a frame (n, k)."""
-        return cls({str(name): _ordered_codes(frame[name]) for name in frame.columns})
+        return cls.from_columns({str(name): frame[name] for name in frame.columns})
 
     def select_first(self, records: int) -> CodedTable:
         """Return the table of the first records."""
-        return CodedTable({name: codes[:records] for name, codes in self.columns.items()})
+        if records >= self.n_records:
+            return self
+        return CodedTable.from_columns({name: values.iloc[:records] for name, values in self.values.items()})
 
     @cached_property
     def n_records(self) -> int:
         """Return the number of records."""
-        return len(next(iter(self.columns.values()), ()))
+        return len(next(iter(self.values.values()), ()))
+
+
+class _CodesOnDemand(Mapping[str, NDArray[np.int32]]):
+    """Codes of columns by name, computed once."""
+
+    def __init__(self, values: Mapping[str, pd.Series]) -> None:
+        self._values, self._codes = values, dict[str, NDArray[np.int32]]()
+
+    def __getitem__(self, name: str) -> NDArray[np.int32]:
+        if name not in self._codes:
+            self._codes[name] = _ordered_codes(self._values[name])
+        return self._codes[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
 
 
 def _ordered_codes(values: pd.Series) -> NDArray[np.int32]:
     """Return the rank of each value among the distinct ones, (n,); -1 where there is none."""
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iuf":
+        return _ranks_of_numbers(values.to_numpy())
     codes, distinct = pd.factorize(values.array)
     try:
         order = np.argsort(np.asarray(distinct))
@@ -147,6 +178,17 @@ def _ordered_codes(values: pd.Series) -> NDArray[np.int32]:
     rank = np.empty(len(distinct) + 1, dtype=np.int32)
     rank[order], rank[-1] = np.arange(len(distinct)), -1
     return rank[codes]
+
+
+def _ranks_of_numbers(numbers: NDArray[Any]) -> NDArray[np.int32]:
+    """Return the rank of each number among the distinct ones, (n,); -1 for NaN."""
+    found = distinct_codes(numbers)
+    if numbers.dtype.kind != "f" or not len(numbers) or not np.isnan(found.values[-1]):
+        return found.codes
+    missing = len(found.values) - 1
+    return compute_column(
+        len(numbers), np.int32, lambda rows: np.where(found.codes[rows] == missing, -1, found.codes[rows])
+    )
 
 
 def list_unit_candidates(variables: Iterable[Variable]) -> list[str]:
@@ -179,10 +221,12 @@ def _examine_candidate(table: CodedTable, name: str) -> UnitProposal | None:
     """Return the proposal that a column numbers units; None where it does not."""
     codes = table.columns[name]
     n_records = len(codes)
-    units = Units.from_codes(codes)
-    n_units = len(units)
+    lacking = sum(int(np.count_nonzero(codes[rows] < 0)) for rows in long_blocks(n_records))
+    # the codes are those of all distinct values; who has none is alone
+    n_units = int(codes.max(initial=-1)) + 1 + lacking
     if n_units < FEWEST_UNITS or not FEWEST_RECORDS <= n_records / n_units <= MOST_RECORDS:
         return None
+    units = Units.from_codes(codes)
     if units.sizes.max() > max(LARGEST_UNIT, LARGEST_UNIT_SHARE * n_records):
         return None
     is_named = _is_named_as_unit(name)

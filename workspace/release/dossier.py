@@ -149,10 +149,7 @@ def read_dossier(
     """Read the dossier of a run that is to be released."""
     stored = workspace.find_dataset(plan.run.dataset_id)
     original = replace(stored, records=plan.run.count_records(stored.records))
-    rows, case = (
-        tuple(read_result_rows(workspace, plan.run.id)),
-        ExaminedRelease(workspace, plan, policy, mapped=workspace.tables.mapped_arrays),
-    )
+    rows, case = tuple(read_result_rows(workspace, plan.run.id)), ExaminedRelease(workspace, plan, policy)
     charge = examination.charge
     ledger = None if charge is None else ledger_after_release(workspace, policy, charge)
     return ReleaseDossier(

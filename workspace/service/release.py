@@ -143,7 +143,7 @@ def _examine_and_write(
     )
     why = reason.strip() if examination.approval is None else examination.approval.reason
     dossier = read_dossier(workspace, plan, policy, examination, form, why)
-    case = ExaminedRelease(workspace, plan, policy, mapped=workspace.tables.mapped_arrays)
+    case = ExaminedRelease(workspace, plan, policy)
     charge = store_people_of_release(case, charge)
     with begin_release(workspace, plan.run.id, target, _audit_details(dossier), charge, ledger_end) as one:
         assert one.folder is not None

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.engine.data.long_arrays import is_long, new_column, release_pages
 from sfumato.engine.execution.record_risk import (
     RISK_PARTS,
     RecordRisk,
@@ -84,6 +85,23 @@ def _concatenate_risks(one: RecordRisk, other: RecordRisk) -> RecordRisk:
 def read_risk_arrays(tables: TableStore, method: str, sha256: str, rows: Sequence[int] | None = None) -> RecordArrays:
     """Read the values that a measure left of each record, or of some ``rows``. Raises DamagedTable."""
     return _add_risk_parts(method, read_record_values(tables, sha256, rows))
+
+
+def read_average_risk(tables: TableStore, method: str, hashes: Sequence[str]) -> RecordRisk:
+    """Read the risk of every record, (n,), on average over the tables with these hashes: where it is long, a row group at a
+    time. Raises DamagedTable.
+    """
+    n = tables.count_table_records(hashes[0]) if hashes else 0
+    if not is_long(n):
+        return average_record_risk([read_risk_arrays(tables, method, sha256) for sha256 in hashes])
+    found: dict[str, NDArray[np.float64]] = {}
+    for first, parts in _aligned_row_groups(tables, hashes):
+        risk = average_record_risk([_add_risk_parts(method, part) for part in parts])
+        for name in RISK_PARTS:
+            if (values := getattr(risk, name)) is not None:
+                found.setdefault(name, new_column(n, values.dtype))[first : first + len(risk)] = values
+        release_pages()
+    return RecordRisk(datasets=len(hashes), **{name: found.get(name) for name in RISK_PARTS})  # type: ignore[arg-type]
 
 
 def iterate_risk_arrays(tables: TableStore, method: str, hashes: Sequence[str]) -> Iterator[list[RecordArrays]]:

@@ -27,6 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from sfumato.engine.data.long_arrays import placing_long_arrays
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Origin, Schema
 from sfumato.engine.data.units import code_unit_numbers
@@ -234,18 +235,22 @@ class TableStore:
 
     @contextlib.contextmanager
     def mapping_long_tables(self) -> Iterator[MappedArrays | None]:
-        """Keep the columns of microdata of several parts on the disk, not in memory, while the block lasts.
+        """Keep the columns of microdata of several parts, and what is computed of them, on the disk and not in memory,
+        while the block lasts.
 
         They are read as elsewhere, and stay after the block as long as somebody uses them. None in the workspace of
         another user, where nothing is written.
         """
         before = self._mapped
-        if not self.owner and before is None:
-            self._mapped = MappedArrays(self.open_spool)
+        if self.owner or before is not None:
+            yield before
+            return
+        self._mapped = MappedArrays(self.open_spool)
         try:
-            yield self._mapped
+            with placing_long_arrays(self._mapped, table_manifests.PART_ROWS):
+                yield self._mapped
         finally:
-            self._mapped = before
+            self._mapped = None
 
     def path_of(self, sha256: str) -> Path:
         """Return the path of the file of a table of one part, or of a part, with this hash. Raises DamagedTable for a

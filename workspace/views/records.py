@@ -43,6 +43,7 @@ from ..store.rankings import (
     has_risk_columns,
     iterate_risk_arrays,
     rank_stored_records,
+    read_average_risk,
     read_ranking,
     read_risk_arrays,
     write_ranking,
@@ -374,9 +375,7 @@ def _ranked_units(workspace: Workspace, run_id: int, ranking: RecordRanking) -> 
 
 def read_record_risks(workspace: Workspace, measure: RecordMeasure, draw: int | None = None) -> RecordRisk:
     """Read the risk of every record, (n,), over all datasets together or in one. Raises NotFound and DamagedTable."""
-    return average_record_risk(
-        [read_risk_arrays(workspace.tables, measure.key, sha256) for sha256 in _averaged_hashes(measure, 0, draw)]
-    )
+    return read_average_risk(workspace.tables, measure.key, _averaged_hashes(measure, 0, draw))
 
 
 def find_highest_confidential_risk(workspace: Workspace, measure: RecordMeasure) -> float | None:

@@ -1,0 +1,143 @@
+"""Columns of long tables outside memory: where a caller offers a place, computations put theirs there, a block at a time.
+
+A caller names the place for a while with ``placing_long_arrays``. Inside, ``new_column`` returns arrays of that place for
+columns of more rows than it says, and arrays in memory for all others. Whoever computes in ``long_blocks`` needs memory
+for a block, and not for a column: after each block the pages that were read or written are given back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from .blocks import row_blocks
+
+T = TypeVar("T", bound=np.generic)
+
+
+class ArrayPlace(Protocol):
+    """Place of arrays that the system may keep out of memory."""
+
+    def new_array(self, rows: int, kind: np.dtype[Any]) -> NDArray[Any]:
+        """Return an array of zeros, (rows,). Raises OSError where there is no room."""
+
+    def release_pages(self) -> None:
+        """Give the memory of all arrays back; what is read of them again comes from their place."""
+
+
+@dataclass(frozen=True)
+class _LongArrays:
+    """Place of columns of more than ``rows`` rows, which is also the size of their blocks."""
+
+    place: ArrayPlace
+    rows: int
+
+
+_long_arrays: ContextVar[_LongArrays | None] = ContextVar("place of long arrays", default=None)
+
+
+@contextlib.contextmanager
+def placing_long_arrays(place: ArrayPlace, rows: int) -> Iterator[None]:
+    """Put columns of more than ``rows`` rows there while the block lasts; they stay as long as somebody uses them."""
+    token = _long_arrays.set(_LongArrays(place, rows))
+    try:
+        yield
+    finally:
+        _long_arrays.reset(token)
+
+
+def is_long(rows: int) -> bool:
+    """Return whether a column of so many rows is computed in blocks, outside memory."""
+    found = _long_arrays.get()
+    return found is not None and rows > found.rows
+
+
+def new_column(rows: int, kind: DTypeLike) -> NDArray[Any]:
+    """Return a column (rows,) to be filled: of a long table outside memory, unless its place has no room."""
+    found = _long_arrays.get()
+    if found is not None and rows > found.rows:
+        with contextlib.suppress(OSError):
+            return found.place.new_array(rows, np.dtype(kind))
+    return np.empty(rows, dtype=kind)
+
+
+def release_pages() -> None:
+    """Give the memory of columns outside memory back, where there are such."""
+    found = _long_arrays.get()
+    if found is not None:
+        found.place.release_pages()
+
+
+def long_blocks(rows: int) -> Iterator[slice]:
+    """Yield consecutive slices that cover ``rows``, and give the pages back after each of a long column."""
+    found = _long_arrays.get()
+    if found is None or rows <= found.rows:
+        yield from row_blocks(rows)
+        return
+    for one in row_blocks(rows, cells=found.rows):
+        yield one
+        found.place.release_pages()
+
+
+def compute_column(rows: int, kind: DTypeLike, compute: Callable[[slice], NDArray[Any]]) -> NDArray[Any]:
+    """Return the column (rows,) whose values in each block of rows ``compute`` returns."""
+    found: NDArray[Any] | None = None
+    for one in long_blocks(rows):
+        values = compute(one)
+        if one.stop - one.start == rows:
+            return values.astype(kind, copy=False)
+        found = new_column(rows, kind) if found is None else found
+        found[one] = values
+    return new_column(rows, kind) if found is None else found
+
+
+def zeros_column(rows: int, kind: DTypeLike) -> NDArray[Any]:
+    """Return a column of zeros (rows,)."""
+    return compute_column(rows, kind, lambda some: np.zeros(some.stop - some.start, dtype=kind))
+
+
+def take_rows(values: NDArray[T], rows: NDArray[np.integer[Any]], kind: DTypeLike | None = None) -> NDArray[T]:
+    """Return the values (n,) in some rows, (k,), as numbers of a type where one is given."""
+    return compute_column(len(rows), values.dtype if kind is None else kind, lambda some: values[rows[some]])
+
+
+def join_columns(parts: Sequence[NDArray[T]]) -> NDArray[T]:
+    """Return columns of one type one after another; a single one is returned as it is."""
+    if len(parts) == 1 or not is_long(sum(map(len, parts))):
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    found, filled = new_column(sum(map(len, parts)), parts[0].dtype), 0
+    for part in parts:
+        for one in long_blocks(len(part)):
+            found[filled + one.start : filled + one.stop] = part[one]
+        filled += len(part)
+    return found
+
+
+def compress_column(values: NDArray[T], kept: NDArray[np.bool_]) -> NDArray[T]:
+    """Return the values (n,) that are marked as kept, in their order."""
+    if not is_long(len(values)):
+        return values[kept]
+    found, filled = new_column(int(np.count_nonzero(kept)), values.dtype), 0
+    for one in long_blocks(len(values)):
+        own = values[one][kept[one]]
+        found[filled : filled + len(own)] = own
+        filled += len(own)
+    return found
+
+
+def marked_rows(marked: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the numbers of the marked rows of a column (n,), ascending."""
+    if not is_long(len(marked)):
+        return np.flatnonzero(marked)
+    found, filled = new_column(int(np.count_nonzero(marked)), np.int64), 0
+    for one in long_blocks(len(marked)):
+        own = np.flatnonzero(marked[one]) + one.start
+        found[filled : filled + len(own)] = own
+        filled += len(own)
+    return found
