@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
 from ..data.bits import MISSING_KEY, Keys
-from ..data.long_arrays import compute_column, long_blocks, new_column, take_rows
+from ..data.long_arrays import compute_column, join_columns, running_sums, take_rows
 from ..data.rows import DistinctNumbers, distinct_codes
 from ..data.sorting import is_run_start, sort_order, sorted_search
 
@@ -55,14 +55,8 @@ class RankedNumbers:
     @cached_property
     def counts_below(self) -> Integers:
         """Return the number of records below each value, and at the end that of all present ones, (v + 1,)."""
-        counts, below = self.distinct_numbers.counts, 0
-        found: Integers = new_column(int(self.n_present[0]) + 1, np.int64)
-        found[0] = 0
-        for rows in long_blocks(len(found) - 1):
-            sums = np.cumsum(counts[: len(found) - 1][rows])
-            found[1:][rows] = sums + below
-            below += int(sums[-1])
-        return found
+        sums = running_sums(self.distinct_numbers.counts[: self.n_present[0]])
+        return join_columns([np.zeros(1, dtype=np.int64), sums])
 
     def _locate_values(self, others: DistinctNumbers) -> tuple[Integers, NDArray[np.bool_]]:
         """Return the insertion position of each of the other values (u,), and whether it equals the value there."""
@@ -305,9 +299,11 @@ def midrank_shares(values: Floats) -> Floats:
     different = distinct_codes(values)
     counts, missing = different.counts, int(np.isnan(different.values[-1:]).sum())
     first = np.append(counts[-missing:], 0)[0] if missing else 0
-    above = np.cumsum(counts) + first
-    ranks = above - (counts - 1) / 2
-    if missing:
-        ranks[-1] = (first + 1) / 2
-    codes = different.codes
-    return compute_column(len(codes), np.float64, lambda rows: ranks[codes[rows]] / len(values))
+    above, codes, missing_code = running_sums(counts), different.codes, len(counts) - missing
+
+    def shares_of(rows: slice) -> Floats:
+        own = codes[rows]
+        ranks = above[own] + first - (counts[own] - 1) / 2
+        return np.where(own == missing_code, (first + 1) / 2, ranks) / len(values)
+
+    return compute_column(len(codes), np.float64, shares_of)

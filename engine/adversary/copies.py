@@ -19,7 +19,7 @@ from ..data.bits import Keys
 from ..data.long_arrays import compress_column, compute_column, long_blocks, marked_rows, take_rows
 from ..data.microdata import Microdata
 from ..data.rows import distinct_codes
-from ..data.sorting import count_by_value, is_run_start, sort_order, sorted_values
+from ..data.sorting import count_by_value, is_run_start, sort_with_order, sorted_values
 from .cells import Cells, count_occurrences, find_positions, row_keys, run_starts_and_lengths
 from .likeness import MemorisationShare, share_standard_error
 from .membership_evidence import MembershipProbe, ProbeCounts, count_probe
@@ -44,8 +44,10 @@ def measure_equal_records(
     kept_rows, names = row_keys(own, kept, n), (*kept, *drawn)
     drawn_rows = row_keys(own, drawn, n)
     rows: Keys = compute_column(n, np.uint64, lambda some: kept_rows[some] + drawn_rows[some])
-    ordered, lengths, copied = sorted_values(rows), list[int](), False
-    classes = _KeptValueClasses.from_rows(rows, kept_rows, ordered) if kept else None
+    order, ordered = sort_with_order(rows)
+    lengths, copied = list[int](), False
+    classes = _KeptValueClasses.from_rows(kept_rows, order, ordered) if kept else None
+    del order
     by_one = list[float]()
 
     def sorted_release_rows() -> Iterator[Keys]:
@@ -103,14 +105,14 @@ class _KeptValueClasses:
     sizes_of_single: Integers
 
     @classmethod
-    def from_rows(cls, rows: Keys, kept_rows: Keys, ascending: Keys) -> _KeptValueClasses:
-        """Form the classes from the row keys, the keys of the kept values and the row keys in ascending order, (n,) each."""
+    def from_rows(cls, kept_rows: Keys, order: Integers, ascending: Keys) -> _KeptValueClasses:
+        """Form the classes from the keys of the kept values, and the order of the row keys and these ascending, (n,) each."""
         # numbers of records below 2^31 at half the memory of others
-        whole = np.dtype(np.int32 if len(rows) < 1 << 31 else np.int64)
+        whole = np.dtype(np.int32 if len(order) < 1 << 31 else np.int64)
         classes = distinct_codes(kept_rows)
-        n, sizes = len(rows), take_rows(classes.counts, classes.codes, whole)
+        n, sizes = len(order), take_rows(classes.counts, classes.codes, whole)
         del classes
-        starts, order = is_run_start(ascending), sort_order(rows)
+        starts = is_run_start(ascending)
 
         def sizes_of_single(some: slice) -> NDArray[Any]:
             """Return the class sizes of the rows of single records, 0 of others and in classes of one."""

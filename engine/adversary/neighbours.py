@@ -14,7 +14,7 @@ import numpy as np
 
 from ..data.arrays import Floats, Integers
 from ..data.bits import Keys
-from ..data.long_arrays import compute_column, take_rows
+from ..data.long_arrays import compute_column, release_pages, take_rows
 from ..data.microdata import Microdata
 from ..data.sorting import sort_order
 from .cells import break_ties_by_unit
@@ -69,6 +69,7 @@ def nearest_neighbour_pairs(
     other: list[Integers] = []
     weight: list[Floats] = []
     for i in chosen:
+        release_pages()
         ties = search.nearest_records(int(i))
         some_of = min(len(ties), MOST_TIES)
         # Equal records take different ones of their common ties.

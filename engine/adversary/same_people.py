@@ -21,7 +21,9 @@ import pandas as pd
 
 from ..data.arrays import Floats, Integers
 from ..data.bits import Keys
+from ..data.long_arrays import compress_column, compute_column, long_blocks
 from ..data.microdata import Microdata
+from ..data.sorting import sorted_unique
 from ..statistics.ranks_and_tails import binomial_tail
 from .cells import count_occurrences, distinct_key_counts
 
@@ -162,7 +164,7 @@ def _least_of_groups(values: Keys, groups: Integers) -> Keys:
 
 def is_enumeration(numbers: Floats) -> bool:
     """Return whether numbers (n,) are all distinct and so dense that they number the rows of a file."""
-    distinct = np.unique(numbers[~np.isnan(numbers)])
+    distinct = sorted_unique(_present_numbers(numbers))
     # Two samples of other rows have a share of such numbers in common that equals the density, so it must stay below
     # what chance may reach.
     return len(distinct) == len(numbers) and density_of_numbers(distinct) > LARGEST_CHANCE
@@ -173,12 +175,25 @@ def density_of_numbers(distinct: Floats) -> float:
 
     It is 0 where the numbers have no common step, as whole numbers have.
     """
-    steps = np.diff(distinct)
-    if not len(steps) or not (least := float(steps.min())) > 0:
+    least = min((float(_steps_in(distinct, rows).min()) for rows in long_blocks(len(distinct) - 1)), default=0.0)
+    if not least > 0:
         return 0.0
-    multiples = steps / least
     places = float((distinct[-1] - distinct[0]) / least) + 1
-    return len(distinct) / places if np.allclose(multiples, np.rint(multiples), rtol=0, atol=1e-6) else 0.0
+    for rows in long_blocks(len(distinct) - 1):
+        multiples = _steps_in(distinct, rows) / least
+        if not np.allclose(multiples, np.rint(multiples), rtol=0, atol=1e-6):
+            return 0.0
+    return len(distinct) / places
+
+
+def _steps_in(distinct: Floats, rows: slice) -> Floats:
+    """Return the steps from some of the numbers (k,) to the next ones."""
+    return np.diff(distinct[rows.start : rows.stop + 1])
+
+
+def _present_numbers(numbers: Floats) -> Floats:
+    """Return the numbers (n,) but NaN."""
+    return compress_column(numbers, compute_column(len(numbers), np.bool_, lambda rows: ~np.isnan(numbers[rows])))
 
 
 def density_of_identifier(data: Microdata, name: str) -> float:
@@ -191,7 +206,7 @@ def density_of_identifier(data: Microdata, name: str) -> float:
     column = data.frame[name]
     if not isinstance(column.dtype, pd.CategoricalDtype):
         numbers = data.numbers(name)
-        return density_of_numbers(np.unique(numbers[~np.isnan(numbers)]))
+        return density_of_numbers(sorted_unique(_present_numbers(numbers)))
     numbers_in_texts = _numbers_in_texts(list(dict.fromkeys(column.dropna().astype(str))))
     return 0.0 if numbers_in_texts is None else density_of_numbers(np.unique(numbers_in_texts))
 

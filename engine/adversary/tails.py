@@ -8,12 +8,13 @@ column.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..data.arrays import Floats, Integers
+from ..data.long_arrays import compress_column, compute_column, long_blocks, marked_rows
 from ..data.sorting import sorted_unique
 from ..statistics.smoothing import common_step
 from .likeness import MemorisationShare, share_standard_error
@@ -60,19 +61,22 @@ def measure_released_tails(
     ``own`` (n,) and ``releases`` are numbers from ``cells.comparable_numbers``, NaN if missing. Values equal to
     declared ``bounds`` do not count.
     """
-    missing = np.isnan(own)
-    present = own[~missing] if missing.any() else own
+    is_present = compute_column(len(own), np.bool_, lambda rows: ~np.isnan(own[rows]))
+    present = own if is_present.all() else compress_column(own, is_present)
     if not len(present):
         return ReleasedTails(MemorisationShare(0.0, 0.0, 0.0))
     step = common_step(present)
-    low, high = (_tail_values(sign * present, size) for sign in (-1, 1))
+    low, high = (_tail_values(present, sign, size) for sign in (-1, 1))
     inner = [-low[0] if len(low) else -np.inf, high[0] if len(high) else np.inf]
     pooled = sorted_unique(
-        np.concatenate([np.zeros(0), *(sorted_unique(one[(one <= inner[0]) | (one >= inner[1])]) for one in releases)])
+        np.concatenate([np.zeros(0), *(values for one in releases for values in _values_outside(one, *inner))])
     )
     sides = [
-        _make_tail(name, values, float((sign * present).max()), sign * pooled, step)
-        for name, sign, values in (("smallest", -1, low), ("largest", 1, high))
+        _make_tail(name, values, end, sign * pooled, step)
+        for name, sign, values, end in (
+            ("smallest", -1, low, -float(present.min())),
+            ("largest", 1, high, float(present.max())),
+        )
     ]
     # A declared bound is known without the release.
     known = [bound for bound in bounds if bound is not None]
@@ -98,17 +102,35 @@ def measure_released_tails(
         baseline,
         1.0,
         2 * share_standard_error(baseline, count),
-        np.flatnonzero(np.isin(own, found)),
+        _records_with(own, found),
     )
-    return ReleasedTails(
-        likeness, tuple(name for name, _ in ends), np.flatnonzero(np.isin(own, [end for _, end in ends]))
-    )
+    return ReleasedTails(likeness, tuple(name for name, _ in ends), _records_with(own, [end for _, end in ends]))
 
 
-def _tail_values(own: Floats, size: int) -> Floats:
-    """Return the values of the upper tail, ascending."""
-    least = np.partition(own, -min(size, len(own)))[-min(size, len(own))]
-    values, counts = np.unique(own[own >= least], return_counts=True)
+def _values_outside(numbers: Floats, low: float, high: float) -> Iterator[Floats]:
+    """Yield the different numbers (n,) that are at an end or beyond it, a block at a time."""
+    for rows in long_blocks(len(numbers)):
+        own = numbers[rows]
+        yield sorted_unique(own[(own <= low) | (own >= high)])
+
+
+def _records_with(numbers: Floats, values: Floats | Sequence[float]) -> Integers:
+    """Return the records that have one of some values, ascending."""
+    return marked_rows(compute_column(len(numbers), np.bool_, lambda rows: np.isin(numbers[rows], values)))
+
+
+def _tail_values(own: Floats, sign: int, size: int) -> Floats:
+    """Return the values of the upper tail of the numbers (n,), or of the lower one with a sign of -1, ascending."""
+    values, counts = np.zeros(0), np.zeros(0, dtype=np.int64)
+    for rows in long_blocks(len(own)):
+        block = sign * own[rows]
+        fewest = min(size, len(block))
+        more, times = np.unique(block[block >= np.partition(block, -fewest)[-fewest]], return_counts=True)
+        values, place = np.unique(np.concatenate([values, more]), return_inverse=True)
+        counts = np.bincount(place, np.concatenate([counts, times])).astype(np.int64)
+        # the largest values that as many records have, or more
+        first = max(0, int(np.count_nonzero(np.cumsum(counts[::-1])[::-1] >= size)) - 1)
+        values, counts = values[first:], counts[first:]
     return values[counts < size]
 
 

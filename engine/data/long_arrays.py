@@ -107,6 +107,16 @@ def take_rows(values: NDArray[T], rows: NDArray[np.integer[Any]], kind: DTypeLik
     return compute_column(len(rows), values.dtype if kind is None else kind, lambda some: values[rows[some]])
 
 
+def running_sums(numbers: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the sum of each whole number or mark (n,) and all before it, (n,)."""
+    found, before = new_column(len(numbers), np.int64), 0
+    for one in long_blocks(len(numbers)):
+        np.cumsum(numbers[one], out=found[one])
+        found[one] += before
+        before = int(found[one.stop - 1])
+    return found
+
+
 def join_columns(parts: Sequence[NDArray[T]]) -> NDArray[T]:
     """Return columns of one type one after another; a single one is returned as it is."""
     if len(parts) == 1 or not is_long(sum(map(len, parts))):

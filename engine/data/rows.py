@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from .arrays import Floats, Integers
 from .blocks import row_blocks
-from .long_arrays import compute_column, is_long, long_blocks, new_column, take_rows, zeros_column
+from .long_arrays import compute_column, is_long, long_blocks, new_column, running_sums, take_rows, zeros_column
 from .sorting import Array, count_whole_numbers, has_few_distinct, is_run_start, sort_with_order
 
 Values = NDArray[Any] | pd.Series
@@ -242,12 +242,11 @@ def dense_ranks(key: Integers, size: int) -> tuple[Integers, int]:
     present = zeros_column(size, np.bool_)
     for rows in long_blocks(len(key)):
         present[key[rows]] = True
-    place, different = new_column(size, np.int64), 0
-    for rows in long_blocks(size):
-        np.cumsum(present[rows], out=place[rows])
-        place[rows] += different - 1
-        different = int(place[rows.stop - 1]) + 1
-    return take_rows(place, key), different
+    place = running_sums(present)
+    ranks = take_rows(place, key)
+    for rows in long_blocks(len(ranks)):
+        ranks[rows] -= 1
+    return ranks, int(place[-1]) if size else 0
 
 
 def _rank_keys(keys: list[Integers], size: int) -> tuple[list[Integers], int]:

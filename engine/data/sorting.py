@@ -68,7 +68,7 @@ class _BucketScale:
 def _ordered_bits(values: Array) -> Array:
     """Return whole numbers that are in the order of the numbers, (n,); those of NaN say nothing."""
     if values.dtype.kind != "f":
-        return values
+        return values.astype(np.uint64 if values.dtype.kind == "u" else np.int64, copy=False)
     # The bits of doubles sort as integers do once those of negative numbers are flipped; + 0.0 turns -0.0 into 0.0.
     bits = (values.astype(np.float64, copy=False) + 0.0).view(np.int64)
     bits ^= (bits >> 63) & np.int64(2**63 - 1)

@@ -9,11 +9,13 @@ group of c donors with mean ybar and variance s^2, and e standard normal,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 
 from ..data.arrays import Floats, Integers
+from ..data.long_arrays import long_blocks
 from ..data.sorting import sorted_unique
 from .columns import column_scales
 
@@ -24,10 +26,16 @@ def common_step(numbers: Floats) -> float:
     """Return the largest step, down to a millionth, of which all numbers (n,) are multiples; 0 where there is none."""
     values = sorted_unique(numbers)
     for decimals in range(MAX_DECIMALS + 1):
-        scaled = values * 10.0**decimals
-        whole = np.rint(scaled)
-        if (np.abs(whole) < 2**53).all() and (np.abs(scaled - whole) <= 1e-9 * np.maximum(1, np.abs(scaled))).all():
-            divisor = np.gcd.reduce(whole.astype(np.int64))
+        divisor: int | None = 0
+        for rows in long_blocks(len(values)):
+            scaled = values[rows] * 10.0**decimals
+            whole = np.rint(scaled)
+            is_whole = np.abs(scaled - whole) <= 1e-9 * np.maximum(1, np.abs(scaled))
+            if not ((np.abs(whole) < 2**53).all() and is_whole.all()):
+                divisor = None
+                break
+            divisor = math.gcd(divisor, int(np.gcd.reduce(whole.astype(np.int64))))
+        if divisor is not None:
             return float(divisor or 1) / 10.0**decimals
     return 0.0
 

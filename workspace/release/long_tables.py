@@ -15,6 +15,7 @@ from sfumato.engine.data.schema import Kind, Schema
 from ..ingest.file_formats import OutputTable, format_by_name
 from .forms import DatasetForm
 from .shuffled_blocks import CellCode, shuffle_blocks
+from .surrogate_keys import KeysByPart
 from .tables import DatasetContext, names_of_levels, rename_levels
 
 TableParts = Callable[[], Iterable[pa.Table]]
@@ -34,25 +35,33 @@ def iterate_dataset_bytes(
     form: DatasetForm,
     context: DatasetContext,
     open_file: OpenFile = io.BytesIO,
+    keys: KeysByPart | None = None,
 ) -> Iterator[bytes]:
     """Yield a long stored table as a file of ``form``, as ``dataset_bytes`` returns one in memory.
 
-    The context has neither kinds of missing value nor keys. Shuffled rows go to files that ``open_file`` opens. Raises
-    NotReleased.
+    The context has no kinds of missing value, and ``keys`` are those of the rows in place of the context's. Shuffled
+    rows go to files that ``open_file`` opens. Raises NotReleased.
     """
     written = format_by_name(form)
     assert written.write_blocks is not None
     assert context.kinds is None
     assert not context.keys
-    variables = {variable.name: variable for variable in schema}
-    head, rows, fractional = _survey_parts(parts, left_out, [one.name for one in schema if one.kind is Kind.COUNT])
+    made = () if keys is None else keys.variables
+    variables = {variable.name: variable for variable in (*schema, *made)}
+    counts = [one.name for one in variables.values() if one.kind is Kind.COUNT]
+    head, rows, fractional = _survey_parts(
+        parts, left_out, counts, () if keys is None else keys.recipe.renumbered_units
+    )
     levels = context.levels or {}
-    blocks = _iterate_frames(parts, head)
+    blocks = _iterate_frames(parts, head, keys)
     if context.rng is not None:
+        if keys is not None:
+            head = keys.add_numbers(head, next(iter(parts())).slice(0, 0))
         blocks = _shuffle_frames(blocks, head, rows, context.rng, open_file)
 
     def finish(frame: pd.DataFrame) -> OutputTable:
         """Return some rows as the format writes them."""
+        frame = frame if keys is None else keys.restore_texts(frame)
         counts = {
             name: frame[name].astype("Int64")
             for name in frame
@@ -76,15 +85,16 @@ def iterate_dataset_bytes(
 
 
 def _survey_parts(
-    parts: TableParts, left_out: Collection[str], counts: Sequence[str]
+    parts: TableParts, left_out: Collection[str], counts: Sequence[str], first: Sequence[str] = ()
 ) -> tuple[pd.DataFrame, int, set[str]]:
     """Return the table without rows, with types and levels for all of them, the number of rows, and the ``counts`` that
-    are not whole.
+    are not whole. The columns ``first`` come before the others, left out or not.
     """
     used: dict[str, dict[str, bool]] = {}
     rows, fractional, head = 0, set[str](), pd.DataFrame()
     for part in parts():
-        frame = part.select([name for name in part.column_names if name not in left_out]).to_pandas()
+        others = [name for name in part.column_names if name not in left_out and name not in first]
+        frame = part.select([*first, *others]).to_pandas()
         for name, values in frame.items():
             if isinstance(values.dtype, pd.CategoricalDtype):
                 known = used.setdefault(str(name), {})
@@ -103,8 +113,8 @@ def _survey_parts(
     return head.assign(**{name: head[name].cat.set_categories(some) for name, some in kept.items()}), rows, fractional
 
 
-def _iterate_frames(parts: TableParts, head: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """Yield the rows of the parts with the columns, the types and the levels of ``head``."""
+def _iterate_frames(parts: TableParts, head: pd.DataFrame, keys: KeysByPart | None) -> Iterator[pd.DataFrame]:
+    """Yield the rows of the parts with the columns, the types and the levels of ``head``, and the numbers of their keys."""
     for part in parts():
         frame = part.select(list(head)).to_pandas()
         typed = {
@@ -113,7 +123,8 @@ def _iterate_frames(parts: TableParts, head: pd.DataFrame) -> Iterator[pd.DataFr
             else frame[name].astype(kind)
             for name, kind in head.dtypes.items()
         }
-        yield frame.assign(**typed)
+        frame = frame.assign(**typed)
+        yield frame if keys is None else keys.add_numbers(frame, part)
 
 
 def _shuffle_frames(

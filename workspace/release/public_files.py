@@ -24,13 +24,18 @@ from ..gate.contents import ReleasePlan
 from ..ingest.file_formats import format_by_name
 from ..ingest.reserved_names import KIND_COLUMN_PREFIX
 from ..policy.disclosure import DisclosureRules
+from ..store.tables import TableStore
 from .dossier import ReleaseDossier
 from .forms import DatasetForm, keeps_codes
 from .long_tables import can_write_parts, iterate_dataset_bytes
-from .surrogate_keys import key_columns, key_variables
+from .surrogate_keys import KeysByPart, key_columns, key_variables
 from .tables import DatasetContext, codebook_csv, dataset_bytes, released_levels
 
 KindCounts = Mapping[str, Mapping[str, int]]
+MOST_SAMPLED, MARGIN = 10_000, 1.25
+"""Rows by which the size of files is estimated, and what may be more of it than they show."""
+KEY_COLUMN_BYTES = 17
+"""Bytes of a key that joins rows, with its separator."""
 
 
 def confidential_missing_kinds(confidential: pa.Table) -> pd.DataFrame:
@@ -120,6 +125,20 @@ def dataset_file_names(plan: ReleasePlan, form: DatasetForm) -> tuple[str, ...]:
     return tuple(f"dataset-{kind}-{draw:0{digits}}.{suffix}" for draw in range(1, plan.datasets + 1))
 
 
+def estimate_dataset_bytes(tables: TableStore, plan: ReleasePlan, form: DatasetForm) -> int:
+    """Return about how many bytes the datasets' files take in a form, somewhat more than less: by the first rows of one.
+
+    Raises DamagedTable, and NotReleased where the form has no room for what there is.
+    """
+    if not plan.tables:
+        return 0
+    head = next(tables.iterate_row_groups(plan.tables[0])).slice(0, MOST_SAMPLED)
+    sample = len(dataset_bytes(head, plan.run.recipe.released_schema, plan.left_out, form))
+    keys = KEY_COLUMN_BYTES * len(key_variables(plan.run.recipe))
+    rows = sum(map(tables.count_table_records, plan.tables))
+    return int(MARGIN * rows * (sample / max(1, head.num_rows) + keys))
+
+
 def public_files(dossier: ReleaseDossier, key: bytes) -> Iterator[tuple[str, bytes | Iterator[bytes]]]:
     """Yield the public files as name and bytes, except the manifest; of a long dataset the bytes come piece by piece.
 
@@ -171,7 +190,7 @@ def public_files(dossier: ReleaseDossier, key: bytes) -> Iterator[tuple[str, byt
 def _has_parts(dossier: ReleaseDossier) -> bool:
     """Return whether the datasets are long and their files can be written some rows at a time."""
     parts, plan = dossier.stored_parts, dossier.plan
-    if not parts.are_long or key_variables(plan.run.recipe) or keeps_codes(dossier.form):
+    if not parts.are_long or keeps_codes(dossier.form):
         return False
     return can_write_parts(dossier.form, next(parts.iterate_released(0)).slice(0, 1), plan.left_out)
 
@@ -181,6 +200,7 @@ def _files_of_parts(dossier: ReleaseDossier, key: bytes) -> Iterator[tuple[str, 
     plan, parts = dossier.plan, dossier.stored_parts
     recipe = plan.run.recipe
     levels = released_levels(parts.iterate_all_released(), plan.left_out)
+    keys = KeysByPart(recipe, key) if key_variables(recipe) else None
     for draw, name in enumerate(dataset_file_names(plan, dossier.form)):
         order = Randomness(recipe.seed, key, (plan.tables[draw],))
         rng = order.generator("release", draw + 1) if plan.is_shuffled else None
@@ -194,10 +214,13 @@ def _files_of_parts(dossier: ReleaseDossier, key: bytes) -> Iterator[tuple[str, 
                 dossier.form,
                 DatasetContext(rng=rng, levels=levels, note=note),
                 parts.open_spool,
+                keys,
             ),
         )
     original = parts.read_confidential_levels(), dossier.original.schema
-    codebook = codebook_csv(recipe.released_schema, levels, plan.left_out, original, {}, (), dossier.form)
+    codebook = codebook_csv(
+        recipe.released_schema, levels, plan.left_out, original, {}, key_variables(recipe), dossier.form
+    )
     yield "codebook.csv", codebook.encode()
 
 

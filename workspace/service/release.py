@@ -40,8 +40,9 @@ from ..release.commitment import IN_MANIFEST, commitment_of_run, commitments_tab
 from ..release.decision import decision_from_dossier
 from ..release.dossier import ReleaseDossier, read_dossier
 from ..release.forms import DatasetForm
-from ..release.public_files import public_files
+from ..release.public_files import estimate_dataset_bytes, public_files
 from ..release.report import make_report
+from ..store.disk import check_space_for_release, estimate_scratch_bytes
 from ..store.keys import run_key
 from ..store.release_folders import INTERNAL_FOLDER, MANIFEST_FILE, PUBLIC_FOLDER
 from ..store.releases_in_progress import begin_release, publish_release, settle_releases
@@ -50,6 +51,8 @@ from ..store.workspace import Workspace
 
 MOST_EXAMINATIONS = 10
 """Examinations of one release: each further one means that another release of the workspace was charged meanwhile."""
+RELEASE_BYTES = 16 << 20
+"""Room for the documents of a release."""
 
 
 @dataclass(frozen=True)
@@ -93,13 +96,14 @@ def write_run_release(
     second person, both come from the request that another account approved. The result is the whole release with its
     row in the audit log, or neither; when cut off, it is completed or removed by ``resume`` and by the next release.
     Raises NotFound, NotReady, BadInput for an invalid policy or waiver, and NotReleased where the gate blocks and
-    nobody entitled waives it, or where the directory is not empty.
+    nobody entitled waives it, or where the directory is not empty, and NotEnoughDisk before anything is written.
     """
     workspace.check_own()
     settle_releases(workspace)
     plan, policy = plan_release(workspace, run_id), read_policy_of_workspace(workspace.directory)
     target = directory.expanduser().resolve()
     _check_target_is_empty(target)
+    _check_room(workspace, plan, target.parent, form)
     for attempt in range(MOST_EXAMINATIONS):
         try:
             # the gate, the report and the documents read the same long tables
@@ -160,6 +164,15 @@ def _check_target_is_empty(target: Path) -> None:
         raise NotReleased(f'"{target}" is not an empty directory; name an empty or a new one')
     # Before the examination, which may take long.
     os.close(open_guarded_folder(target.parent))
+
+
+def _check_room(workspace: Workspace, plan: ReleasePlan, folder: Path, form: DatasetForm) -> None:
+    """Raise NotEnoughDisk where a disk has less free space than the release may need."""
+    counts = [workspace.find_dataset(plan.run.dataset_id).records]
+    counts += map(workspace.tables.count_table_records, plan.tables)
+    scratch = estimate_scratch_bytes(max(counts), len(plan.run.recipe.schema))
+    files = estimate_dataset_bytes(workspace.tables, plan, form)
+    check_space_for_release(workspace.directory, scratch, folder, RELEASE_BYTES + files)
 
 
 def _write_packages(

@@ -40,7 +40,7 @@ _MESSAGE_OF_SQLITE_ERROR = {
 
 
 class NotEnoughDisk(WorkspaceError):
-    """Error of a disk that has less free space than a run may need."""
+    """Error of a disk that has less free space than a run or a release may need."""
 
 
 def estimate_run_bytes(recipe: Recipe, data: Microdata | TableBlocks) -> int:
@@ -55,18 +55,40 @@ def estimate_run_bytes(recipe: Recipe, data: Microdata | TableBlocks) -> int:
     by_record = (
         sum(step.method.family == "risk" for step in recipe.measures) * (recipe.m + 1) * len(data) * BYTES_PER_RECORD
     )
-    is_long = len(data) > table_manifests.PART_ROWS
-    meanwhile = SCRATCH_BYTES_PER_VALUE * len(data) * len(recipe.schema) if is_long else 0
+    meanwhile = estimate_scratch_bytes(len(data), len(recipe.schema))
     return BASE_BYTES + (recipe.m + 1) * table + by_record + meanwhile
 
 
+def estimate_scratch_bytes(rows: int, columns: int) -> int:
+    """Return an upper estimate of the bytes that work with a table has meanwhile on the disk; 0 for one of a single part."""
+    return SCRATCH_BYTES_PER_VALUE * rows * columns if rows > table_manifests.PART_ROWS else 0
+
+
 def check_disk_space(directory: Path, needed_bytes: int) -> None:
-    """Raise NotEnoughDisk when a workspace's disk has less free space than needed."""
+    """Raise NotEnoughDisk when a workspace's disk has less free space than a run needs."""
+    another = "use a workspace on another disk (--workspace DIR)"
+    _check_free_space(directory, needed_bytes, "the run", "nothing was stored", another)
+
+
+def check_space_for_release(workspace: Path, scratch_bytes: int, folder: Path, file_bytes: int) -> None:
+    """Raise NotEnoughDisk when the disk of a workspace has less free space than the work on a release needs, or that of
+    the folder less than its files.
+    """
+    another = "write the release to a folder on another disk"
+    if workspace.stat().st_dev == folder.stat().st_dev:
+        _check_free_space(folder, scratch_bytes + file_bytes, "the release", "nothing was released", another)
+        return
+    _check_free_space(workspace, scratch_bytes, "work on the release", "nothing was released", "move the workspace")
+    _check_free_space(folder, file_bytes, "the release", "nothing was released", another)
+
+
+def _check_free_space(directory: Path, needed_bytes: int, needs: str, outcome: str, another: str) -> None:
+    """Raise NotEnoughDisk when a disk has less free space than ``needs`` says is needed."""
     free = shutil.disk_usage(directory).free
     if free < needed_bytes:
         raise NotEnoughDisk(
-            f"the run may need {_binary_size_text(needed_bytes)} and the disk of {directory} has {_binary_size_text(free)} free; nothing was stored. "
-            "Free some space, or use a workspace on another disk (--workspace DIR)"
+            f"{needs} may need {_binary_size_text(needed_bytes)} and the disk of {directory} has {_binary_size_text(free)} free; {outcome}. "
+            f"Free some space, or {another}"
         )
 
 

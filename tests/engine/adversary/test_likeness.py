@@ -18,6 +18,7 @@ from sfumato.engine.adversary.pooled import measure_agreed_values
 from sfumato.engine.adversary.tails import measure_released_tails
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, MissingPolicy, Schema, Variable
+from sfumato.engine.data.sorting import sort_with_order
 from sfumato.engine.statistics.smoothing import common_step
 
 SCHEMA = Schema(
@@ -134,7 +135,7 @@ def test_the_share_that_loses_its_record_is_that_over_all_who_may_be_left_out() 
     """Classes of two, three and one record: who is left out is one of the class of the row's record."""
     rows = np.array([10, 11, 20, 20, 21, 30], dtype=np.uint64)
     kept = np.array([0, 0, 1, 1, 1, 2], dtype=np.uint64)
-    classes = _KeptValueClasses.from_rows(rows, kept, np.sort(rows))
+    classes = _KeptValueClasses.from_rows(kept, *sort_with_order(rows))
     released = np.array([10, 21, 99, 20], dtype=np.uint64)
     lost = 0.0
     for row in released:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,11 +28,13 @@ from sfumato.workspace.release import shuffled_blocks
 from sfumato.workspace.release.dossier import StoredParts, read_dossier
 from sfumato.workspace.release.forms import DatasetForm
 from sfumato.workspace.release.long_tables import can_write_parts, iterate_dataset_bytes
-from sfumato.workspace.release.public_files import public_files
+from sfumato.workspace.release.public_files import estimate_dataset_bytes, public_files
+from sfumato.workspace.release.shuffled_blocks import CellCode
+from sfumato.workspace.release.surrogate_keys import KeysByPart, surrogate_key_columns
 from sfumato.workspace.release.tables import DatasetContext, dataset_bytes, released_levels
 from sfumato.workspace.release.verification import verify_release
 from sfumato.workspace.service.release import write_run_release
-from sfumato.workspace.store import table_manifests
+from sfumato.workspace.store import disk, table_manifests
 from sfumato.workspace.store.keys import run_key
 from sfumato.workspace.store.tables import TableStore
 from sfumato.workspace.store.workspace import Workspace
@@ -110,10 +113,11 @@ def files_of_run(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("keys", [[], ["person"]])
 def test_the_files_have_the_rows_that_they_have_in_memory(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, form: DatasetForm
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, form: DatasetForm, keys: list[str]
 ) -> None:
-    run_id = run_recipe(workspace, PLAN, people())
+    run_id = run_recipe(workspace, {**PLAN, "release": {**PLAN["release"], "surrogate_keys": keys}}, people())
     make = files_of_run(workspace, run_id, form)
     by_part = make()
     assert make() == by_part, "the same bytes each time"
@@ -128,7 +132,11 @@ def test_the_files_have_the_rows_that_they_have_in_memory(
             assert ours[0] == theirs[0]
             assert Counter(map(repr, ours)) == Counter(map(repr, theirs))
             assert ours != theirs
-            assert "person" not in ours[0]
+            assert ("person" in ours[0]) is bool(keys)
+            if keys:
+                first = {row[0] for row in ours[1:]}
+                assert len(first) == RECORDS, "everybody has a key of the own"
+                assert not first & set(map(str, range(RECORDS)))
     if form == "parquet":
         ours, theirs = (
             pq.ParquetFile(io.BytesIO(one["dataset-SYNTHETIC-01.parquet"][0])).schema_arrow for one in (by_part, whole)
@@ -190,18 +198,56 @@ def test_nothing_is_left_of_a_release_that_fails_in_the_middle_of_a_file(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("release", [{"order": "original"}, {"surrogate_keys": ["person"]}])
-def test_what_cannot_come_by_part_comes_whole_and_the_order_of_the_recipe_holds(
-    workspace: Workspace, release: dict[str, Any]
+@pytest.mark.parametrize("keys", [[], ["person"]])
+def test_the_order_of_the_recipe_holds(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, keys: list[str]) -> None:
+    release = {**PLAN["release"], "order": "original", "surrogate_keys": keys}
+    make = files_of_run(workspace, run_recipe(workspace, {**PLAN, "release": release}, people()), "csv")
+    content, pieces = make()["dataset-SYNTHETIC-01.csv"]
+    assert len(pieces) > 1
+    monkeypatch.setattr(StoredParts, "are_long", False)
+    assert make()["dataset-SYNTHETIC-01.csv"] == (content, [content])
+
+
+@pytest.mark.slow
+def test_a_release_for_which_the_disk_has_no_room_changes_nothing(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_id = run_recipe(workspace, {**PLAN, "release": {**PLAN["release"], **release}}, people())
-    made = files_of_run(workspace, run_id, "csv")()
-    content, pieces = made["dataset-SYNTHETIC-01.csv"]
-    assert (len(pieces) > 1) is ("order" in release)
-    names, *rows = rows_of(content, "csv")
-    if "order" in release:
-        stored = workspace.tables.read_stored_table(plan_release(workspace, run_id).tables[0]).to_pandas()
-        assert [row[names.index("income")] for row in rows] == list(map(repr, stored["income"].tolist()))
+    run_id = run_recipe(workspace, PLAN, people())
+    rows = workspace.connection.execute("SELECT COUNT(*) FROM audit").fetchone()[0]
+    needed = disk.SCRATCH_BYTES_PER_VALUE * RECORDS * 5 + estimate_dataset_bytes(
+        workspace.tables, plan_release(workspace, run_id), "csv"
+    )
+    free = [(16 << 20) + needed - 1]
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1 << 40, 0, free[0]))  # type: ignore[attr-defined]
+    message = r"the release may need 16 MiB and the disk of .* has 16 MiB free; nothing was released\. Free some space, or write"
+    with pytest.raises(disk.NotEnoughDisk, match=message):
+        write_run_release(workspace, run_id, tmp_path / "out", reason="a test of the release")
+    assert not (tmp_path / "out").exists()
+    assert workspace.connection.execute("SELECT COUNT(*) FROM audit").fetchone()[0] == rows
+    free[0] += 1
+    write_run_release(workspace, run_id, tmp_path / "out", reason="a test of the release")
+    written = sum(path.stat().st_size for path in (tmp_path / "out/public").glob("dataset-*"))
+    assert written < needed < 3 * written + disk.SCRATCH_BYTES_PER_VALUE * RECORDS * 5
+
+
+@pytest.mark.quick
+def test_keys_of_80_bits_are_two_numbers_and_back() -> None:
+    recipe = Recipe.from_table({**PLAN, "release": {**PLAN["release"], "surrogate_keys": ["person"]}})
+    part = pa.table({"person": [3, None, 3, 7], "x": [1.0, 2.0, 3.0, 4.0]})
+    keys = KeysByPart(recipe, b"k" * 32)
+    numbers = keys.add_numbers(part.select(["x"]).to_pandas(), part)
+    assert CellCode.has_code(numbers)
+    assert numbers.iloc[:, 1].tolist().count(-1) == 1
+    found = keys.restore_texts(numbers.iloc[::-1].reset_index(drop=True))
+    assert list(found) == ["person", "x"]
+    expected = surrogate_key_columns(part, recipe.form, b"k" * 32)["person"].tolist()
+    assert found["person"].astype(object).where(found["person"].notna(), None).tolist() == expected[::-1]
+    assert expected[0] == expected[2] != expected[3]
+    assert expected[1] is None
+    nobody = keys.restore_texts(numbers.iloc[1:2])["person"]
+    assert nobody.isna().all()
+    assert pa.Array.from_pandas(nobody).type == pa.Array.from_pandas(found["person"]).type
+    assert "kkk" not in repr(keys)
 
 
 SCHEMA = Schema(

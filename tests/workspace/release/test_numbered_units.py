@@ -16,6 +16,7 @@ from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import examine_release
 from sfumato.workspace.policy.policy import read_policy_of_workspace
 from sfumato.workspace.service.release import write_run_release
+from sfumato.workspace.store import table_manifests
 from sfumato.workspace.store.workspace import Workspace
 
 WHY = "a simulated census of a test"
@@ -40,7 +41,11 @@ def write_release(workspace: Workspace, recipe: dict[str, Any], table: pd.DataFr
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_drawn_units_are_released_with_new_numbers(secret: Workspace, tmp_path: Path, form: str) -> None:
+@pytest.mark.parametrize("part_rows", [table_manifests.PART_ROWS, 500])
+def test_drawn_units_are_released_with_new_numbers(
+    secret: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, part_rows: int
+) -> None:
+    monkeypatch.setattr(table_manifests, "PART_ROWS", part_rows)
     table = census.draw_census(HOUSEHOLDS, 3).assign(household=lambda t: t["household"] + 700_000)
     recipe = {**census.census_recipe(10, audience="enclave"), "measure": [{"method": "utility.ecdf"}]}
     public = write_release(secret, recipe, table, tmp_path / "out", form)
