@@ -36,7 +36,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
-from ..data.block_sums import BlockWork, Summands, SummedTable
+from ..data.block_sums import BlockWork, Summands, SummedTable, add_sums
 from ..data.blocks import row_blocks
 from ..data.intervals import NON_NEGATIVE, Range
 from ..data.microdata import Microdata
@@ -85,51 +85,6 @@ PMSE_RANGE: Range = (0.0, 0.25)
 """c (1 - c) is at most 1/4."""
 
 
-def are_columns_repeated(ours: Sequence[Floats], theirs: Sequence[Floats]) -> list[bool]:
-    """Return whether the columns (n,) of one table are repeated by those of the other (m,), which may have missing
-    values (NaN).
-
-    One after another, a column is repeated where it makes, with the repeated columns before it, the same records in
-    both tables.
-    """
-    mine: list[Floats] = []
-    other: list[Floats] = []
-    found = []
-    in_order = True
-    for one, two in zip(ours, theirs, strict=True):
-        # Most columns are decided without a sort: in tables of the same order directly, in others by the sums of
-        # hashes.
-        aligned = in_order and np.array_equal(one, two, equal_nan=True)
-        same = aligned or (len(one) == len(two) and _have_same_records([*mine, one], [*other, two]))
-        if same:
-            in_order = aligned
-            mine.append(one)
-            other.append(two)
-        found.append(same)
-    return found
-
-
-def _have_same_records(ours: Sequence[Floats], theirs: Sequence[Floats]) -> bool:
-    """Return whether two tables, columns (n,) each, have the same records equally often."""
-    if _sum_of_hashes(ours[-1:]) != _sum_of_hashes(theirs[-1:]) or (
-        len(ours) > 1 and _sum_of_hashes(ours) != _sum_of_hashes(theirs)
-    ):
-        return False
-    # Compared value by value: equal sums of hashes are no proof. The order by hash is faster than that by values, and
-    # fails only where two different records share a hash.
-    return any(
-        all(np.array_equal(a[first], b[second], equal_nan=True) for a, b in zip(ours, theirs, strict=True))
-        for first, second in ((order(ours), order(theirs)) for order in (_order_by_hash, np.lexsort))
-    )
-
-
-def _order_by_hash(columns: Sequence[Floats]) -> Integers:
-    """Return the records in the order of their hashes, in which equal records are neighbours unless hashes collide."""
-    return np.argsort(
-        np.concatenate([hash_records(columns, rows) for rows in row_blocks(len(columns[0]))]), kind="stable"
-    )
-
-
 def _sum_of_hashes(columns: Sequence[Floats]) -> int:
     """Return the sum of the records' hashes, modulo 2^64, whatever the order of the records."""
     return sum(int(hash_records(columns, rows).sum()) for rows in row_blocks(len(columns[0]))) % 2**64
@@ -140,32 +95,34 @@ def mean_squared_distance(scores: Floats, y: Floats) -> float:
     return float(np.mean((scores - y.mean()) ** 2))
 
 
-def logit_pmse(design: SparseDesign, y: Floats, repeated: NDArray[np.bool_]) -> tuple[float, float]:
-    """Compute the pMSE of a logistic regression of y (N,) on a design (N, K), and its expectation for a correct model.
+def logit_pmse(design: SparseDesign, y: Floats, repeated: NDArray[np.bool_]) -> tuple[float, float, int]:
+    """Compute the pMSE of a logistic regression of y (N,) on a design (N, K), its expectation for a correct model, and the
+    coefficients that can differ.
 
     repeated: whether each column is the same in both tables, as the intercept is, (K,)
     """
-    c = float(y.mean())
     # A design of one block is formed whole, a longer one block by block: the same to 1e-9.
-    if len(list(row_blocks(design.rows, design.width))) == 1:
-        columns = design.matrix()[:, np.argsort(~repeated, kind="stable")]
-        independent = independent_columns(columns)
-        d = int(independent[repeated.sum() :].sum())
-        pmse = mean_squared_distance(logistic_regression(columns[:, independent], y).probabilities, y)
-    else:
-        d, pmse = _blocked_logit_pmse(design, y, repeated, len(y), c)
-    # Snoke et al. (2018), §3.1. Given the repeated columns the others differ in d directions only (exact where their
-    # regression on these is linear).
-    return pmse, d * c * (1 - c) ** 2 / len(y)
+    if len(list(row_blocks(design.rows, design.width))) > 1:
+        return _blocked_logit_pmse(design, y, repeated, len(y), float(y.mean()))
+    columns = design.matrix()[:, np.argsort(~repeated, kind="stable")]
+    independent = independent_columns(columns)
+    pmse = mean_squared_distance(logistic_regression(columns[:, independent], y).probabilities, y)
+    return _with_expectation(pmse, int(independent[repeated.sum() :].sum()), len(y), float(y.mean()))
 
 
 def _blocked_logit_pmse(
     design: SummedDesign, y: Floats, repeated: NDArray[np.bool_], records: int, c: float
-) -> tuple[int, float]:
-    """Return in how many directions columns can differ, and the pMSE, block by block."""
+) -> tuple[float, float, int]:
+    """Return what ``logit_pmse`` does, block by block."""
     basis = independent_basis(design)
     d = len(basis) - len(independent_basis(design, among=repeated))
-    return d, BlockedLogistic(basis, y).squared_distances(c) / records
+    return _with_expectation(BlockedLogistic(basis, y).squared_distances(c) / records, d, records, c)
+
+
+def _with_expectation(pmse: float, d: int, records: int, c: float) -> tuple[float, float, int]:
+    # Snoke et al. (2018), §3.1. Given the repeated columns the others differ in d directions only (exact where their
+    # regression on these is linear).
+    return pmse, d * c * (1 - c) ** 2 / records, d
 
 
 def tree_pmse(x: Integers, labels: Sequence[Floats], levels: Sequence[int], minbucket: int, cp: float) -> list[float]:
@@ -224,13 +181,6 @@ def _is_varying(values: Floats) -> bool:
     return bool(((values != values[0]) & ~(np.isnan(values) & np.isnan(values[0]))).any())
 
 
-def _are_variables_repeated(columns: Sequence[Floats], ours: int) -> list[bool]:
-    """Return whether a partly synthetic release repeats each variable (N,), the first ``ours`` values confidential."""
-    found = are_columns_repeated([values[:ours] for values in columns], [values[ours:] for values in columns])
-    # Where it repeats all, nothing says which were synthesised.
-    return [False] * len(found) if all(found) else found
-
-
 def _measure_by_permutation(x: Integers, levels: Sequence[int], y: Floats, spec: PropensitySpec, run: Run) -> Measure:
     """Measure by a classification tree, with the null by permutation."""
     pmse = partial(tree_pmse, x, levels=levels, minbucket=spec.minbucket, cp=spec.cp)
@@ -284,23 +234,6 @@ def _varying_variables(confidential: Microdata, released: Microdata, names: Sequ
     if not varying:
         raise NotComputable(NOTHING_VARIES)
     return varying
-
-
-def _logit_of_tables(
-    confidential: Microdata, released: Microdata, names: Sequence[str], model: str
-) -> tuple[float, float, int]:
-    """Return the pMSE of a logistic regression of tables in memory, its expectation, and the coefficients that can
-    differ.
-    """
-    varying = _varying_variables(confidential, released, names)
-    y = np.repeat([0.0, 1.0], [len(confidential), len(released)])
-    levels = [released.schema[name].kind.has_levels for name in varying]
-    same = _are_variables_repeated(list(varying.values()), len(confidential))
-    effects = [_main_effects(values, has) for values, has in zip(varying.values(), levels, strict=True)]
-    design, repeated = _logit_design(effects, same, model, len(y))
-    pmse, null = logit_pmse(design, y, repeated)
-    c = float(y.mean())
-    return pmse, null, round(null * len(y) / (c * (1 - c) ** 2))
 
 
 def _logit_design(
@@ -538,20 +471,23 @@ def _measure_by_sums(
     both: SummedTable,
 ) -> Measure:
     """Return the measure of two tables that are asked for sums together. Raises NotComputable."""
-    if both.n_blocks == 1:
-        confidential, released = both.ask_sums(lambda *tables: tables)
-        return _logit_measure(*_logit_of_tables(confidential, released, names, model))
     sizes, found = both.ask_sums(partial(_facts_of_variables, names, levels), partial(_join_facts, levels))
     varying = {name: one for name, one in found.items() if one.terms.varies}
     if not varying:
         raise NotComputable(NOTHING_VARIES)
-    terms = {name: one.terms for name, one in varying.items()}
-    logit = _LogitTerms(terms, _find_repeated(varying, both), model)
+    same = find_repeated(varying, both)
+    # Where a release repeats all, nothing says which were synthesised.
+    same = [False] * len(same) if all(same) else same
+    if both.n_blocks == 1:
+        tables = both.ask_sums(lambda *tables: tables)
+        effects = [_main_effects(_stack_variable(*tables, name), name in levels) for name in varying]
+        design, repeated = _logit_design(effects, same, model, int(sum(sizes)))
+        return _logit_measure(*logit_pmse(design, np.repeat([0.0, 1.0], sizes), repeated))
+    logit = _LogitTerms({name: one.terms for name, one in varying.items()}, same, model)
     layout, repeated = logit.design_of(*heads)
     records, c = int(sum(sizes)), int(sizes[1]) / int(sum(sizes))
     asked = AskedDesign(layout.width, both, logit.on_tables)
-    d, pmse = _blocked_logit_pmse(asked, np.empty(0), repeated, records, c)
-    return _logit_measure(pmse, d * c * (1 - c) ** 2 / records, d)
+    return _logit_measure(*_blocked_logit_pmse(asked, np.empty(0), repeated, records, c))
 
 
 class _VariableFacts(NamedTuple):
@@ -608,18 +544,23 @@ def _hash_records(names: Sequence[str], confidential: Microdata, released: Micro
     return (_hash_sums([_stack_variable(confidential, released, name) for name in names], len(confidential)),)
 
 
-def _find_repeated(found: Mapping[str, _VariableFacts], both: SummedTable) -> list[bool]:
-    """Return which variables a release repeats, as ``are_columns_repeated`` finds it."""
+def find_repeated(found: Mapping[str, _VariableFacts], both: SummedTable) -> list[bool]:
+    """Return which variables a release repeats.
+
+    One after another, a variable is repeated where it makes, with the repeated ones before it, the same records in both
+    tables.
+    """
     before, same, in_order = tuple[str, ...](), list[bool](), True
     for name, one in found.items():
+        # Most are decided by themselves: in tables of the same order directly, in others by the sums of hashes.
         together, in_place = (*before, name), in_order and one.aligned
         is_same = in_place or (one.alike and not before)
         if one.alike and before and not in_place:
-            is_same = _are_sums_equal(both.ask_sums(partial(_hash_records, together))[0])
+            is_same = _are_sums_equal(both.ask_sums(partial(_hash_records, together), add_sums, together)[0])
         same.append(is_same)
         if is_same:
             in_order, before = in_place, together
-    return [False] * len(same) if all(same) else same
+    return same
 
 
 def _draft_offer(case: Case) -> Offer | None:

@@ -66,9 +66,10 @@ def test_a_logit_on_one_indicator_has_the_shares_of_the_groups(monkeypatch: pyte
     y = np.concatenate([np.repeat([1.0, 0.0], [2, 8]), np.repeat([1.0, 0.0], [7, 3])])
     for cells in (3, 21, 60):
         monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", cells)
-        pmse, null = logit_pmse(design(x), y, np.array([True, False, False]))
+        pmse, null, degrees = logit_pmse(design(x), y, np.array([True, False, False]))
         assert pmse == pytest.approx(0.25**2)
         assert null == pytest.approx(0.45 * 0.55**2 / 20)
+        assert degrees == 1
 
 
 def positions(y: np.ndarray) -> float:
