@@ -20,7 +20,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -389,7 +389,7 @@ class RegressionModel:
         kept = independent_columns(triangle[:, :-1])
         if self.family == "linear":
             return kept, linear_coefficients(triangle[:, :-1][:, kept], triangle[:, -1], confidence, int(whole))
-        asked = AskedDesign(len(design.names), table, partial(_work_on_block, self, design))
+        asked = AskedDesign(len(design.names), table, partial(_work_on_complete, self, design))
         basis = independent_basis(asked, among=kept, tolerance=_NEARLY_COLLINEAR)
         if len(basis) < kept.sum():
             raise NotComputable("columns of the predictors are too nearly collinear")
@@ -468,6 +468,12 @@ class RegressionModel:
         return [parse_term(text, schema, place) for text in self.terms]
 
 
+def check_model_domains(data: Microdata, target: str, spec: Any, place: str) -> None:
+    """Raise BadInput where a model of a step takes a function of a column outside its domain, such as the logarithm of 0."""
+    for i, model in enumerate(spec.models):
+        model.check_domains(data, f"{place}.models[{i}]")
+
+
 def check_models(models: Sequence[RegressionModel], schema: Schema, place: str) -> None:
     """Raise BadInput at ``place[i]`` where a column of model i does not exist or has a wrong kind."""
     for i, model in enumerate(models):
@@ -482,12 +488,8 @@ def _join_regression_facts(parts: Sequence[Summands]) -> Summands:
     return sum(whole), sum(outside), triangle, x[0], y[0]
 
 
-def _work_on_block(model: RegressionModel, design: Design, work: BlockWork) -> BlockWork:
-    """Return a work on the entries of complete records as one on a block."""
-    return partial(_work_on_complete, model, design, work)
-
-
 def _work_on_complete(model: RegressionModel, design: Design, work: BlockWork, data: Microdata) -> Summands:
+    """Return what a work computes from the entries of the complete records of a block."""
     own = model._complete_records(design.schema, data)
     return make_sparse_design(design, own).sum_blocks(work, model._response_values(own))
 

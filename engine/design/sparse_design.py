@@ -7,6 +7,7 @@ with rows times columns.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
@@ -176,22 +177,26 @@ def _cross_table(one: TermEntries, other: TermEntries, values: Floats) -> Floats
     return np.asarray(table.reshape(shape)[: one.width, : other.width], dtype=np.float64)
 
 
-class SummedDesign(Protocol):
+class SummedDesign(ABC):
     """Design X of K = ``width`` columns, of which sums over blocks of rows are computed."""
 
     @property
+    @abstractmethod
     def width(self) -> int: ...
 
-    @property
+    @abstractmethod
+    def sum_blocks(self, work: BlockWork, labels: Floats | None = None) -> Summands:
+        """Return the sums of what the work computes from each block of rows, in the order of the blocks."""
+
+    @cached_property
     def squares(self) -> Floats:
         """Return X'X, (K, K)."""
-
-    def sum_blocks(self, work: BlockWork, labels: Floats | None = None, /) -> Summands:
-        """Return the sums of what the work computes from each block of rows, in the order of the blocks."""
+        (found,) = self.sum_blocks(_squares_of_block)
+        return np.asarray(found)
 
 
 @dataclass(frozen=True)
-class SparseDesign:
+class SparseDesign(SummedDesign):
     """Design of ``terms`` side by side, with ``rows`` rows and K = ``width`` columns."""
 
     terms: Sequence[SparseTerm]
@@ -225,35 +230,27 @@ class SparseDesign:
             start += width
         return found
 
-    @cached_property
-    def squares(self) -> Floats:
-        """Return X'X, (K, K)."""
-        (found,) = self.sum_blocks(_squares_of_block)
-        return np.asarray(found)
-
 
 @dataclass
-class AskedDesign:
+class AskedDesign(SummedDesign):
     """Design of a table that is asked for sums over its blocks.
 
-    width: number of columns
+    columns: number of columns
     table: the table
-    of_block: makes of a work on the entries, number and labels of rows one on a block of the table
+    on_block: carries out a work on the entries, number and labels of the rows of a block of the table
     """
 
-    width: int
+    columns: int
     table: SummedTable
-    of_block: Callable[[BlockWork], BlockWork] = lambda work: work
+    on_block: Callable[..., Summands]
+
+    @property
+    def width(self) -> int:
+        return self.columns
 
     def sum_blocks(self, work: BlockWork, labels: Floats | None = None) -> Summands:
         """Return sums over the blocks, which have labels of their own."""
-        return self.table.ask_sums(self.of_block(partial(_without_labels, work) if labels is None else work))
-
-    @cached_property
-    def squares(self) -> Floats:
-        """Return X'X, (K, K)."""
-        (found,) = self.sum_blocks(_squares_of_block)
-        return np.asarray(found)
+        return self.table.ask_sums(partial(self.on_block, partial(_without_labels, work) if labels is None else work))
 
 
 def _without_labels(work: BlockWork, entries: Sequence[TermEntries], rows: int, labels: Floats) -> Summands:

@@ -175,21 +175,13 @@ def check_survey_weights(data: Microdata) -> None:
     if design is None:
         return
     place, weights = f"variables.{design.weight}", data.numbers(design.weight)
-    if lacking := int(np.isnan(weights).sum()):
-        raise BadInput(
-            place,
-            f"{count_noun(lacking, 'record')} {agreeing_word(lacking, 'has', 'have')} no survey weight; leave them out with [data] where",
-        )
-    if zero := int((weights == 0).sum()):
-        raise BadInput(
-            place,
-            f"{count_noun(zero, 'record')} {agreeing_word(zero, 'has', 'have')} the survey weight 0, so they represent no people; exclude them with [data] where",
-        )
-    if below := int((weights < 0).sum()):
-        raise BadInput(
-            place,
-            f"{count_noun(below, 'record')} {agreeing_word(below, 'has', 'have')} a survey weight below 0; is it the weight?",
-        )
+    for wrong, said in (
+        (np.isnan(weights), "no survey weight; leave them out with [data] where"),
+        (weights == 0, "the survey weight 0, so they represent no people; exclude them with [data] where"),
+        (weights < 0, "a survey weight below 0; is it the weight?"),
+    ):
+        if count := int(wrong.sum()):
+            raise BadInput(place, f"{count_noun(count, 'record')} {agreeing_word(count, 'has', 'have')} {said}")
     try:
         design.sample_of(data).require_variance()
     except NotComputable as error:

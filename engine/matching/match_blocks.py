@@ -17,7 +17,7 @@ from ..data.arrays import Booleans, Floats, Integers
 from ..data.microdata import Microdata
 from ..data.record_keys import KeyNumbers, buckets_of_keys
 from ..data.row_buckets import BucketRows, stack_columns
-from ..data.rows import number_groups
+from ..data.rows import distinct_rows, number_groups
 from .intruder import IntruderKnowledge, MatchTolerance, require_equal_values, require_own_records
 from .matching import CachedMatcher, CountedMatches, RecordMatcher, WindowKey
 from .strategies import Subset, count_candidates
@@ -177,12 +177,8 @@ def _distinct_keys(theirs: BucketRows, places: ColumnPlaces) -> tuple[Floats, In
 
 def _merge_keys(keys: Floats, records: Integers) -> tuple[Floats, Integers]:
     """Return each of the keys (n, d) once, (k, d), with the records of all that are equal, (k,)."""
-    if not len(keys):
-        return keys, records
-    (classes,), number = number_groups([[column] for column in keys.T], [len(keys)])
-    row = np.empty(number, dtype=np.int64)
-    row[classes] = np.arange(len(keys))
-    return keys[row], np.bincount(classes, records, number).astype(np.int64)
+    kinds = distinct_rows(keys.T, len(keys))
+    return keys[kinds.first], kinds.sum_by_combination(records.astype(np.float64)).astype(np.int64)
 
 
 def _count_with_keys(rows: Floats, places: ColumnPlaces, keys: Floats, records: Integers) -> Integers:
@@ -249,14 +245,10 @@ class SubsetCounts:
     @classmethod
     def from_parts(cls, own: Integers, candidates: Integers, records: Integers | None = None) -> Self:
         """Return the counts of parts, (n,) each, that may have combinations in common; each of one record without counts."""
-        both = np.column_stack([own, candidates])
-        (place,), number = number_groups([[column] for column in both.T], [len(both)])
-        row = np.empty(number if len(both) else 0, dtype=np.int64)
-        row[place] = np.arange(len(both))
-        # In one order, so that sums over them do not depend on blocks either.
-        order = np.lexsort((candidates[row], own[row]))
-        each = np.bincount(place, records, len(row)).astype(np.int64)
-        return cls(own[row][order], candidates[row][order], each[order])
+        # In ascending order, so that sums over them do not depend on blocks either.
+        kinds = distinct_rows([own, candidates], len(own))
+        each = kinds.sum_by_combination(None if records is None else records.astype(np.float64)).astype(np.int64)
+        return cls(own[kinds.first], candidates[kinds.first], each)
 
 
 class NotCountedYetError(Exception):

@@ -31,6 +31,7 @@ from ..design.estimation import (
     NO_VALUE,
     EstimateOrReason,
     RegressionModel,
+    check_model_domains,
     check_models,
     left_out_remark,
     mean_of_variable,
@@ -52,12 +53,6 @@ from ..statistics.interval_estimate import IntervalEstimate
 
 NUMERIC = (Kind.COUNT, Kind.CONTINUOUS)
 AVERAGED = (*NUMERIC, Kind.BINARY)
-
-
-def check_model_domains(data: Microdata, target: str, spec: IntervalOverlapSpec, place: str) -> None:
-    """Raise BadInput where a model takes a function of a column outside its domain, such as the logarithm of 0."""
-    for i, model in enumerate(spec.models):
-        model.check_domains(data, f"{place}.models[{i}]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -434,11 +434,8 @@ class _LogitTerms:
         effects = [terms.terms_of(_stack_variable(confidential, released, name)) for name, terms in self.terms.items()]
         return _logit_design(effects, self.repeated, self.model, len(confidential) + len(released))
 
-    def on_tables(self, work: BlockWork) -> BlockWork:
-        """Return a work on the entries of the design as one on a block of both tables."""
-        return partial(self._sum_block, work)
-
-    def _sum_block(self, work: BlockWork, confidential: Microdata, released: Microdata) -> Summands:
+    def sum_block(self, work: BlockWork, confidential: Microdata, released: Microdata) -> Summands:
+        """Return what a work computes from the entries of the design of a block of both tables."""
         y = np.repeat([0.0, 1.0], [len(confidential), len(released)])
         return self.design_of(confidential, released)[0].sum_blocks(work, y)
 
@@ -479,14 +476,14 @@ def _measure_by_sums(
     # Where a release repeats all, nothing says which were synthesised.
     same = [False] * len(same) if all(same) else same
     if both.n_blocks == 1:
-        tables = both.ask_sums(lambda *tables: tables)
-        effects = [_main_effects(_stack_variable(*tables, name), name in levels) for name in varying]
+        ours, theirs = both.ask_sums(lambda *tables: tables)
+        effects = [_main_effects(_stack_variable(ours, theirs, name), name in levels) for name in varying]
         design, repeated = _logit_design(effects, same, model, int(sum(sizes)))
         return _logit_measure(*logit_pmse(design, np.repeat([0.0, 1.0], sizes), repeated))
     logit = _LogitTerms({name: one.terms for name, one in varying.items()}, same, model)
     layout, repeated = logit.design_of(*heads)
     records, c = int(sum(sizes)), int(sizes[1]) / int(sum(sizes))
-    asked = AskedDesign(layout.width, both, logit.on_tables)
+    asked = AskedDesign(layout.width, both, logit.sum_block)
     return _logit_measure(*_blocked_logit_pmse(asked, np.empty(0), repeated, records, c))
 
 

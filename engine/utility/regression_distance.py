@@ -24,7 +24,7 @@ from ..data.block_sums import SummedTable
 from ..data.intervals import NON_NEGATIVE
 from ..data.microdata import Microdata
 from ..data.schema import Schema
-from ..design.estimation import EstimateOrReason, RegressionModel, check_models, left_out_remark
+from ..design.estimation import EstimateOrReason, RegressionModel, check_model_domains, check_models, left_out_remark
 from ..design.survey import sample_by_units, units_remark
 from ..design.survey_estimation import SurveySample
 from ..errors import BadInput, NotComputable
@@ -36,12 +36,6 @@ from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..statistics.interval_estimate import IntervalEstimate
-
-
-def check_model_domains(data: Microdata, target: str, spec: RegressionDistanceSpec, place: str) -> None:
-    """Raise BadInput where a model takes a function of a column outside its domain, such as the logarithm of 0."""
-    for i, model in enumerate(spec.models):
-        model.check_domains(data, f"{place}.models[{i}]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -299,7 +299,18 @@ def _draft_offer(case: Case) -> Offer | None:
     return Offer("whether the records of a unit go together as in the data")
 
 
-_FRESH = "what a split of all units at random gives"
+def _distance_output(
+    name: str,
+    meaning: str,
+    title: str,
+    sentence: str,
+    breached: str,
+    good: str = "Lower is better; good is what another sample of units has.",
+    baseline: str = "what a split of all units at random gives",
+) -> Output:
+    """Return the declaration of an output that is a total variation between units of both tables."""
+    label = Label(title, sentence, good, breached, FIDELITY, counts="share", baseline=baseline)
+    return Output(name, meaning, "low", range=SHARE, statbarn="StatisticalHypothesisTests", label=label)
 
 
 @measure_method(
@@ -307,37 +318,19 @@ _FRESH = "what a split of all units at random gives"
     spec=UnitsSpec,
     source="Donner (1986) for the intraclass correlation; total variation of compositions and trajectories",
     outputs=(
-        Output(
+        _distance_output(
             "size_distance",
             "total variation between the shares of units of each number of records",
-            "low",
-            range=SHARE,
-            statbarn="StatisticalHypothesisTests",
-            label=Label(
-                "Difference in the sizes of units",
-                "Of the released units, {value} would need another number of records to match the data.",
-                "Lower is better; good is what another sample of units has.",
-                "Units of the release have other numbers of records.",
-                FIDELITY,
-                counts="share",
-                baseline=_FRESH,
-            ),
+            "Difference in the sizes of units",
+            "Of the released units, {value} would need another number of records to match the data.",
+            "Units of the release have other numbers of records.",
         ),
-        Output(
+        _distance_output(
             "type_distance",
             "total variation between the shares of units of each composition of the variable",
-            "low",
-            range=SHARE,
-            statbarn="StatisticalHypothesisTests",
-            label=Label(
-                "Difference in the composition of units",
-                "Of the released units, {value} would need other values of {variable} to be composed as in the data.",
-                "Lower is better; good is what another sample of units has.",
-                "Units of the release are composed in another way.",
-                FIDELITY,
-                counts="share",
-                baseline=_FRESH,
-            ),
+            "Difference in the composition of units",
+            "Of the released units, {value} would need other values of {variable} to be composed as in the data.",
+            "Units of the release are composed in another way.",
         ),
         Output(
             "correlation",
@@ -382,68 +375,35 @@ _FRESH = "what a split of all units at random gives"
                 baseline="the confidential data",
             ),
         ),
-        Output(
+        _distance_output(
             "transition_distance",
             "mean total variation between the shares of the next value of the variable, given the one before",
-            "low",
-            range=SHARE,
-            statbarn="StatisticalHypothesisTests",
-            label=Label(
-                "Difference in changes from record to record",
-                "Of the changes of {variable} from one record to the next, {value} would have to be others to match the data.",
-                "Lower is better; at 0 values change as in the data.",
-                "Values change over time otherwise than in the data.",
-                FIDELITY,
-                counts="share",
-            ),
+            "Difference in changes from record to record",
+            "Of the changes of {variable} from one record to the next, {value} would have to be others to match the data.",
+            "Values change over time otherwise than in the data.",
+            "Lower is better; at 0 values change as in the data.",
+            baseline="",
         ),
-        Output(
+        _distance_output(
             "trajectory_distance",
             "total variation between the shares of units of each sequence of the variable",
-            "low",
-            range=SHARE,
-            statbarn="StatisticalHypothesisTests",
-            label=Label(
-                "Difference in the trajectories of units",
-                "Of the released units, {value} would need another sequence of {variable} to match the data.",
-                "Lower is better; good is what another sample of units has.",
-                "Units of the release have other sequences of values.",
-                FIDELITY,
-                counts="share",
-                baseline=_FRESH,
-            ),
+            "Difference in the trajectories of units",
+            "Of the released units, {value} would need another sequence of {variable} to match the data.",
+            "Units of the release have other sequences of values.",
         ),
-        Output(
+        _distance_output(
             "entry_distance",
             "total variation between the shares of units that begin at each value of the order",
-            "low",
-            range=SHARE,
-            statbarn="StatisticalHypothesisTests",
-            label=Label(
-                "Difference in where units begin",
-                "Of the released units, {value} would have to begin at another {variable} to match the data.",
-                "Lower is better; good is what another sample of units has.",
-                "Units of the release begin at other times.",
-                FIDELITY,
-                counts="share",
-                baseline=_FRESH,
-            ),
+            "Difference in where units begin",
+            "Of the released units, {value} would have to begin at another {variable} to match the data.",
+            "Units of the release begin at other times.",
         ),
-        Output(
+        _distance_output(
             "exit_distance",
             "total variation between the shares of units that end at each value of the order",
-            "low",
-            range=SHARE,
-            statbarn="StatisticalHypothesisTests",
-            label=Label(
-                "Difference in where units end",
-                "Of the released units, {value} would have to end at another {variable} to match the data.",
-                "Lower is better; good is what another sample of units has.",
-                "Units of the release drop out at other times.",
-                FIDELITY,
-                counts="share",
-                baseline=_FRESH,
-            ),
+            "Difference in where units end",
+            "Of the released units, {value} would have to end at another {variable} to match the data.",
+            "Units of the release drop out at other times.",
         ),
     ),
 )
