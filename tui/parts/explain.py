@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -33,6 +33,7 @@ from sfumato.workspace.reporting.explanation import (
     explanation_facts,
     explanation_title,
     measures_whole_release,
+    name_of_counted,
     nonempty_facts,
     settings_facts,
 )
@@ -194,7 +195,13 @@ def number_facts(
     ]
     return [
         *explanation_facts(found),
-        *definition_facts(meaning, title_variable(row.target, titles), row.level, settings, found.folded),
+        *definition_facts(
+            replace(meaning, meaning=name_of_counted(meaning.meaning, row, found.n_records)),
+            title_variable(row.target, titles),
+            row.level,
+            settings,
+            found.folded,
+        ),
     ]
 
 

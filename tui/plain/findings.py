@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import isnan
 from typing import TYPE_CHECKING
 
@@ -153,6 +154,7 @@ def explain_number(session: PlainSession) -> None:
         describe_measure,
         explanation_facts,
         explanation_title,
+        name_of_counted,
         settings_facts,
     )
     from sfumato.workspace.views.explained_numbers import read_explained_number
@@ -177,10 +179,15 @@ def explain_number(session: PlainSession) -> None:
         raise ActNotPossible(f"run {run.id} has no value of this number.")
     found = read_explained_number(workspace, run.id, row)
     session.conversation.say(f"{explanation_title(row.key)}.")
-    settings = settings_facts(row, {})
+    settings, meaning = settings_facts(row, {}), describe_measure(row.key)
     for name, text in (
         *explanation_facts(found),
-        *definition_facts(describe_measure(row.key), row.target, row.level, settings),
+        *definition_facts(
+            replace(meaning, meaning=name_of_counted(meaning.meaning, row, found.n_records)),
+            row.target,
+            row.level,
+            settings,
+        ),
     ):
         session.conversation.say(f"{name[:1].upper()}{name[1:]}: {text_for_speech(text)}")
 

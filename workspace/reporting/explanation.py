@@ -7,12 +7,15 @@ key.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sfumato.engine.methods.labels import (
     KNOWLEDGE,
+    is_of_units,
     level_example,
     level_meaning,
     measure_name,
@@ -23,7 +26,7 @@ from sfumato.engine.methods.labels import (
 from sfumato.engine.methods.outputs import Output
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import count_noun, format_percent, record_noun
+from sfumato.engine.wording import count_noun, format_percent, record_noun, singular_noun
 
 from .audits import AuditedRecord, audited_strip_facts
 from .numbers import section_title
@@ -60,6 +63,7 @@ SETTING_NAMES: Mapping[str, str] = {
     "vulnerable": "easiest to find",
 }
 """Names of settings for people; other settings have their own."""
+GUESS_WITHIN = "a guess is right within"
 SMALL_DIFFERENCE = 0.05
 """Upper end of an interval of a difference up to which it says that there is little to find."""
 CHANCE_LEVEL = 0.05
@@ -72,6 +76,9 @@ CHANCE_AREA = 0.5
 """Area under the ROC curve of an attacker who guesses."""
 SYNTHESISED = "synthesised"
 """Setting of what an intruder knows though the release has drawn values of it; a guess of values does without."""
+P_VALUE = "A p-value is how often chance alone would give at least as much if the release revealed nothing."
+THE_DATA = "the confidential data"
+"""What a baseline is called that is the value of the data themselves."""
 FINDING = ("family_auc", "p_value")
 """Names of how well the best of several attackers does, and of the chance to do as well without a leak."""
 WITHOUT_RELEASE = "attack_without_release"
@@ -93,6 +100,8 @@ class ExplainedNumber:
     folded: facts about the numbers that are folded into its line, as pairs of a name and a text
     parts: rows of the same attack, its own among them, by measure
     yardstick: row with what other records reveal anyway, where the measure has one; of that row, the measure's
+    others_reveal: the same row of a measure that has none of its own but guesses the same values from the same knowledge
+    spread: standard deviation of the variable in the confidential data, of its mean; None for other numbers
     """
 
     row: Row
@@ -103,6 +112,8 @@ class ExplainedNumber:
     folded: Sequence[tuple[str, str]] = ()
     parts: Mapping[str, Row] = field(default_factory=dict)
     yardstick: Row | None = None
+    others_reveal: Row | None = None
+    spread: float | None = None
 
 
 def explanation_facts(found: ExplainedNumber) -> FactLines:
@@ -128,13 +139,32 @@ def explanation_facts(found: ExplainedNumber) -> FactLines:
         *audited_strip_facts(found.audited_records),
         ("what to change", _levers_text(found.verdicts, output)),
     ]
-    return nonempty_facts(facts)
+    return nonempty_facts([(name, name_of_units(text, found.n_records)) for name, text in facts])
+
+
+def name_of_units(text: str, records: int | None) -> str:
+    """Return a text with the noun of those whom several records describe, such as households, in place of ``units``."""
+    units = getattr(records, "units", None)
+    if units is None:
+        return text
+    noun = record_noun(units)
+    return re.sub(r"\bunit\b", singular_noun(noun), re.sub(r"\bunits\b", noun, text))
+
+
+def name_of_counted(text: str, row: Row, records: int | None) -> str:
+    """Return a definition with the noun of units, that of a risk with those whom its number counts for ``records`` too."""
+    if row.family not in CONFIDENTIAL_REFERENCE or records is None:
+        return name_of_units(text, records)
+    units = getattr(records, "units", None)
+    noun = record_noun(units if units is not None and is_of_units(row.params) else records)
+    named = re.sub(r"\brecords\b", noun, text)
+    return name_of_units(re.sub(r"(?<!released )\brecord\b", singular_noun(noun), named), records)
 
 
 def _good_text(found: ExplainedNumber, output: Output) -> str:
     """Return which values are good; of a statistic of the data, that it stays as it is."""
-    is_statistic = found.row.family == "utility" and _confidential_value(found) is not None
-    return output.label.good.removeprefix("Good is ") or ("the same value as in the data" if is_statistic else "")
+    said = output.label.good.removeprefix("Good is ")
+    return said or ("the same value as in the data" if _is_statistic(found, output) else "")
 
 
 def _bad_text(found: ExplainedNumber, output: Output) -> str:
@@ -146,8 +176,10 @@ def _bad_text(found: ExplainedNumber, output: Output) -> str:
         return f"an interval that lies above {format_percent(CHANCE_AREA)} as a whole: the higher, the more of them he tells"
     if _is_attack_difference(row, output):
         return "an interval that lies above 0 % as a whole: then people in the data are found or guessed because they are in it"
-    if row.family == "utility" and own is not None and output.goal == "none":
-        there = quantity_of(row.key, own, None, row.params, unit=row.unit)
+    if _is_statistic(found, output):
+        there = _plain_quantity(row, _value_of_data(found, output) or 0.0)
+        if error := _sampling_error(found, output):
+            return f"more than about {_plain_difference(row, error)} away from {there}: users may then conclude something else"
         return f"so far from {there} that users would conclude something else; no rule says how far that is"
     if row.family in CONFIDENTIAL_REFERENCE and own is not None and output.goal in ("low", "high"):
         if (own <= row.value) if output.goal == "low" else (own >= row.value):
@@ -155,6 +187,8 @@ def _bad_text(found: ExplainedNumber, output: Output) -> str:
         return f"a value near {row_value_text(replace(row, value=own), found.n_records)}, as without protection"
     if output.goal in ("low", "one") and row.baseline is not None and output.label.baseline:
         return f"{'far from' if output.goal == 'one' else 'far above'} {_named_baseline_text(found, output)}"
+    if row.family == "utility" and output.goal in ("low", "high"):
+        return f"the {'higher' if output.goal == 'low' else 'lower'}, the worse; no rule says from where on"
     return ""
 
 
@@ -202,20 +236,94 @@ def _uncertainty_text(row: Row) -> str:
     return f"{said}{example and f'; {example}'}{wider}; 0 is exact"
 
 
-def _distance_text(found: ExplainedNumber) -> str:
-    """Return how far a statistic of the release is from that of the data, and whether its interval explains that."""
-    row, own = found.row, _confidential_value(found)
+def _value_of_data(found: ExplainedNumber, output: Output) -> float | None:
+    """Return the value of the confidential data, which may be the baseline of a number; None without one."""
+    own = _confidential_value(found)
+    return found.row.baseline if own is None and output.label.baseline == THE_DATA else own
+
+
+def _is_statistic(found: ExplainedNumber, output: Output) -> bool:
+    """Return whether a number describes the data and is to be the same in the release."""
+    return found.row.family == "utility" and output.goal == "none" and _value_of_data(found, output) is not None
+
+
+def _distance_text(found: ExplainedNumber, output: Output) -> str:
+    """Return how far a statistic of the release is from that of the data, which distance matters, and whether another
+    draw of the datasets explains it.
+    """
+    row, own = found.row, _value_of_data(found, output)
     if row.family != "utility" or row.value is None or own is None or row.baseline is None:
         return ""
     if row.value == own:
         return "the same as in the data"
-    way = "above" if row.value > own else "below"
-    share = f" ({format_percent(abs(row.value - own) / abs(own))} of it)" if own else ""
-    size = quantity_of(row.key, abs(row.value - own), None, row.params, unit=row.unit).replace(" %", " points")
+    released, there = (_plain_quantity(row, one) for one in (row.value, own))
+    if released == there:
+        said = [f"The release and the data both have {there}, to the digits shown"]
+    else:
+        more = "more" if row.value > own else "less"
+        share = "" if output.in_percent or not own else f" ({format_percent(abs(row.value - own) / abs(own))} of it)"
+        difference = _shown_difference(released, there)
+        said = [f"The release has {released}, the data have {there}: {difference} {more}{share}"]
+    if error := _sampling_error(found, output):
+        small = abs(row.value - own) <= error
+        said.append(
+            f"By chance alone another sample as large as the data would be up to about {_plain_difference(row, error)} away "
+            f"(95 %); this difference is {'smaller and hardly matters' if small else 'larger and may matter'}"
+        )
     if row.lower is None or row.upper is None:
-        return f"{size} {way} that of the data{share}"
-    explained = "no more" if row.lower <= own <= row.upper else "more"
-    return f"{size} {way} that of the data{share}; {explained} than drawing the datasets explains"
+        return ". ".join(said)
+    interval = f"the interval of the release, {row_interval_text(row)},"
+    ends = {_plain_quantity(row, row.lower), _plain_quantity(row, row.upper)}
+    if there in ends:
+        drawn = f"the value of the data is at the very end of {interval[:-1]}: another draw may or may not explain it"
+    elif row.lower <= own <= row.upper:
+        drawn = f"the value of the data is in {interval} so that the luck of drawing values may explain it"
+    else:
+        drawn = (
+            f"the value of the data is outside {interval} so that the models shift it, not the luck of drawing values"
+        )
+    return ". ".join([*said, f"{drawn[:1].upper()}{drawn[1:]}"])
+
+
+def _plain_quantity(row: Row, value: float) -> str:
+    """Return a value of the measure of a row as tables have it."""
+    return quantity_of(row.key, value, None, row.params, unit=row.unit)
+
+
+def _plain_difference(row: Row, size: float) -> str:
+    """Return the size of a difference between two values of the measure of a row, shares in points."""
+    return _plain_quantity(row, size).replace(" %", " points")
+
+
+def _shown_difference(one: str, other: str) -> str:
+    """Return the difference of two numbers as they are shown, so that a reader who subtracts finds the same."""
+    figures = [re.match(r"-?[\d,]+(?:\.(\d+))?", text) for text in (one, other)]
+    if not all(figures):
+        return "a difference"
+    values = [float(found[0].replace(",", "")) for found in figures if found]
+    digits = max(len(found[1] or "") for found in figures if found)
+    size = f"{abs(values[0] - values[1]):,.{digits}f}"
+    if one.endswith(" %"):
+        return f"{size} points"
+    rest = one[figures[0].end() :] if figures[0] else ""
+    return f"{size}{rest}"
+
+
+def _sampling_error(found: ExplainedNumber, output: Output) -> float | None:
+    """Return how far another sample as large as the confidential data would be from them in 19 of 20 cases; None where
+    that is not known.
+
+    Of shares by the binomial distribution, of means by the standard deviation; records count as independent, which is
+    too strict where several are of one person. The difference of two samples has twice the variance of one.
+    """
+    own, n = _value_of_data(found, output), found.n_records
+    if own is None or not n:
+        return None
+    if output.in_percent and found.row.measure.startswith("share") and 0 < own < 1:
+        spread: float | None = math.sqrt(own * (1 - own))
+    else:
+        spread = found.spread if found.row.measure == "mean" else None
+    return None if not spread else 1.96 * math.sqrt(2 / n) * spread
 
 
 def _words_text(found: ExplainedNumber, output: Output) -> str:
@@ -247,9 +355,9 @@ def _standing_text(found: ExplainedNumber, output: Output) -> str:
     elif _is_attack_difference(row, output):
         said = [_difference_text(row.lower, row.upper), _addition_text(found), _weakness_text(found)]
     else:
-        beside_data = _distance_text(found) or _beside_data_text(found, output)
+        beside_data = _distance_text(found, output) or _beside_data_text(found, output)
         said = [beside_data]
-        if not beside_data or row.baseline != _confidential_value(found):
+        if not beside_data or row.baseline != _value_of_data(found, output):
             said.append(_beside_baseline_text(found, output))
         said += [_yardstick_text(found), _chance_of_finding_text(found)]
     # what is the same as in the data, or is only to be near, has no limits as a rule
@@ -305,7 +413,7 @@ def _beside_baseline_text(found: ExplainedNumber, output: Output) -> str:
     if row.value < row.baseline:
         return f"below {of}"
     if output.goal == "one":
-        return f"above {of}, by more than drawing the datasets explains"
+        return f"above {of}, by more than the luck of drawing values explains"
     if row.baseline > 0 and row.value >= TIMES * row.baseline:
         return f"{number(row.value / row.baseline)} times {of}"
     return f"above {of}, by more than the interval explains" if row.lower is not None else f"above {of}"
@@ -324,8 +432,11 @@ def _chance_text(row: Row) -> str:
     """Return what a p-value says."""
     assert row.value is not None
     if row.value < CHANCE_LEVEL:
-        return f"Below {format_percent(CHANCE_LEVEL)}: chance alone rarely gives as much."
-    return f"Not below {format_percent(CHANCE_LEVEL)}: chance alone may explain what was found."
+        return f"Below {format_percent(CHANCE_LEVEL)}: chance alone rarely gives as much. {P_VALUE}"
+    return (
+        f"Not below {format_percent(CHANCE_LEVEL)}: chance alone may explain what was found, which does not show that there is "
+        f"no leak. {P_VALUE}"
+    )
 
 
 def _released_text(found: ExplainedNumber) -> str:
@@ -339,6 +450,13 @@ def _released_text(found: ExplainedNumber) -> str:
 def _yardstick_text(found: ExplainedNumber) -> str:
     """Return how a risk stands beside what other records reveal anyway; empty where that is not known."""
     row, other = found.row, found.yardstick
+    anyhow = found.others_reveal
+    if row.value is not None and other is None and anyhow is not None and anyhow.value is not None:
+        # of an intruder who uses all that he knows, and knows it exactly: what he does otherwise has no yardstick of its own
+        return (
+            f"For comparison: other records alone disclose {row_value_text(anyhow, found.n_records)} to an intruder who uses "
+            "all that he knows, exactly; up to that, a person's own record is not the cause"
+        )
     if row.value is None or other is None or other.value is None or not method_and_output(row.key)[1].risk.yardstick:
         return ""
     lower, upper = (row.value if end is None else end for end in (row.lower, row.upper))
@@ -408,7 +526,7 @@ def _counts_text(rates: Sequence[float], guesses: float) -> str:
 def _area_text(lower: float, upper: float) -> str:
     """Return what the interval of an area under a ROC curve says."""
     if lower > CHANCE_AREA:
-        return "This is more than chance explains."
+        return f"This is more than chance explains: the whole interval lies above {format_percent(CHANCE_AREA)}."
     if upper < CHANCE_AREA:
         return "This is less than chance gives."
     return f"Chance alone explains it; the true value may be as high as {format_percent(upper)}."
@@ -419,7 +537,7 @@ def _difference_text(lower: float | None, upper: float | None) -> str:
     if lower is None or upper is None:
         return ""
     if lower > 0:
-        return "This is more than chance explains."
+        return "This is more than chance explains: the whole interval lies above 0 %."
     if upper < 0:
         return "No more is found about people in the data than about outsiders."
     if upper - lower > WIDEST_TELLING:
@@ -549,8 +667,23 @@ def _certainty_text(found: ExplainedNumber, output: Output) -> str:
         parts.append(f"{values[0]} in each of the {count_noun(len(values), 'dataset')}")
     elif len(values) > 1:
         parts.append(f"{'from single datasets alone' if together else 'single datasets'}: {', '.join(values)}")
-    parts += [row.reason] if row.value is not None and row.reason else []
+    parts += [_reason_text(row.reason, found.n_records)] if row.value is not None and row.reason else []
     return "; ".join(parts)
+
+
+def _reason_text(reason: str, records: int | None = None) -> str:
+    """Return the remark on a number with the nouns of its run, and why two numbers of people differ."""
+    told = re.sub(r"\bcontrols\b", "outsiders", reason)
+    told = re.sub(
+        r"\bat (0?\.\d+) false positives", lambda found: f"at {format_percent(float(found[1]))} false alarms", told
+    )
+    if records:
+        told = re.sub(r"(?<=\d) records\b", f" {record_noun(records)}", told)
+    sizes = re.search(r"([\d,]+) [\w-]+(?: in the data)? and ([\d,]+) (?:outside it|outsiders? are attacked)", told)
+    if sizes is None or sizes[1] == sizes[2]:
+        return told
+    # as many as can be had of either side, without dividing a person's records
+    return f"{told}; shares of the two are compared, so that their numbers need not be equal"
 
 
 def _short_value(row: Row, output: Output, records: int | None) -> str:
@@ -661,8 +794,25 @@ def settings_facts(row: Row, defaults: Mapping[str, Any], titles: Mapping[str, s
         # the sentence and the name say of whom a number is
         if name not in ("by", "of")
     ]
+    chosen = [part for name, text in chosen for part in _parts_of_radius(row, name, text)]
     left = {SETTING_NAMES.get(name, name): value for name, value in defaults.items() if name not in row.params}
     return [*chosen, ("left at default", method_use_text({}, left))]
+
+
+def _parts_of_radius(row: Row, name: str, text: str) -> FactLines:
+    """Return how near a match has to be, and apart from it how near a guess has to be; other settings as they are."""
+    radius, known = row.params.get("radius"), known_variables(row)
+    target, sensitive = row.target, row.params.get("sensitive", ())
+    guessed = {target} if target else set(sensitive if isinstance(sensitive, (list, tuple)) else [sensitive])
+    guessed -= set(known)
+    guesses = "inference" in method_and_output(row.key)[1].risk.questions or target in guessed
+    if name != SETTING_NAMES["radius"] or not guesses or not isinstance(radius, Mapping):
+        return [(name, text)]
+    sides: dict[str, list[str]] = {name: [], GUESS_WITHIN: [], f"{name}, of other numbers": []}
+    for one, within in radius.items():
+        side = name if one in known else GUESS_WITHIN if one in guessed else f"{name}, of other numbers"
+        sides[side].append(f"{one} {within}")
+    return [(side, ", ".join(texts)) for side, texts in sides.items()]
 
 
 def _has_titles(value: object, titles: Mapping[str, str]) -> bool:

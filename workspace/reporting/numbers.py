@@ -73,6 +73,8 @@ SECTIONS = (
 """Headings in their order; those of studies follow, then the privacy account."""
 ALL_RECORDS = "all records"
 RELATED = "related numbers"
+P_VALUES = ("p_value", "excess_p_value")
+"""Names of numbers that say how often chance alone gives as much."""
 """Name of the numbers that are folded into a line, in its explanation."""
 NOT_COMPUTED, UNKNOWN = "not computed", "unknown"
 """Cell of a number that could not be computed, in full and where there is less room."""
@@ -423,13 +425,21 @@ def member_facts(
     # Where numbers of units stand beside it, a number without a subject is of single records.
     has_units = getattr(records, "units", None) is not None
     whole = f"by {singular_noun(record_noun(records))}" if has_units else ALL_RECORDS
+    of_units = [is_of_units(one.row.params) for one in line.members]
+    if has_units and line.members and not any(of_units) and line.row.family in ("risk", "studies"):
+        found.append((RELATED, f"each counts single {record_noun(records)}"))
     for place, one in enumerate(line.members):
         named = [line_subject(one, apart, records)]
+        if has_units and any(of_units) and not of_units[place]:
+            # beside numbers of units, one of records says that it is
+            named.insert(0, whole)
         if one.row.measure != line.row.measure:
             named.insert(0, measure_name(one.row.key))
         cells = line_cells(one, records, apart)
         text = f"{'; '.join(part for part in named if part) or whole}: {_values_text(one, cells)}"
-        found.append(("" if place else RELATED, text))
+        if one.row.measure in P_VALUES and one.row.measure != line.row.measure:
+            text += " (a p-value: how often chance alone gives as much)"
+        found.append(("" if found else RELATED, text))
     return found
 
 

@@ -18,6 +18,10 @@ from .results import read_attack_rows, read_series_rows, verdicts_of_row
 
 PARTS = (*ATTACK_PARTS, *(name for names in BEST_PARTS.values() for name in names), *FINDING)
 """Measures of which an attack is made, with the finding of the best of several attackers."""
+OTHERS_REVEAL = ("risk", "attribute", "risk_excluding_self")
+"""Family, method and name of the number with what other records reveal anyway of the values that are guessed."""
+GUESSES = ("largest_risk", "attribute_risk", "largest_attribute_risk")
+"""Numbers of guesses of the same values that have no yardstick of their own."""
 
 
 def read_explained_number(
@@ -34,7 +38,34 @@ def read_explained_number(
         () if line is None else member_facts(line, records, apart),
         {one.measure: one for one in read_attack_rows(workspace, run_id, row, PARTS)},
         _read_yardstick(workspace, run_id, row),
+        _read_what_others_reveal(workspace, run_id, row),
+        _read_spread(workspace, run_id, row),
     )
+
+
+def _read_what_others_reveal(workspace: Workspace, run_id: int, row: Row) -> Row | None:
+    """Read what other records of the data reveal anyway to who knows and guesses the same; None for other numbers, and
+    where that was not measured.
+    """
+    if row.measure not in GUESSES or row.target:
+        return None
+    params = {name: row.params[name] for name in ("known", "radius", "sensitive") if name in row.params}
+    if isinstance(radius := params.get("radius"), dict):
+        # a study has those of other numbers too
+        named = (*params.get("known", ()), *params.get("sensitive", ()))
+        params["radius"] = {name: one for name, one in radius.items() if name in named}
+    family, method, measure = OTHERS_REVEAL
+    of = replace(row, family=family, method=method, measure=measure, level=None, params=params)
+    found = read_series_rows(workspace, run_id, of)
+    return next((one for one in found if one.draw is None and one.dataset == "confidential"), None)
+
+
+def _read_spread(workspace: Workspace, run_id: int, row: Row) -> float | None:
+    """Read the standard deviation of a variable in the confidential data, of its mean; None for other numbers."""
+    if row.family != "utility" or row.measure != "mean":
+        return None
+    found = read_series_rows(workspace, run_id, replace(row, measure="sd"))
+    return next((one.value for one in found if one.draw is None and one.dataset == "confidential"), None)
 
 
 def _read_yardstick(workspace: Workspace, run_id: int, row: Row) -> Row | None:

@@ -14,6 +14,7 @@ from sfumato.workspace.reporting.explanation import (
     definition_facts,
     describe_measure,
     explanation_facts,
+    name_of_counted,
     settings_facts,
 )
 
@@ -155,9 +156,22 @@ def test_units_have_their_noun_where_it_is_known() -> None:
 @pytest.mark.parametrize(
     ("ends", "said"),
     [
-        ((4.5, 5.5), "0.25 above that of the data (5.26 % of it); no more than drawing the datasets explains"),
-        ((4.9, 5.1), "0.25 above that of the data (5.26 % of it); more than drawing the datasets explains"),
-        ((None, None), "0.25 above that of the data (5.26 % of it)"),
+        (
+            (4.5, 5.5),
+            ". The value of the data is in the interval of the release, 4.5 .. 5.5, so that the luck of drawing values may "
+            "explain it",
+        ),
+        (
+            (4.9, 5.1),
+            ". The value of the data is outside the interval of the release, 4.9 .. 5.1, so that the models shift it, not the "
+            "luck of drawing values",
+        ),
+        (
+            (4.7501, 5.1),
+            ". The value of the data is at the very end of the interval of the release, 4.75 .. 5.1: another draw may or may "
+            "not explain it",
+        ),
+        ((None, None), ""),
     ],
 )
 def test_a_statistic_says_how_far_it_is_from_that_of_the_data(
@@ -165,7 +179,76 @@ def test_a_statistic_says_how_far_it_is_from_that_of_the_data(
 ) -> None:
     row = Row("utility", "summary", "mean", "pay", "synthetic", None, None, 5.0, *ends, baseline=4.75)
     own = replace(row, dataset="confidential", value=4.75)
-    assert dict(explanation_facts(ExplainedNumber(row, [row, own])))["here"] == f"{said}."
+    here = dict(explanation_facts(ExplainedNumber(row, [row, own])))["here"]
+    assert here == f"The release has 5, the data have 4.75: 0.25 more (5.26 % of it){said}."
+
+
+def test_the_difference_of_two_shares_is_that_of_the_shown_ones() -> None:
+    row = Row("utility", "summary", "share", "sex", "synthetic", None, None, 0.07884, 0.07, 0.08, 0.07766, unit="share")
+    own = replace(row, dataset="confidential", value=0.07766)
+    here = dict(explanation_facts(ExplainedNumber(row, [row, own])))["here"]
+    assert here.startswith("The release has 7.88 %, the data have 7.77 %: 0.11 points more. ")
+    near = replace(own, value=0.07884001)
+    told = dict(explanation_facts(ExplainedNumber(replace(row, baseline=near.value), [row, near])))["here"]
+    assert told.startswith("The release and the data both have 7.88 %, to the digits shown. ")
+
+
+@pytest.mark.parametrize(
+    ("released", "said"),
+    [(0.51, "this difference is smaller and hardly matters"), (0.54, "this difference is larger and may matter")],
+)
+def test_a_share_says_which_difference_matters(released: float, said: str) -> None:
+    # two samples of 10,000 of a share of a half differ by 1.96 sqrt(2 / 10,000) / 2 = 1.39 points in 19 of 20 cases
+    row = Row("utility", "summary", "share", "sex", "synthetic", None, None, released, None, None, 0.5, unit="share")
+    own = replace(row, dataset="confidential", value=0.5)
+    facts = dict(explanation_facts(ExplainedNumber(row, [row, own], n_records=10_000)))
+    chance = "By chance alone another sample as large as the data would be up to about 1.39 points away (95 %); "
+    assert f"{chance}{said}" in facts["here"]
+    assert facts["bad is"] == "more than about 1.39 points away from 50 %: users may then conclude something else"
+
+
+def test_a_mean_says_which_difference_matters_where_its_spread_is_known() -> None:
+    row = Row("utility", "summary", "mean", "pay", "synthetic", None, None, 5.0, None, None, baseline=4.75)
+    own = replace(row, dataset="confidential", value=4.75)
+    found = ExplainedNumber(row, [row, own], n_records=800, spread=10.0)
+    # 1.96 * sqrt(2 / 800) * 10
+    assert "up to about 0.98 away (95 %); this difference is smaller" in dict(explanation_facts(found))["here"]
+    unknown = dict(explanation_facts(replace(found, spread=None)))
+    assert "another sample" not in unknown["here"]
+    assert unknown["bad is"].endswith("no rule says how far that is")
+
+
+def test_a_guess_without_a_yardstick_stands_beside_what_other_records_disclose() -> None:
+    row = Row("studies", "intruder_uncertainty", "attribute_risk", "", "synthetic", None, 0.1, 80.0, unit="records")
+    other = Row("risk", "attribute", "risk_excluding_self", "", "confidential", None, None, 100.0, unit="records")
+    said = dict(explanation_facts(ExplainedNumber(row, [row], n_records=1000, others_reveal=other)))["here"]
+    assert said.startswith(
+        "For comparison: other records alone disclose 100 of 1,000 (10 %) to an intruder who uses all"
+    )
+
+
+def test_what_is_guessed_is_apart_from_what_is_known() -> None:
+    params = {"known": ["age"], "sensitive": ["pay"], "radius": {"age": "2", "pay": "10%", "size": "1"}}
+    row = Row("studies", "intruder_uncertainty", "attribute_risk", "", "synthetic", None, 0.1, 80.0, params=params)
+    told = dict(settings_facts(row, {}))
+    assert told["match within"] == "age 2"
+    assert told["a guess is right within"] == "pay 10%"
+    assert told["match within, of other numbers"] == "size 1"
+
+
+def test_words_of_records_and_units_are_those_of_the_run() -> None:
+    people = RecordCount(16_000, "person-years", RecordCount(4_000, "people"))
+    row = Row("risk", "membership_inference", "auc", "", "synthetic", None, None, 0.5, 0.4, 0.6, unit="share",
+              reason="250 units in the data and 254 outside it are compared", params={"of": "units"})  # fmt: skip
+    sure = dict(explanation_facts(ExplainedNumber(row, [row], n_records=people)))["how sure"]
+    assert "250 people in the data and 254 outside it are compared; shares of the two are compared" in sure
+    meaning = "chance that a record of the data is found, of all records; of units as wholes"
+    assert name_of_counted(meaning, row, people) == (
+        "chance that a person of the data is found, of all people; of people as wholes"
+    )
+    assert "of all person-years" in name_of_counted(meaning, replace(row, params={}), people)
+    same = replace(row, reason="250 records in the data and 250 outside it are compared")
+    assert "need not be equal" not in dict(explanation_facts(ExplainedNumber(same, [same])))["how sure"]
 
 
 def test_a_study_says_how_unsure_the_intruder_is() -> None:
@@ -298,15 +381,16 @@ def test_what_an_attack_finds_beyond_chance_is_not_always_due_to_the_release() -
     for ends, is_said in (((-0.0107, 0.0451), True), ((0.005, 0.03), False)):
         added = part("added_risk", 0.0172, ends, "")
         told = words(found, added)
-        assert "This is more than chance explains." in told
+        assert "This is more than chance explains: the whole interval lies above 0 %." in told
         assert ("what it adds to an attack without it, 1.72 %" in told) is is_said
 
 
-@pytest.mark.parametrize(("value", "said"), [(0.748, "Not below 5 %: chance alone may explain what was found."),
-                                             (0.012, "Below 5 %: chance alone rarely gives as much.")])  # fmt: skip
+@pytest.mark.parametrize(("value", "said"), [(0.748, "Not below 5 %: chance alone may explain what was found, which does not show that there is no leak. "),
+                                             (0.012, "Below 5 %: chance alone rarely gives as much. ")])  # fmt: skip
 def test_a_p_value_says_what_it_means(value: float, said: str) -> None:
     row = Row("risk", "membership_inference", "p_value", "", "synthetic", None, None, value, None, None)
-    assert dict(explanation_facts(ExplainedNumber(row, [row])))["here"] == said
+    meaning = "A p-value is how often chance alone would give at least as much if the release revealed nothing."
+    assert dict(explanation_facts(ExplainedNumber(row, [row])))["here"] == said + meaning
 
 
 def test_the_chance_of_a_finding_states_the_finding_and_the_members_found_state_the_chance() -> None:
