@@ -46,7 +46,7 @@ def test_an_attack_says_what_is_done_when_it_succeeds_and_with_whom() -> None:
         "Outsiders are people outside the data, of whom no release was made.",
         "reaches 2 %.",
         "Of 500 people in the data he is right about 25 (5 %). Of as many outsiders he is right about 15 (3 %).",
-        "This is more than chance explains.",
+        "This is more than chance explains: the whole interval lies above 0 %.",
     ):
         assert said in told
 
