@@ -242,7 +242,7 @@ def record_surprisal(columns: Sequence[CodedColumn]) -> Floats:
     """Return the sum of minus log shares of each record's values, (N,); numbers in twentieths."""
     total = np.zeros(len(columns[0].codes) if columns else 0)
     for one in columns:
-        total += _class_surprisals(one)[_value_classes(one, one.codes, one.rank_shares)]
+        total += _class_surprisals(one)[value_classes(one)]
     return total
 
 
@@ -250,18 +250,19 @@ def released_row_surprisal(columns: Sequence[CodedColumn], release: int) -> Floa
     """Return the surprisal of each row of a dataset by the shares in the joint table, (r,)."""
     total = np.zeros(len(columns[0].released_codes[release]) if columns else 0)
     for one in columns:
-        places = one.released_rank_shares[release] if one.rank_shares is not None else None
-        total += _class_surprisals(one)[_value_classes(one, one.released_codes[release], places)]
+        total += _class_surprisals(one)[value_classes(one, release)]
     return total
 
 
-def _value_classes(one: CodedColumn, codes: Codes, places: Singles | None) -> Integers:
-    """Return the class of each value for its share; -1 if unknown.
+def value_classes(one: CodedColumn, release: int | None = None) -> Integers:
+    """Return the class of each value of the joint table, or of a dataset, for its share; -1 if unknown.
 
     The class is the code, or a twentieth of the ranks for many distinct numbers.
     """
-    if places is None or one.rank_shares is None or len(one.counts) <= 2 * BINS:
+    codes = one.codes if release is None else one.released_codes[release]
+    if one.rank_shares is None or len(one.counts) <= 2 * BINS:
         return codes.astype(np.int64)
+    places = one.rank_shares if release is None else one.released_rank_shares[release]
     return np.clip((places * BINS).astype(np.int64), -1, BINS - 1) + 1
 
 
@@ -270,7 +271,7 @@ def _class_surprisals(one: CodedColumn) -> Floats:
     counts = (
         one.counts
         if one.rank_shares is None or len(one.counts) <= 2 * BINS
-        else np.bincount(_value_classes(one, one.codes, one.rank_shares), minlength=BINS + 1)
+        else np.bincount(value_classes(one), minlength=BINS + 1)
     )
     # A level that is not in the joint table counts as one that half a record has.
     return np.asarray(-np.log(np.append(np.maximum(counts, 1), 0.5) / len(one.codes)))

@@ -50,8 +50,10 @@ class MembershipProbe:
     hits: rows of the joint table that it finds, (h,)
     eligible: rows that it could find, including the hits, (e,); None if all rows count
     shows_copies: whether it finds every eligible person whose record is copied whole
-    weight: weight among the probes; must not depend on the labels
+    is_main: whether it counts as much as all other probes together; must not depend on the labels
     whole_units: whether each row stands for all records of its unit, of which no other is listed
+    hit_weights: weight of each of the hits, (h,), and of the eligible rows, (e,), if whole units are listed; None if each
+        counts once
     """
 
     who: str
@@ -59,8 +61,10 @@ class MembershipProbe:
     hits: Integers
     eligible: Integers | None = None
     shows_copies: bool = False
-    weight: float = 1.0
+    is_main: bool = False
     whole_units: bool = False
+    hit_weights: Floats | None = None
+    eligible_weights: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,9 +178,7 @@ def weigh_evidence(
     """
     # Weight and extra probe are fixed before the labels are used, so the test keeps its level.
     if rows is not None and rows.is_notable:
-        found = MembershipProbe(
-            ALL_PEOPLE, f"are found by {rows.test.what}", rows.test.records, weight=float(max(1, len(looks)))
-        )
+        found = MembershipProbe(ALL_PEOPLE, f"are found by {rows.test.what}", rows.test.records, is_main=True)
         looks = [*looks, found]
     matrix = ProbeMatrix(looks, members, records, units)
     weight = OTHER_WEIGHT if rows is None else rows.level_weight
@@ -299,31 +301,29 @@ def _fewest_detectable(
     kept = {_content_key(look): at for at, look in enumerate(matrix.looks)}
     different = {_content_key(_with_useful_eligible(look)): look for look in looks if look.shows_copies}
     chance = matrix.member_items / max(1, matrix.items)
-    found = np.array([matrix.count_items(look.hits) for look in different.values()], dtype=np.float64)
-    could = np.array(
-        [matrix.items if look.eligible is None else matrix.count_items(look.eligible) for look in different.values()],
-        dtype=np.float64,
-    )
+    of_copies = [_weights_of_copies(look, matrix) for look in different.values()]
+    found, added, added_squares = np.array(of_copies).reshape(-1, 3).T
     # A probe that found no one is not in the matrix; its score is that of the copies alone.
     noise = np.zeros((len(permuted), len(different)))
     for at, key in enumerate(different):
         if key in kept:
             noise[:, at] = permuted[:, kept[key]]
-    others = np.delete(permuted, [kept[key] for key in different if key in kept], axis=1)
-    n_scores = len(different) + others.shape[1]
+    is_other = np.ones(permuted.shape[1], dtype=np.bool_)
+    is_other[[kept[key] for key in different if key in kept]] = False
+    others, other_weights = permuted[:, is_other], matrix.look_weights[is_other]
+    weights = np.array([matrix.weight_of_look(look) for look in different.values()])
     # Copies change no score of the other probes: their part of every statistic is the same.
-    of_others = _log_ratio_sum(others) if others.shape[1] else np.full(len(others), -np.inf)
+    of_others = _log_ratio_sum(others, other_weights) if others.shape[1] else np.full(len(others), -np.inf)
     rng = np.random.default_rng(len(permuted))
     spread = np.sqrt(chance * (1 - chance))
 
     def statistics_with_copies(copied: int, members_among: Floats) -> Floats:
         """Return the statistics with ``copied`` copied people, of whom ``members_among`` (draws,) are members."""
         # A copy adds the member to each probe that shows copies and could find the member.
-        added = np.maximum(could - found, 0) / matrix.items
-        total = np.maximum(found + copied * added, ROUNDING)
+        total = np.maximum(found + copied * added_squares, ROUNDING)
         beyond = (members_among - copied * chance)[:, None] * added
         scores = (noise * np.sqrt(found) * spread + beyond) / (np.sqrt(total) * spread)
-        return np.asarray(np.logaddexp(_log_ratio_sum(scores), of_others) - np.log(n_scores))
+        return np.asarray(np.logaddexp(_log_ratio_sum(scores, weights), of_others))
 
     def power_with_copies(copied: int) -> float:
         """Return the share of draws in which ``copied`` copied members are significant."""
@@ -345,15 +345,28 @@ def _fewest_detectable(
     return high
 
 
+def _weights_of_copies(look: MembershipProbe, matrix: ProbeMatrix) -> tuple[float, float, float]:
+    """Return the squared weights of those whom a probe finds, and what a copied item adds to its weights and squares."""
+    if look.hit_weights is not None and look.eligible_weights is not None:
+        squares = float(np.square(look.hit_weights).sum())
+        more = float(look.eligible_weights.sum() - look.hit_weights.sum())
+        return squares, more / matrix.items, (float(np.square(look.eligible_weights).sum()) - squares) / matrix.items
+    found = matrix.count_items(look.hits)
+    could = matrix.items if look.eligible is None else matrix.count_items(look.eligible)
+    added = max(could - found, 0) / matrix.items
+    return float(found), added, added
+
+
 def _content_key(look: MembershipProbe) -> tuple[int, ...]:
-    """Return a hash of the records that a probe finds and could find."""
+    """Return a hash of the records that a probe finds and could find, and whether they have weights."""
     sets = [one for one in (look.hits, look.eligible) if one is not None]
-    return tuple(
+    found = [
         # Sums of mixed keys: copies of the lists would fill memory.
         value
         for one in sets
         for value in (len(one), int(mix_bits(one.astype(np.uint64) + np.uint64(1)).sum()))
-    )
+    ]
+    return (*found, -1) if look.hit_weights is not None else tuple(found)
 
 
 class ProbeMatrix:
@@ -389,7 +402,7 @@ class ProbeMatrix:
         deviations = np.sqrt(np.maximum(variance, 0.0))
         useful = (deviations > ROUNDING) & (reach - sums * share >= LEAST_REACH * deviations)
         self.looks = tuple(look for look, is_useful in zip(looks, useful, strict=True) if is_useful)
-        self.look_weights = np.array([look.weight for look in self.looks])
+        self.look_weights = np.array([self.weight_of_look(look) for look in self.looks])
         self._means, self._deviations = (sums * share)[useful], deviations[useful]
         self._group_items(item_of)
 
@@ -415,11 +428,11 @@ class ProbeMatrix:
         rows, columns, values = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
         for at, look in enumerate(self.looks):
             for records, weight in _weighted_records(look):
-                items = records if item_of is None else item_of[records]
-                items = items[stands_for_group[items]]
+                all_items = records if item_of is None else item_of[records]
+                items = all_items[stands_for_group[all_items]]
                 rows.append(np.full(len(items), at))
                 columns.append(group_of[items])
-                values.append(np.full(len(items), weight))
+                values.append(np.broadcast_to(weight, len(records))[stands_for_group[all_items]])
         from scipy.sparse import coo_matrix, csr_matrix
 
         entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
@@ -438,6 +451,10 @@ class ProbeMatrix:
         member_items = np.arange(self.members) if item_of is None else np.unique(item_of[: self.members])
         counts = np.bincount(group_of[member_items], minlength=len(self.sizes))
         self.observed = self.standardised_scores(counts[None, :])[0]
+
+    def weight_of_look(self, look: MembershipProbe) -> float:
+        """Return the weight of a probe: 1, or the number of the others if it is a main one."""
+        return float(max(1, sum(not one.is_main for one in self.looks))) if look.is_main else 1.0
 
     def count_items(self, records: Integers) -> int:
         """Return the number of items of distinct records (k,)."""
@@ -490,15 +507,18 @@ class ProbeMatrix:
 
 
 def _with_useful_eligible(look: MembershipProbe) -> MembershipProbe:
-    """Return the probe without its eligible rows if these are too many to matter."""
+    """Return the probe without its eligible rows if these are too many to matter, or have weights."""
     eligible = look.eligible
-    if eligible is None or (len(eligible) <= MOST_ELIGIBLE and len(look.hits) >= SMALLEST_SHARE_FOUND * len(eligible)):
+    few = eligible is not None and len(eligible) <= MOST_ELIGIBLE and look.hit_weights is None
+    if eligible is None or (few and len(look.hits) >= SMALLEST_SHARE_FOUND * len(eligible)):
         return look
     return replace(look, eligible=None)
 
 
-def _weighted_records(look: MembershipProbe) -> list[tuple[Integers, float]]:
-    """Return the records of a probe with their weights: 1 for hits, minus the share found for eligible rows."""
+def _weighted_records(look: MembershipProbe) -> list[tuple[Integers, Floats | float]]:
+    """Return the records of a probe with their weights: their own or 1 for hits, minus the share found for eligible rows."""
+    if look.hit_weights is not None:
+        return [(look.hits, look.hit_weights)]
     if look.eligible is None:
         return [(look.hits, 1.0)]
     return [(look.hits, 1.0), (look.eligible, -len(look.hits) / len(look.eligible))]
@@ -507,15 +527,19 @@ def _weighted_records(look: MembershipProbe) -> list[tuple[Integers, float]]:
 def _weight_moments(look: MembershipProbe, item_of: Integers | None) -> tuple[float, float, float]:
     """Return the sum of the items' weights, of their squares, and of the positive ones."""
     found = len(look.hits)
-    if item_of is None:
+    if item_of is None and look.hit_weights is None:
         if look.eligible is None:
             return float(found), float(found), float(found)
         could = len(look.eligible)
         share = found / could
         return 0.0, found * (1 - share) ** 2 + (could - found) * share**2, found * (1 - share)
-    weights = np.zeros(int(item_of.max()) + 1)
-    for records, weight in _weighted_records(look):
-        np.add.at(weights, item_of[records], weight)
+    if look.hit_weights is not None:
+        weights = look.hit_weights
+    else:
+        assert item_of is not None
+        weights = np.zeros(int(item_of.max()) + 1)
+        for records, weight in _weighted_records(look):
+            np.add.at(weights, item_of[records], weight)
     return float(weights.sum()), float(np.square(weights).sum()), float(np.maximum(weights, 0).sum())
 
 
@@ -525,16 +549,17 @@ def _in_canonical_order(looks: Sequence[MembershipProbe], records: int) -> list[
     for look in looks:
         if len(look.hits):
             same = different.setdefault(_content_key(look), look)
-            if look.weight > same.weight:
-                different[_content_key(look)] = replace(same, weight=look.weight)
+            if look.is_main and not same.is_main:
+                different[_content_key(look)] = replace(same, is_main=True)
     times = np.zeros(records, dtype=np.int64)
     for look in different.values():
         times[look.hits] += 1
 
-    def sort_key(look: MembershipProbe) -> tuple[int, int, int, int]:
+    def sort_key(look: MembershipProbe) -> tuple[int, int, int, int, float]:
         """Return the numbers by which a probe is sorted."""
         eligible = records if look.eligible is None else len(look.eligible)
         found = times[look.hits]
-        return len(look.hits), eligible, int(found.sum()), int(np.square(found).sum())
+        weights = 0.0 if look.hit_weights is None else float(np.sort(look.hit_weights).sum())
+        return len(look.hits), eligible, int(found.sum()), int(np.square(found).sum()), weights
 
     return sorted(different.values(), key=sort_key)

@@ -10,8 +10,9 @@ in some columns, and is found
                      stand in the order in which they were made
     by its records   where a dataset has all of its records, as often as the unit has them, if they are not numbered
 
-All units are looked at together, by their number of records, and, where they are found by their records, those of several
-records that are seldom all there by chance.
+All units are looked at together and by their number of records. Where they are found by their records alone, many are
+there by chance, so that units of several records also have weights: each that of the most powerful test where a share of
+the units is copied, the log of 1 - s + s / c for a unit whose records are all there by chance with probability c.
 """
 
 from __future__ import annotations
@@ -25,16 +26,25 @@ from ..data.bits import Keys, mix_bits
 from ..data.units import Units
 from ..wording import count_noun
 from .cells import count_occurrences, sum_of_neighbours, unit_keys
+from .coded import CodedColumn
 from .membership_evidence import MembershipProbe
 from .people import ColumnSet, rarity_strata, sum_cells
+from .row_shares import RowShares
 
 MOST_NEIGHBOURS = 12
 """Largest number of records of a unit that is searched for among records that follow each other."""
-MOST_BY_CHANCE = 0.2
-"""Chance that all records of a unit stand in a release of other units, up to which their standing there says much.
+MOST_BY_CHANCE = 0.05
+"""Chance that all records of a unit stand in a release of other units, up to which their standing there has a weight."""
+COPIED_SHARE = 0.01
+"""Share of copied units for which the weights are the best."""
+PRIOR_RECORDS = 3.0
+"""Number of records for which the smoothed share of a row counts, beside the others that have it.
 
-Chosen on seeds 100 to 107 of tests/benchmarks/copied_households.py, of which it prints others."""
+These were chosen on seeds 100 to 107 of tests/benchmarks/copied_households.py, of which it prints others."""
 RARELY_TOGETHER = f"the people of {count_noun(2, 'record')} or more with the rarest records together"
+SEVERAL_RECORDS = f"the people of {count_noun(2, 'record')} or more"
+WITH_ALL_RECORDS = "stand in the release with all of their records"
+LEAST_CHANCE = 1e-12
 LARGEST_SIZE = 4
 """Number of records from which on units are looked at together."""
 
@@ -69,6 +79,7 @@ def probe_units(
     subsets: Sequence[ColumnSet],
     rows: Keys,
     order: Integers,
+    columns: Sequence[CodedColumn],
     in_file_order: Sequence[bool] = (),
 ) -> list[MembershipProbe]:
     """Return the probes of whole units for each set of columns.
@@ -85,12 +96,15 @@ def probe_units(
         Key of each record of the joint table, (N,).
     order : array of int
         Records of the joint table, the rarest first, (N,).
+    columns : sequence of CodedColumn
+        The columns of the sets, for the shares of records in the population.
     in_file_order : sequence of bool
         Whether the rows of each dataset stand in the order in which they were made; empty where none do.
     """
     stands_for_unit, strata = representative_records(rows, units), _unit_strata(units)
     by_rarity = _rarity_strata_of_units(units, order)
     in_order = in_file_order or [False] * len(releases)
+    population = RowShares(columns, rows)
     looks = list[MembershipProbe]()
     for at, subset in enumerate(subsets):
         whole = sum_cells(own, subset.names)
@@ -98,22 +112,23 @@ def probe_units(
         is_alone = count_occurrences(keys, keys) == 1
         by_composition = by_neighbours = by_records = np.zeros(len(units), dtype=np.bool_)
         absent = np.ones(len(units))  # chance that none of the datasets has all records of a unit
+        log_shares = None
         for (cells, released_units), ordered in zip(releases, in_order, strict=True):
             released = sum_cells(cells, subset.names)
             if released_units is None:
                 by_records = by_records | _has_all_records(whole, units, released)
-                absent *= 1 - _chance_of_all_records(whole, units, len(released))
+                log_shares = population.log_shares(subset.names) if log_shares is None else log_shares
+                absent *= 1 - _chance_of_all_records(whole, units, len(released), log_shares)
                 if ordered:
                     by_neighbours = by_neighbours | _stands_together(keys, units, released)
             else:
                 by_composition = by_composition | (count_occurrences(keys, unit_keys(released, released_units)) > 0)
         # a set of one or two columns in a rare stratum says little that the whole does not
         layers = [*strata, *by_rarity] if at < 2 else strata
-        seldom = (RARELY_TOGETHER, (units.sizes > 1) & (absent >= 1 - MOST_BY_CHANCE))
-        for is_found, how, some_layers in (
-            (by_composition, "make up a unit of the release", layers),
-            (by_neighbours, "stand in the release one record after the other", layers),
-            (by_records, "stand in the release with all of their records", [*layers, seldom]),
+        for is_found, how in (
+            (by_composition, "make up a unit of the release"),
+            (by_neighbours, "stand in the release one record after the other"),
+            (by_records, WITH_ALL_RECORDS),
         ):
             looks += [
                 MembershipProbe(
@@ -122,12 +137,50 @@ def probe_units(
                     stands_for_unit[some & is_alone & is_found],
                     stands_for_unit[some & is_alone],
                     shows_copies=True,
+                    # what chance seldom brings together must not be lost among many looks at what it often does
+                    is_main=at < 2 and who == SEVERAL_RECORDS and how != WITH_ALL_RECORDS,
                     whole_units=True,
                 )
-                for who, some in some_layers
+                for who, some in layers
                 if is_found.any()
             ]
+        if log_shares is not None:
+            looks += _weighted_probe(
+                f"who are alone with their records in {subset.label} {WITH_ALL_RECORDS}",
+                stands_for_unit,
+                (units.sizes > 1) & is_alone,
+                by_records,
+                1 - absent,
+                is_main=at < 2,
+            )
     return looks
+
+
+def _weighted_probe(
+    what: str, stands_for_unit: Integers, could: Booleans, is_found: Booleans, chance: Floats, *, is_main: bool
+) -> list[MembershipProbe]:
+    """Return the probe of units (U,) whose records are seldom all in a release by chance, weighted by how seldom.
+
+    could, is_found: which units could be found, and which were, (U,)
+    chance: chance that all records of a unit of other people are there, (U,)
+    """
+    could = could & (chance <= MOST_BY_CHANCE)
+    if not (could & is_found).any():
+        return []
+    weights = np.log1p(COPIED_SHARE * (1 / np.maximum(chance, LEAST_CHANCE) - 1))
+    return [
+        MembershipProbe(
+            RARELY_TOGETHER,
+            what,
+            stands_for_unit[could & is_found],
+            stands_for_unit[could],
+            shows_copies=True,
+            is_main=is_main,
+            whole_units=True,
+            hit_weights=weights[could & is_found],
+            eligible_weights=weights[could],
+        )
+    ]
 
 
 def representative_records(rows: Keys, units: Units) -> Integers:
@@ -140,7 +193,7 @@ def _unit_strata(units: Units) -> list[tuple[str, Booleans]]:
     """Return all units, and those of each number of records, with labels and masks, (U,) each."""
     strata = [(f"all {len(units):,} people", np.ones(len(units), dtype=np.bool_))]
     # A unit of one record is a record: what rows show of it hides what is shown of the others.
-    strata.append((f"the people of {count_noun(2, 'record')} or more", units.sizes > 1))
+    strata.append((SEVERAL_RECORDS, units.sizes > 1))
     for size in range(1, LARGEST_SIZE + 1):
         is_last = size == LARGEST_SIZE
         some = units.sizes >= size if is_last else units.sizes == size
@@ -177,15 +230,20 @@ def _stands_together(keys: Keys, units: Units, released: Keys) -> Booleans:
     return found
 
 
-def _chance_of_all_records(rows: Keys, units: Units, released: int) -> Floats:
+def _chance_of_all_records(rows: Keys, units: Units, released: int, log_shares: Floats) -> Floats:
     """Return about the chance that a dataset of this many records of other units has all records of each unit, (U,).
 
-    The records of the other units say how many of each are to be expected, so that nothing depends on who is a member.
+    The number of each record in such a dataset is taken to be Poisson, with the mean that the records of the other units
+    and its share in the population (log, (N,)) lead to expect (Gamma prior): nothing depends on who is a member.
     """
-    # half a record more, since what nobody else has is rare and not impossible
-    others = count_occurrences(rows, rows) - _count_within_unit(rows, units) + 0.5
-    expected = others * released / len(rows)
-    return np.asarray(np.exp(units.sum_by_unit(np.log(-np.expm1(-expected)))))
+    from scipy.special import gammainc
+
+    within = _count_within_unit(rows, units)
+    others = count_occurrences(rows, rows) - within
+    expected = (PRIOR_RECORDS + others) / (PRIOR_RECORDS / (np.exp(log_shares) * released) + len(rows) / released)
+    # of records that the unit has several times, each of them brings its part
+    logs = np.log(np.maximum(gammainc(within, expected), LEAST_CHANCE)) / within
+    return np.asarray(np.exp(units.sum_by_unit(logs)))
 
 
 def _count_within_unit(rows: Keys, units: Units) -> Integers:

@@ -35,7 +35,8 @@ from households import (
 )
 from prepared_workspaces import run_recipe
 
-from sfumato.engine.adversary.cells import cell_keys, count_occurrences
+from sfumato.engine.adversary.cells import cell_keys, comparable_numbers, count_occurrences
+from sfumato.engine.adversary.coded import JointColumn, code_by_value
 from sfumato.engine.adversary.membership_evidence import ProbeMatrix, weigh_evidence
 from sfumato.engine.adversary.people import find_people_in_release, mark_cells, sum_cells
 from sfumato.engine.adversary.unit_probes import RARELY_TOGETHER, list_unit_column_sets, probe_units
@@ -74,14 +75,18 @@ def scores_of_copies(households: int, share: float, seed: int, form: str) -> tup
         one.assign(income=one["income"] // INCOME_CLASS) for one in (pd.concat([data, controls]), released)
     )
     names, members = SCHEMA.non_identifiers, len(data)
-    own, shown = (mark_cells(cell_keys(as_microdata(one), names), names) for one in (joint, released))
+    ours, cells = as_microdata(joint), cell_keys(as_microdata(joint), names)
+    own, shown = mark_cells(cells, names), mark_cells(cell_keys(as_microdata(released), names), names)
+    coded = [
+        code_by_value(JointColumn(n, cells[n], (), None if n in LEVELS else comparable_numbers(ours, n))) for n in names
+    ]
     units, of_release = (Units.from_codes(pd.factorize(one["household"])[0]) for one in (joint, released))
     rows = sum_cells(own, names)
     # strata must not depend on who is a member: the order of the file would
     order = np.argsort(count_occurrences(rows, rows) + rows / 2.0**64)
     sets = list_unit_column_sets(names, ("age", "income"), ("region", "sex", "age"), ("region", "tenure"))
     numbered = of_release if form == "numbered" else None
-    by_unit = probe_units(own, units, [(shown, numbered)], sets, rows, order, [form == "in file order"])
+    by_unit = probe_units(own, units, [(shown, numbered)], sets, rows, order, coded, [form == "in file order"])
     by_record = list(find_people_in_release(own, [shown], sets, order, unit_of=units.unit_of).probes)
     found = list[float]()
     for looks in (by_unit, by_record):

@@ -239,6 +239,6 @@ def all_looks(
         of_datasets = [None] * len(datasets) if released_units is None else list(map(Units.from_codes, released_units))
         sets = list_unit_column_sets(names, numbers, names[:2], ())
         looks += probe_units(
-            marks, Units.from_codes(units), list(zip(released, of_datasets, strict=True)), sets, rows, order
+            marks, Units.from_codes(units), list(zip(released, of_datasets, strict=True)), sets, rows, order, coded
         )
     return looks, strongest_row_evidence([*find_whole_rows(columns, coded, unit_of=units), *found.row_tests])

@@ -263,7 +263,16 @@ class JointTable:
         if only_whole:
             # beside kept columns, rows in order are those of their own people, whatever was drawn
             subsets, in_file_order = subsets[:1], []
-        found = probe_units(self.joint_keys, units, releases, subsets, self.row_keys, self.rarity_order, in_file_order)
+        found = probe_units(
+            self.joint_keys,
+            units,
+            releases,
+            subsets,
+            self.row_keys,
+            self.rarity_order,
+            self.coded_columns,
+            in_file_order,
+        )
         if only_whole:
             return [one for one in found if one.who.startswith("all ")]
         return found

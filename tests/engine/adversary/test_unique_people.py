@@ -73,7 +73,7 @@ def test_probes_of_unique_people_are_what_loops_find(datasets: int, most: int | 
         what = f"who are alone with their values in {one.label}"
 
         def probe(who: str, how: str, hits: set[int], eligible: set[int], copies: bool) -> tuple[object, ...]:
-            return who, how, frozenset(hits), frozenset(eligible), copies, 1.0
+            return who, how, frozenset(hits), frozenset(eligible), copies, False
 
         there = {i for i in lone if max(times[i])}
         for who, size in rarity_strata(PEOPLE):
@@ -92,7 +92,7 @@ def test_probes_of_unique_people_are_what_loops_find(datasets: int, most: int | 
             how = f"{what} stand in the release"
             expected.add(probe("the people of a group", how, there & some, lone & some, True))
     shown = [
-        (p.who, p.what, frozenset(p.hits.tolist()), frozenset((() if p.eligible is None else p.eligible).tolist()), p.shows_copies, p.weight)
+        (p.who, p.what, frozenset(p.hits.tolist()), frozenset((() if p.eligible is None else p.eligible).tolist()), p.shows_copies, p.is_main)
         for p in found.probes
     ]  # fmt: skip
     assert set(shown) == expected

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -10,11 +12,12 @@ import pytest
 from households import SCHEMA, as_microdata, copy_households, draw_households, hold_out
 
 from sfumato.engine.adversary.cells import cell_keys, count_sharing, row_keys
-from sfumato.engine.adversary.coded import JointColumn, code_by_value
+from sfumato.engine.adversary.coded import CodedColumn, JointColumn, code_by_value
 from sfumato.engine.adversary.exchanged_rows import exchange_rows
 from sfumato.engine.adversary.membership_evidence import MembershipProbe, count_probe, weigh_evidence
 from sfumato.engine.adversary.neighbours import nearest_neighbour_pairs
 from sfumato.engine.adversary.people import ColumnSet, mark_cells
+from sfumato.engine.adversary.row_shares import RowShares
 from sfumato.engine.adversary.unit_probes import RARELY_TOGETHER, probe_units
 from sfumato.engine.data.units import Units
 from sfumato.engine.wording import singular_noun, unit_noun
@@ -30,13 +33,22 @@ def probes(
     units = Units.from_codes(pd.factorize(joint["household"])[0])
     of_release = Units.from_codes(pd.factorize(released["household"])[0]) if is_numbered else None
     rows = row_keys(cell_keys(as_microdata(joint), names), names)
-    order = np.argsort(rows)
-    return probe_units(cells, units, [(theirs, of_release)], [ColumnSet(names, "them")], rows, order), units
+    order, sets = np.argsort(rows), [ColumnSet(names, "them")]
+    return probe_units(cells, units, [(theirs, of_release)], sets, rows, order, coded(joint, names)), units
 
 
-def compositions(frame: pd.DataFrame) -> dict[int, tuple[tuple[str, ...], ...]]:
+def coded(joint: pd.DataFrame, names: Sequence[str]) -> list[CodedColumn]:
+    """Return the columns of the joint table, ages as numbers."""
+    ours = as_microdata(joint)
+    return [
+        code_by_value(JointColumn(n, cells, (), ours.numbers(n) if n == "age" else None))
+        for n, cells in cell_keys(ours, names).items()
+    ]
+
+
+def compositions(frame: pd.DataFrame, names: Sequence[str] = NAMES) -> dict[int, tuple[tuple[str, ...], ...]]:
     """Return the sorted records of each household."""
-    rows = list(map(tuple, frame[list(NAMES)].astype(str).to_numpy().tolist()))
+    rows = list(map(tuple, frame[list(names)].astype(str).to_numpy().tolist()))
     return {k: tuple(sorted(rows[at] for at in some)) for k, some in frame.groupby("household").indices.items()}
 
 
@@ -79,7 +91,7 @@ def test_units_that_stand_one_record_after_the_other_are_found_by_loops() -> Non
     units = Units.from_codes(pd.factorize(joint["household"])[0])
     rows = row_keys(cell_keys(as_microdata(joint), NAMES), NAMES)
     sets = [ColumnSet(NAMES, "them")]
-    looks = probe_units(cells, units, [(theirs, None)], sets, rows, np.argsort(rows), [True])
+    looks = probe_units(cells, units, [(theirs, None)], sets, rows, np.argsort(rows), coded(joint, NAMES), [True])
     mine, shown = compositions(joint), list(map(tuple, released[list(NAMES)].astype(str).to_numpy().tolist()))
     times = Counter(mine.values())
     windows = {tuple(sorted(shown[at : at + size])) for size in range(1, 7) for at in range(len(shown) - size + 1)}
@@ -88,27 +100,44 @@ def test_units_that_stand_one_record_after_the_other_are_found_by_loops() -> Non
     assert set(joint["household"].to_numpy()[whole.hits]) == found
     assert 0 < len(found) < sum(times[some] == 1 for some in mine.values())
     # rows in another order show no neighbours
-    hidden = probe_units(cells, units, [(theirs, None)], sets, rows, np.argsort(rows), [False])
+    hidden = probe_units(cells, units, [(theirs, None)], sets, rows, np.argsort(rows), coded(joint, NAMES), [False])
     assert not any("one record after the other" in one.what for one in hidden)
 
 
 def test_units_with_the_rarest_records_together_are_those_that_chance_seldom_brings() -> None:
-    """The chance is that of Poisson counts of each record, as often as the other households lead to expect."""
+    """The number of each record is Poisson, with a Gamma mean from its smoothed share and the other households."""
     rng = np.random.default_rng(3)
-    joint, released = draw_households(rng, 150), draw_households(rng, 120)
-    looks, _ = probes(joint, released, NAMES, is_numbered=False)
-    mine = compositions(joint)
+    joint = draw_households(rng, 150)
+    released = pd.concat([draw_households(rng, 90), joint[joint["household"] < 30]], ignore_index=True)
+    names = (*NAMES, "age")
+    looks, _ = probes(joint, released, names, is_numbered=False)
+    mine, records = compositions(joint, names), len(joint)
     rows = Counter(row for some in mine.values() for row in some)
-    records, chance = sum(map(len, mine.values())), dict[int, float]()
+    row_of = list(map(tuple, joint[list(names)].astype(str).to_numpy().tolist()))
+    smooth = RowShares(coded(joint, names), np.arange(records, dtype=np.uint64)).log_shares(names)
+    share = dict(zip(row_of, np.exp(smooth), strict=True))
+    chance = dict[int, float]()
     for k, some in mine.items():
-        left = [(rows[row] - Counter(some)[row] + 0.5) * len(released) / records for row in some]
-        chance[k] = float(np.prod([1 - np.exp(-one) for one in left]))
-    times = Counter(mine.values())
-    expected = {k for k, some in mine.items() if len(some) > 1 and chance[k] <= 0.2 and times[some] == 1}
+        chance[k] = 1.0
+        for row, times in Counter(some).items():
+            shape = 3 + rows[row] - times
+            mean = shape / (3 / (share[row] * len(released)) + records / len(released))
+            chance[k] *= 1 - sum(np.exp(-mean) * mean**n / math.factorial(n) for n in range(times))
+    alone = Counter(mine.values())
+    expected = {k for k, some in mine.items() if len(some) > 1 and chance[k] <= 0.05 and alone[some] == 1}
     look = next(one for one in looks if one.who == RARELY_TOGETHER)
     assert look.eligible is not None
-    assert set(joint["household"].to_numpy()[look.eligible]) == expected
+    assert look.eligible_weights is not None
+    assert look.hit_weights is not None
+    number = joint["household"].to_numpy()
+    assert set(number[look.eligible]) == expected
     assert 0 < len(expected) < 150
+    weights = dict(zip(look.eligible.tolist(), look.eligible_weights, strict=True))
+    assert [weights[at] for at in look.hits.tolist()] == pytest.approx(list(look.hit_weights))
+    for at, weight in weights.items():
+        # that of the most powerful test of one copied unit in a hundred
+        assert weight == pytest.approx(np.log(0.99 + 0.01 / chance[number[at]]) - np.log(0.99), abs=0.011)
+    assert look.is_main
 
 
 def test_counts_are_of_units_and_records_are_of_all_their_members() -> None:
