@@ -1,6 +1,7 @@
 """Attacks by unit and by record on a generated census of which some households are copied whole: python tests/benchmarks/copied_households.py.
 
     python tests/benchmarks/copied_households.py            copied households: scores by unit and by record
+    python tests/benchmarks/copied_households.py --best     the same beside the best test that knows the population
     python tests/benchmarks/copied_households.py --true     the true table released: AUC by record and by unit, with both hold-outs
     python tests/benchmarks/copied_households.py --honest   honest releases of people in households: what blocks
 
@@ -40,6 +41,7 @@ from sfumato.engine.adversary.coded import JointColumn, code_by_value
 from sfumato.engine.adversary.membership_evidence import ProbeMatrix, weigh_evidence
 from sfumato.engine.adversary.people import find_people_in_release, mark_cells, sum_cells
 from sfumato.engine.adversary.unit_probes import RARELY_TOGETHER, list_unit_column_sets, probe_units
+from sfumato.engine.data.arrays import Floats
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Role, Schema
 from sfumato.engine.data.units import Units
@@ -60,6 +62,8 @@ LEVELS = [name for name in NAMES if name != "age"]
 SEVERAL = "the people of 2 records or more"
 
 
+LEVEL = 0.009
+"""The gate's level."""
 FORMS = ("numbered", "in file order", "shuffled")
 """How the records of a household stand in the release: with its number, without one and one after the other, or anywhere."""
 
@@ -104,13 +108,13 @@ def scores_of_copies(households: int, share: float, seed: int, form: str) -> tup
             and "or more" not in look.what
         ]
         found.append(of_everybody[0] if of_everybody else 0.0)
-    return *found, *(weigh_evidence(one, members, len(joint), 0.009, units.unit_of).p for one in (by_unit, by_record))
+    return *found, *(weigh_evidence(one, members, len(joint), LEVEL, units.unit_of).p for one in (by_unit, by_record))
 
 
 def print_copies(households: int, seeds: int) -> None:
     """Print mean scores for each share of copied households."""
     print(
-        f"{households:,} households of the data and as many held out; means of {seeds} seeds; found at the gate's level of .009"
+        f"{households:,} households of the data and as many held out; means of {seeds} seeds; found at the gate's level of {LEVEL}"
     )
     print(
         f"{'copied':>8} {'released':>14} {'z by unit':>10} {'z by record':>12} {'found by unit':>14} {'by record':>10}"
@@ -119,8 +123,41 @@ def print_copies(households: int, seeds: int) -> None:
         for share in SHARES:
             found = np.array([scores_of_copies(households, share, s, form) for s in range(seeds)])
             z, of_records = found[:, :2].mean(axis=0)
-            times = (found[:, 2:] <= 0.009).sum(axis=0)
+            times = (found[:, 2:] <= LEVEL).sum(axis=0)
             print(f"{share:8.1%} {form:>14} {z:10.2f} {of_records:12.2f} {times[0]:14} {times[1]:10}", flush=True)
+
+
+def chances_in_population(joint: pd.DataFrame, draws: int) -> Floats:
+    """Return the chance that a fresh release has all records of each household, by the shares of rows in many releases."""
+    names, expected = SCHEMA.non_identifiers, np.zeros(len(joint))
+    rows = sum_cells(mark_cells(cell_keys(as_microdata(joint), names), names), names)
+    rng, households = np.random.default_rng(999), joint["household"].nunique() // 2
+    for _ in range(draws):
+        fresh = draw_households(rng, households)
+        fresh = fresh.assign(income=fresh["income"] // INCOME_CLASS)
+        expected += count_occurrences(rows, sum_cells(mark_cells(cell_keys(as_microdata(fresh), names), names), names))
+    log_chance = np.log(-np.expm1(-(expected + 0.02) / draws))
+    return np.asarray(np.exp(Units.from_codes(pd.factorize(joint["household"])[0]).sum_by_unit(log_chance)))
+
+
+def print_best(households: int, releases: int = 300, draws: int = 999) -> None:
+    """Print how often the most powerful test of the labels finds copied households, if it knows each one's chance."""
+    frame = draw_households(np.random.default_rng([100, 7]), 2 * households)
+    joint = frame.assign(income=frame["income"] // INCOME_CLASS)
+    chance, several = chances_in_population(joint, 100), joint.groupby("household").size().to_numpy() > 1
+    print(f"{households:,} households of the data, shuffled, without numbers; the chance of each is known")
+    for share in SHARES:
+        # Neyman & Pearson: the log likelihood ratio of a copied household to another one
+        weight = np.where(several, np.log1p(max(share, 0.001) * (1 / np.maximum(chance, 1e-12) - 1)), 0.0)
+        rng, found = np.random.default_rng(5), 0
+        for _ in range(releases):
+            is_member = rng.permutation(len(chance)) < households
+            is_found = rng.random(len(chance)) < chance
+            is_found[rng.choice(np.flatnonzero(is_member), round(share * households), replace=False)] = True
+            seen = np.flatnonzero(is_found & several)
+            observed, permuted = weight[seen] @ is_member[seen], (rng.random((draws, len(seen))) < 0.5) @ weight[seen]
+            found += (1 + np.sum(permuted >= observed - 1e-9)) / (draws + 1) <= LEVEL
+        print(f"{share:8.1%} found in {found / releases:.0%} of {releases} releases", flush=True)
 
 
 def areas(data: Microdata, controls: Microdata, released: Microdata, known: list[str]) -> dict[str, float | None]:
@@ -226,12 +263,15 @@ def print_honest(seeds: int) -> None:
 def main() -> None:
     """Print what the command line asks for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--best", action="store_true", help="the best test that knows the population")
     parser.add_argument("--true", action="store_true", help="the true table released")
     parser.add_argument("--honest", action="store_true", help="honest releases of people in households")
     parser.add_argument("--households", type=int, default=4000)
     parser.add_argument("--seeds", type=int, default=8)
     given = parser.parse_args()
-    if given.true:
+    if given.best:
+        print_best(given.households)
+    elif given.true:
         print_true_table(given.households)
     elif given.honest:
         print_honest(given.seeds)
