@@ -18,10 +18,6 @@ from .results import read_attack_rows, read_series_rows, verdicts_of_row
 
 PARTS = (*ATTACK_PARTS, *(name for names in BEST_PARTS.values() for name in names), *FINDING)
 """Measures of which an attack is made, with the finding of the best of several attackers."""
-OTHERS_REVEAL = ("risk", "attribute", "risk_excluding_self")
-"""Family, method and name of the number with what other records reveal anyway of the values that are guessed."""
-GUESSES = ("largest_risk", "attribute_risk", "largest_attribute_risk")
-"""Numbers of guesses of the same values that have no yardstick of their own."""
 
 
 def read_explained_number(
@@ -47,17 +43,24 @@ def _read_what_others_reveal(workspace: Workspace, run_id: int, row: Row) -> Row
     """Read what other records of the data reveal anyway to who knows and guesses the same; None for other numbers, and
     where that was not measured.
     """
-    if row.measure not in GUESSES or row.target:
+    output = method_and_output(row.key)[1]
+    # counts of guesses alone, which a yardstick in the same unit can stand beside
+    if output.unit != "records" or "inference" not in output.risk.questions or output.risk.yardstick or row.target:
         return None
     params = {name: row.params[name] for name in ("known", "radius", "sensitive") if name in row.params}
     if isinstance(radius := params.get("radius"), dict):
         # a study has those of other numbers too
         named = (*params.get("known", ()), *params.get("sensitive", ()))
         params["radius"] = {name: one for name, one in radius.items() if name in named}
-    family, method, measure = OTHERS_REVEAL
-    of = replace(row, family=family, method=method, measure=measure, level=None, params=params)
-    found = read_series_rows(workspace, run_id, of)
-    return next((one for one in found if one.draw is None and one.dataset == "confidential"), None)
+    for method in (step.method for step in find_run(workspace, run_id).recipe.measures):
+        for other in method.outputs:
+            if other.risk.yardstick and "inference" in other.risk.questions:
+                family, _, name = method.key.partition(".")
+                of = replace(row, family=family, method=name, measure=other.risk.yardstick, level=None, params=params)
+                found = read_series_rows(workspace, run_id, of)
+                if own := next((one for one in found if one.draw is None and one.dataset == "confidential"), None):
+                    return own
+    return None
 
 
 def _read_spread(workspace: Workspace, run_id: int, row: Row) -> float | None:
