@@ -240,14 +240,16 @@ class AttributePasses:
             hits, alike = (_bits_among(used, names) for names in (known, [*known, *learned]))
             sets = [matched, state.variables.places_among([*known, *learned], used)]
             parts, values = [AlikeCounts(*np.zeros((4, 0), dtype=np.int64))], [np.empty((0, 4))]
+            keeps_values = name == _learned_variables(state.spec)[-1] and not state.found
             for some, (members, similar) in count_in_bucket(rows["ours"], rows["theirs"], sets, n_exact):
                 own = some[:, OWN].astype(np.int64)
-                parts.append(AlikeCounts(members, own & hits == hits, similar, own & alike == alike))
-                values.append(np.column_stack([some[:, :OWN], members, similar / np.maximum(members, 1)]))
+                parts.append(AlikeCounts.from_records(members, own & hits == hits, similar, own & alike == alike))
+                if keeps_values:
+                    values.append(np.column_stack([some[:, :OWN], members, similar / np.maximum(members, 1)]))
             counted = AlikeCounts.from_records(*map(np.concatenate, zip(*parts, strict=True)))
             found |= _arrays_of_counts(name, counted)
             # The last one is all sensitive variables together, as in ``risk``.
-            found["values"] = np.concatenate(values)
+            found |= {"values": np.concatenate(values)} if keeps_values else {}
         return found
 
     def merge(self, state: _CountingState, partials: Sequence[Partial]) -> NextPass | Finished[Measure]:
