@@ -23,6 +23,7 @@ from ..methods.rows import Row
 from ..methods.run import Progress, Randomness, Run, ignore_progress
 from ..recipe.provenance import release_provenance
 from ..recipe.recipe import Recipe
+from ..recipe.steps import RecipeStep
 from ..wording import join_names
 from .making import Report, draw_release
 from .tasks import TaskKind, dataset_recipe_hash, explain_not_computed, rows_of_measure
@@ -44,7 +45,7 @@ def whole_table_reason(recipe: Recipe, kind: TaskKind, item: int) -> str:
             step = recipe.synthesis[item]
             return _reason_of_passes(step.method, step.method.synthesis.fit_passes, step.spec, recipe)
         case TaskKind.DRAW:
-            needing = {step.method.key for step in recipe.synthesis if not step.method.synthesis.draws_by_block}
+            needing = {step.method.key for step in recipe.synthesis if not _draws_by_block(step, recipe)}
             return f"draws of {join_names(sorted(needing))} need it" if needing else ""
         case TaskKind.MEASURE:
             method = recipe.measures[item].method
@@ -56,14 +57,24 @@ def _reason_of_passes(method: Method, passes: Any, spec: Any, recipe: Recipe) ->
     """Return why a method needs the whole table, in words; empty where it has passes that suit."""
     if passes is None:
         return f"{method.key} needs it"
-    suited = passes.suits(spec, recipe.schema)
-    return "" if suited else f"{method.key} works part by part, but not with these settings and variables"
+    if passes.suits(spec, recipe.schema):
+        return ""
+    needs = f"; it needs {passes.needs}" if getattr(passes, "needs", "") else ""
+    return f"{method.key} works part by part, but not with these settings and variables{needs}"
+
+
+def _draws_by_block(step: RecipeStep, recipe: Recipe) -> bool:
+    """Return whether a step's draws of a record depend on no other one: what they need of others is in a fit by passes."""
+    declared = step.method.synthesis
+    return declared.draws_by_block and (
+        declared.fit_passes is None or declared.fit_passes.suits(step.spec, recipe.schema)
+    )
 
 
 def is_checked_in_blocks(recipe: Recipe) -> bool:
     """Return whether a long table of the recipe is checked block by block (``recipe.checks.check_steps_of_blocks``)."""
     made = all(
-        works_in_passes(recipe, TaskKind.FIT, item) or step.method.synthesis.draws_by_block
+        works_in_passes(recipe, TaskKind.FIT, item) or _draws_by_block(step, recipe)
         for item, step in enumerate(recipe.synthesis)
     )
     return (
@@ -109,32 +120,39 @@ def fit_in_passes(
     confidential: TableBlocks,
     report: Report = ignore_progress,
     store: PartialStore | None = None,
+    open_file: OpenFile = io.BytesIO,
     *,
     key: bytes,
 ) -> Fit:
     """Fit the recipe's synthesis step ``item``, with m posterior draws, as ``tasks.fit_model`` does.
 
-    ``store`` keeps the answers of blocks, for whoever resumes or helps.
+    ``store`` keeps the answers of blocks, for whoever resumes or helps. Rows that a pass brings together go to files that
+    ``open_file`` opens.
     """
     step, passes = recipe.synthesis[item], recipe.synthesis[item].method.synthesis.fit_passes
     assert passes is not None
     streams = block_streams(recipe, confidential, key)
     provenance = release_provenance(recipe, len(confidential))
     run = Run(streams.generator("fit", item), report=report, provenance=provenance)
-    answer = _answer_of_fit_passes(recipe, item, confidential, report, store)
+    answer = _answer_of_fit_passes(recipe, item, confidential, report, store, open_file)
     targets = step.method.targets_of_passes(step.targets)
     return passes.fit(answer, confidential.head, targets, step.spec, run, recipe.m)
 
 
 def _answer_of_fit_passes(
-    recipe: Recipe, item: int, confidential: TableBlocks, report: Report, store: PartialStore | None
+    recipe: Recipe,
+    item: int,
+    confidential: TableBlocks,
+    report: Report,
+    store: PartialStore | None,
+    open_file: OpenFile = io.BytesIO,
 ) -> Any:
     """Return the answer of the passes of the recipe's synthesis step ``item``."""
     step, passes = recipe.synthesis[item], recipe.synthesis[item].method.synthesis.fit_passes
     assert passes is not None
     targets = step.method.targets_of_passes(step.targets)
     first = passes.start(confidential.head, targets, step.spec, confidential.n_blocks)
-    return run_passes(first, [confidential], passes.block, passes.merge, report, store)
+    return run_passes(first, [confidential], passes.block, passes.merge, report, store, open_file)
 
 
 def compute_partials(

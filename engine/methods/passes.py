@@ -79,7 +79,8 @@ class FitPasses(Protocol[S_contra]):
     """Passes of a synthesis method of one target.
 
     Passes with an attribute ``checks_data`` that is true raise BadInput wherever the method's own check of the data does,
-    so that a long table is checked by them.
+    so that a long table is checked by them. An attribute ``needs`` says in words with what settings and variables they
+    work.
     """
 
     def suits(self, spec: S_contra, schema: Schema, /) -> bool:
@@ -285,12 +286,14 @@ def run_passes(
     merge: Callable[[Any, Sequence[Partial]], NextPass | Finished[Any]],
     report: Callable[[Progress], None] = lambda _: None,
     store: PartialStore | None = None,
+    open_file: OpenFile = io.BytesIO,
 ) -> Any:
     """Carry out passes until they are finished, and return their answer.
 
-    ``tables`` have equally many blocks, and ``block`` gets one of each. ``store`` keeps the answers of blocks.
+    ``tables`` have equally many blocks, and ``block`` gets one of each. ``store`` keeps the answers of blocks, and
+    ``open_file`` opens a file for rows that are put into buckets, by default in memory.
     """
-    return PassRunner(tables, block, merge, report, store=store).carry_out(first)
+    return PassRunner(tables, block, merge, report, open_file, store).carry_out(first)
 
 
 def measure_blocks(

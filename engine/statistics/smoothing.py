@@ -10,7 +10,8 @@ group of c donors with mean ybar and variance s^2, and e standard normal,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -24,20 +25,47 @@ MAX_DECIMALS = 6
 
 def common_step(numbers: Floats) -> float:
     """Return the largest step, down to a millionth, of which all numbers (n,) are multiples; 0 where there is none."""
-    values = sorted_unique(numbers)
-    for decimals in range(MAX_DECIMALS + 1):
-        divisor: int | None = 0
-        for rows in long_blocks(len(values)):
-            scaled = values[rows] * 10.0**decimals
-            whole = np.rint(scaled)
-            is_whole = np.abs(scaled - whole) <= 1e-9 * np.maximum(1, np.abs(scaled))
-            if not ((np.abs(whole) < 2**53).all() and is_whole.all()):
-                divisor = None
-                break
-            divisor = math.gcd(divisor, int(np.gcd.reduce(whole.astype(np.int64))))
-        if divisor is not None:
-            return float(divisor or 1) / 10.0**decimals
-    return 0.0
+    return CommonDivisor.from_numbers(numbers).step
+
+
+class CommonDivisor(NamedTuple):
+    """What numbers have in common: with how many decimals they are whole, and of what they are then multiples.
+
+    decimals: beyond ``MAX_DECIMALS`` where there are too many
+    divisor: 0 where all numbers are 0
+    """
+
+    decimals: int
+    divisor: int
+
+    @classmethod
+    def from_numbers(cls, numbers: Floats) -> Self:
+        """Return what numbers (n,) have in common."""
+        values = sorted_unique(numbers)
+        for decimals in range(MAX_DECIMALS + 1):
+            divisor: int | None = 0
+            for rows in long_blocks(len(values)):
+                scaled = values[rows] * 10.0**decimals
+                whole = np.rint(scaled)
+                is_whole = np.abs(scaled - whole) <= 1e-9 * np.maximum(1, np.abs(scaled))
+                if not ((np.abs(whole) < 2**53).all() and is_whole.all()):
+                    divisor = None
+                    break
+                divisor = math.gcd(divisor, int(np.gcd.reduce(whole.astype(np.int64))))
+            if divisor is not None:
+                return cls(decimals, divisor)
+        return cls(MAX_DECIMALS + 1, 0)
+
+    @classmethod
+    def of_all(cls, parts: Sequence[Self]) -> Self:
+        """Return what the numbers of all parts have in common."""
+        decimals = max(one.decimals for one in parts)
+        return cls(decimals, math.gcd(*(one.divisor * 10 ** (decimals - one.decimals) for one in parts)))
+
+    @property
+    def step(self) -> float:
+        """Return the step of which all numbers are multiples; 0 where there is none."""
+        return 0.0 if self.decimals > MAX_DECIMALS else float(self.divisor or 1) / 10.0**self.decimals
 
 
 def smooth_donor_values(

@@ -18,15 +18,18 @@ their leaves, so that each leaf keeps its distribution.
 ``strata`` names a variable with levels, each of which has a tree of its own. A split looks at means alone, so that one
 tree may leave groups together that have one mean and differ in what goes with it: spouses, who are about as old as the
 head, and lodgers, who are of any age.
+
+A table in parts is counted level by level (``_counted_cart``), which gives the same tree where equally good splits are of
+one predictor. A leaf with more than 1,000 different numbers then keeps those of as many records as donors.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +39,9 @@ from ..data.arrays import Floats, Integers
 from ..data.microdata import SECONDS_OF_DAY, Microdata
 from ..data.provenance import FitUncertainty
 from ..data.schema import Kind, Schema
+from ..methods.asked_passes import AskedState, SummedPasses
 from ..methods.drafting import GENERAL, OURS, Case, Offer, drafts
+from ..methods.passes import Finished, NextPass, Partial
 from ..methods.registry import BulkFittingDeclaration, synthesis_method
 from ..methods.results import Diagnostic, Fit, NoTrace
 from ..methods.run import Run
@@ -54,6 +59,17 @@ from ..trees.trees import (
     order_levels,
 )
 from ..wording import count_noun
+from ._counted_cart import (
+    CountedTreePasses,
+    GrownTree,
+    SmoothingFacts,
+    TreePlan,
+    TreeTable,
+    count_levels,
+    describe_table,
+    has_no_order,
+    missing_as_last_level,
+)
 
 PEOPLE_OF_COMMON_VALUE = 10
 """Number of records from which on a shared value belongs to no single person."""
@@ -91,7 +107,8 @@ def draw(
     confidential = confidential.with_positive_weight
     tree = index if spec.proper else 0
     orders = {name: fit.arrays[_order_key(name)][tree] for name in _unordered_predictors(released, spec)}
-    x = _tree_features(released, confidential, spec, orders)
+    lowest = {name: float(fit.arrays[key][0]) for name in spec.predictors if (key := _lowest_key(name)) in fit.arrays}
+    x = _tree_features(released, confidential, spec, orders, lowest)
     if spec.unit_effect:
         effect, own = effect_of_unit(released, float(fit.arrays["unit_share"][tree]))
         place = ndtr(effect + own * rng.standard_normal(len(x)))
@@ -102,31 +119,51 @@ def draw(
         return values / SECONDS_OF_DAY
     if not confidential.schema[target].kind.has_levels:
         return (
-            _smooth_donated(values, trees, trees.find_leaves(tree, x), confidential, target, rng)
+            _smooth_donated(values, trees, trees.find_leaves(tree, x), confidential, target, rng, _facts_of_fit(fit))
             if spec.smoothing
             else values
         )
-    return np.where(values < _count_levels(confidential, target), values, np.nan)
+    return np.where(values < count_levels(confidential, target), values, np.nan)
 
 
-def _smooth_donated(
-    values: Floats, trees: TreeArrays, leaf: Integers, confidential: Microdata, target: str, rng: np.random.Generator
-) -> Floats:
-    """Return donated values (n,) of the leaves (n,), with rare values replaced by draws from their leaf's kernel."""
+def _facts_of_fit(fit: Fit) -> SmoothingFacts | None:
+    """Return what smoothing needs to know of all numbers of a table in parts; None of another one."""
+    if "common" not in fit.arrays:
+        return None
+    least, step = fit.arrays["numbers"].tolist()
+    return SmoothingFacts(np.asarray(fit.arrays["common"], dtype=np.float64), least, step)
+
+
+def _facts_of_numbers(confidential: Microdata, target: str) -> SmoothingFacts:
+    """Return what smoothing needs to know of all numbers of a table in memory."""
     every, present = confidential.numbers(target), confidential.present_numbers(target)
     numbers, which = np.unique(present, return_inverse=True)
     # Values that ten people have belong to no single one; zeros and round numbers are donated unchanged.
     common = numbers[_weight_of_people(which, ~np.isnan(every), confidential) >= PEOPLE_OF_COMMON_VALUE]
+    return SmoothingFacts(common, float(present.min(initial=np.inf)), common_step(present))
+
+
+def _smooth_donated(
+    values: Floats,
+    trees: TreeArrays,
+    leaf: Integers,
+    confidential: Microdata,
+    target: str,
+    rng: np.random.Generator,
+    facts: SmoothingFacts | None = None,
+) -> Floats:
+    """Return donated values (n,) of the leaves (n,), with rare values replaced by draws from their leaf's kernel."""
+    facts = facts or _facts_of_numbers(confidential, target)
     of_leaf = trees.leaf_of_donor
-    own, moved = (~np.isin(some, common) & ~np.isnan(some) for some in (trees.donors, values))
+    own, moved = (~np.isin(some, facts.common) & ~np.isnan(some) for some in (trees.donors, values))
     if not moved.any():
         return values
     variable = confidential.schema[target]
     # Smoothed numbers must not fall below 0 where no confidential value does, such as for incomes.
-    low = 0.0 if variable.lower is None and variable.kind is not Kind.DATE and present.min() >= 0 else variable.lower
+    low = 0.0 if variable.lower is None and variable.kind is not Kind.DATE and facts.least >= 0 else variable.lower
     weight = None if trees.weight is None else trees.weight[own]
     near = smooth_donor_values(values[moved], leaf[moved], trees.donors[own], of_leaf[own], rng.standard_normal, weight)
-    values[moved] = reflect_at_bounds(near, low, variable.upper, common_step(present))
+    values[moved] = reflect_at_bounds(near, low, variable.upper, facts.step)
     return values
 
 
@@ -243,7 +280,7 @@ def _grow_one_tree(
     if not spec.strata:
         return grow(x, y, weights), orders
     level = x[:, -1].astype(np.int64)
-    groups = _groups_of_levels(level, _count_levels(data, spec.strata) + 1, spec.minbucket, weights)
+    groups = _groups_of_levels(level, count_levels(data, spec.strata) + 1, spec.minbucket, weights)
     trees = []
     for own in groups:
         rows = own[level]
@@ -274,14 +311,14 @@ def _training_table(data: Microdata, target: str, spec: CartSpec, some: Integers
     weights = None if data.weights is None else data.weights[rows]
     y, classes = _target_numbers(data, target)[rows], data.schema[target].kind.has_levels
     levels = {
-        name: _count_levels(data, name) + int(data.missing_mask(name).any())
+        name: count_levels(data, name) + int(data.missing_mask(name).any())
         for name in _unordered_predictors(data, spec)
     }
     # Trees for classes find sets of levels at each node; trees for numbers need one order, found at the root.
     orders = {
         name: np.arange(float(count))
         if classes
-        else order_levels(_codes_with_missing(data, name)[rows], count, y, weights)
+        else order_levels(missing_as_last_level(data, name)[rows], count, y, weights)
         for name, count in levels.items()
     }
     x = _tree_features(data, data, spec, orders)[rows]
@@ -291,7 +328,7 @@ def _training_table(data: Microdata, target: str, spec: CartSpec, some: Integers
 def _target_numbers(data: Microdata, target: str) -> Floats:
     """Return the target as numbers, (n,); levels as codes, with missing as one more level."""
     return (
-        _codes_with_missing(data, target).astype(np.float64)
+        missing_as_last_level(data, target).astype(np.float64)
         if data.schema[target].kind.has_levels
         else data.numbers(target)
     )
@@ -299,50 +336,51 @@ def _target_numbers(data: Microdata, target: str) -> Floats:
 
 def _unordered_predictors(data: Microdata, spec: CartSpec) -> tuple[str, ...]:
     """Return the predictors whose levels have no order of their own."""
-    return tuple(name for name in spec.predictors if data.schema[name].kind in (Kind.CATEGORICAL, Kind.BINARY))
+    return tuple(name for name in spec.predictors if has_no_order(data, name))
 
 
-def _codes_with_missing(data: Microdata, name: str) -> NDArray[np.int64]:
-    """Return the codes of levels, (n,), with missing as one more level."""
-    values: Any = data.column(name).array  # of a categorical; its accessor takes ten times as long
-    codes = values.codes.astype(np.int64)
-    return np.where(codes < 0, len(values.categories), codes)
-
-
-def _count_levels(data: Microdata, name: str) -> int:
-    values: Any = data.column(name).array
-    return len(values.categories)
-
-
-def _tree_features(data: Microdata, confidential: Microdata, spec: CartSpec, orders: Mapping[str, Floats]) -> Floats:
+def _tree_features(
+    data: Microdata,
+    confidential: Microdata,
+    spec: CartSpec,
+    orders: Mapping[str, Floats],
+    lowest: Mapping[str, float] | None = None,
+) -> Floats:
     """Return the features of the tree, (n, P).
 
     They are numbers, days, codes of ordinal levels, and the positions of other levels in their order; last the code of
-    the stratum.
+    the stratum. ``lowest`` are numbers for missing ones of predictors, which the confidential data tell of others.
     """
+    lowest = lowest or {}
     columns = [
-        orders[name][_codes_with_missing(data, name)]
+        orders[name][missing_as_last_level(data, name)]
         if name in orders
-        else _numbers_with_missing_lowest(data, confidential, name)
+        else _numbers_with_missing_lowest(data, confidential, name, lowest.get(name))
         for name in spec.predictors
     ]
     if spec.strata:
-        columns.append(_codes_with_missing(data, spec.strata).astype(np.float64))
+        columns.append(missing_as_last_level(data, spec.strata).astype(np.float64))
     return np.column_stack([np.empty((len(data), 0)), *columns])
 
 
-def _numbers_with_missing_lowest(data: Microdata, confidential: Microdata, name: str) -> Floats:
+def _numbers_with_missing_lowest(data: Microdata, confidential: Microdata, name: str, lowest: float | None) -> Floats:
     """Return numbers, (n,), with missing ones below all confidential numbers."""
     numbers, missing = data.numbers(name), data.missing_mask(name)
     if not missing.any():
         return numbers
     # A split can then tell missing values from all others, as synthpop's indicator does. Released numbers are drawn
     # from confidential ones, so that none is lower.
-    return np.where(missing, np.nextafter(confidential.present_numbers(name).min(), -np.inf), numbers)
+    if lowest is None:
+        lowest = float(np.nextafter(confidential.present_numbers(name).min(), -np.inf))
+    return np.where(missing, lowest, numbers)
 
 
 def _order_key(name: str) -> str:
     return f"order of {name}"
+
+
+def _lowest_key(name: str) -> str:
+    return f"lowest of {name}"
 
 
 def _tree_diagnostics(trees: TreeArrays, target: str) -> tuple[Diagnostic, ...]:
@@ -449,6 +487,47 @@ def fit_uncertainty(spec: CartSpec, targets: tuple[str, ...], schema: Schema) ->
     return FitUncertainty("drawn" if spec.proper else "estimated")
 
 
+class CartPasses(SummedPasses):
+    """Passes that describe the variables, grow the tree level by level, and find its donors. In memory is one block."""
+
+    needs: ClassVar[str] = (
+        "predictors that are no continuous numbers, one tree for all datasets, no strata and no effect of units"
+    )
+    counting = CountedTreePasses()
+
+    def suits(self, spec: CartSpec, schema: Schema) -> bool:
+        """Return whether one tree is grown whose predictors are no continuous numbers, which have too many values."""
+        plain = not (spec.proper or spec.strata or spec.unit_effect)
+        return plain and all(schema[name].kind is not Kind.CONTINUOUS for name in spec.predictors)
+
+    def start(self, head: Microdata, target: str, spec: CartSpec, n_blocks: int) -> NextPass:
+        plan = TreePlan(target, spec.predictors, spec.minbucket, spec.cp, spec.prune, spec.smoothing)
+        names = dict.fromkeys((*spec.predictors, target))
+        return self.first_pass(partial(describe_table, plan), head, n_blocks, tuple(names), f"values of {target}")
+
+    def block(self, state: AskedState | TreeTable, *tables: Microdata) -> Partial:
+        if isinstance(state, AskedState):
+            return super().block(state, *tables)
+        return self.counting.block(state, *tables)
+
+    def merge(self, state: AskedState | TreeTable, partials: Sequence[Partial]) -> NextPass | Finished[GrownTree]:
+        if isinstance(state, TreeTable):
+            return self.counting.merge(state, partials, PEOPLE_OF_COMMON_VALUE)
+        found = super().merge(state, partials)
+        return self.counting.next_pass(found.answer) if isinstance(found, Finished) else found
+
+    def fit(self, answer: GrownTree, head: Microdata, target: str, spec: CartSpec, run: Run, draws: int) -> Fit:
+        if answer.data is not None:
+            return cart(answer.data, target, spec, run, draws)
+        assert answer.tree is not None
+        found = _fit_from_trees(head, target, spec, run, [(answer.tree, answer.orders)])
+        known = {_lowest_key(name): np.array([lowest]) for name, lowest in answer.lowest.items()}
+        if answer.smoothing is not None:
+            own = answer.smoothing
+            known |= {"common": own.common, "numbers": np.array([own.least, own.step])}
+        return replace(found, arrays={**found.arrays, **known})
+
+
 @synthesis_method(
     "Classification and regression trees",
     spec=CartSpec,
@@ -458,6 +537,8 @@ def fit_uncertainty(spec: CartSpec, targets: tuple[str, ...], schema: Schema) ->
     weighted=True,
     bulk_fitting=BulkFittingDeclaration(fit_many_tables=fit_tables_together),
     fit_uncertainty=fit_uncertainty,
+    fit_passes=CartPasses(),
+    draws_by_block=True,
 )
 @drafts(_draft_offer)
 def cart(data: Microdata, target: str, spec: CartSpec, run: Run, draws: int) -> Fit:

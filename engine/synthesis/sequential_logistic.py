@@ -524,6 +524,7 @@ class SequentialLogisticPasses(SummedPasses):
     """Counts of the targets and R of their designs, and then a pass for each Newton step of all regressions."""
 
     checks_data: ClassVar[bool] = True
+    needs: ClassVar[str] = 'prior = "none" and no effect of units'
 
     def suits(self, spec: SequentialLogisticSpec, schema: Schema) -> bool:
         """Return whether the likelihood alone is maximised: leverages of single records would take hundreds of passes."""

@@ -39,7 +39,7 @@ _MOST_COUNTS = 2_000_000
 _FEW_SETS = 20_000
 MAX_DEPTH = 30
 # rpart's rule: a gain below this share of the largest one so far is taken for rounding, and the node stays a leaf.
-_MIN_RELATIVE_GAIN = 1e-10
+MIN_RELATIVE_GAIN = 1e-10
 BranchErrors = tuple[float, float, int, float]
 """Complexity, errors of the leaves, splits, and errors as a leaf."""
 
@@ -716,7 +716,7 @@ def grow_class_trees(
     counts = np.stack(
         [np.bincount(of_one, own, classes).astype(np.int64) for of_one, own in zip(labels, weighing, strict=True)]
     )
-    alpha = cp * _misclassified_weight(counts.T * weight)
+    alpha = cp * misclassified_weight(counts.T * weight)
     width = classes + classes % 2
     # Value and class are one number, which needs 64 bits from 2^31 on.
     kind = np.int64 if max(sizes) * width >= 2**31 else np.int32
@@ -727,14 +727,12 @@ def grow_class_trees(
     if not prune:
         return trees
     return [
-        collapse_nodes(
-            tree, ~_splits_to_keep(tree, _misclassified_weight(tree.counts.T * weight), weight, float(least))
-        )
+        collapse_nodes(tree, ~splits_to_keep(tree, misclassified_weight(tree.counts.T * weight), weight, float(least)))
         for tree, least in zip(trees, alpha, strict=True)
     ]
 
 
-def _misclassified_weight(counts: Floats) -> Floats:
+def misclassified_weight(counts: Floats) -> Floats:
     """Return the weight of the misclassified records at nodes with the weighted counts (C, A): (A,)."""
     return np.asarray(counts.sum(axis=0) - counts.max(axis=0))
 
@@ -754,9 +752,9 @@ def _grow_levels(
         for of_one, size, plain in zip(coded, rules.sizes, rules.is_unordered, strict=True)
     ]
     roots = np.arange(trees)
-    depths = [_level_of_leaves(0, roots, roots, counts, rules.most_unordered_levels)]
+    depths = [level_of_leaves(0, roots, roots, counts, rules.most_unordered_levels)]
     largest, leaf = np.zeros(trees), np.repeat(roots, coded.shape[1] // trees)
-    at = np.flatnonzero(_may_be_split(counts, alpha, rules))
+    at = np.flatnonzero(may_be_split(counts, alpha, rules))
     rows = np.flatnonzero(np.isin(leaf, at))
     records = None if units is None else np.full(len(at), coded.shape[1] // trees)
     side = np.empty(coded.shape[1], np.int8)
@@ -765,12 +763,12 @@ def _grow_levels(
         nodes = SplittableNodes(rows, here.counts[at].T.astype(np.float64), rules.class_weights, records)
         found = find_best_splits(predictors, nodes, rules)
         np.maximum.at(largest, here.tree[at], found.gain)
-        split = np.flatnonzero(found.gain > _MIN_RELATIVE_GAIN * largest[here.tree[at]])
+        split = np.flatnonzero(found.gain > MIN_RELATIVE_GAIN * largest[here.tree[at]])
         right = _route_records(here, at, found, nodes, coded, rules)
-        depths.append(_split_nodes(here, at, found, split, rules.most_unordered_levels))
+        depths.append(split_nodes(here, at, found, split, rules.most_unordered_levels))
         tried = np.zeros(2 * len(split), np.bool_)
         if len(depths) <= MAX_DEPTH:
-            tried = _may_be_split(depths[-1].counts, alpha[depths[-1].tree], rules)
+            tried = may_be_split(depths[-1].counts, alpha[depths[-1].tree], rules)
         number, goes = np.column_stack([here.first + at] * 2), np.zeros((len(at), 2), np.bool_)
         number[split] = depths[-1].first + np.arange(2 * len(split)).reshape(2, -1).T
         goes[split] = tried.reshape(2, -1).T
@@ -793,24 +791,24 @@ def _grow_levels(
         rows, at = np.concatenate([rows.compress(to_left), rows.compress(to_right)]), np.flatnonzero(tried)
         for predictor in predictors:
             predictor.move_to_children(counted, side)
-    return _separate_trees(depths, leaf, trees)
+    return separate_trees(depths, leaf, trees)
 
 
-def _level_of_leaves(first: int, tree: Integers, rank: Integers, counts: Integers, widest: int) -> TreeLevel:
+def level_of_leaves(first: int, tree: Integers, rank: Integers, counts: Integers, widest: int) -> TreeLevel:
     """Return a level of nodes with these ``counts`` (A, C), each a leaf."""
     ids, none = first + np.arange(len(counts)), np.zeros(len(counts), np.int64)
     members = np.zeros((len(counts), widest), np.bool_)
     return TreeLevel(first, tree, rank, none, none.copy(), members, ids, ids.copy(), counts)
 
 
-def _may_be_split(counts: Integers, alpha: Floats, rules: GrowthRules) -> Booleans:
+def may_be_split(counts: Integers, alpha: Floats, rules: GrowthRules) -> Booleans:
     """Return which nodes may be split, (A,): those with enough records and more than ``alpha`` (A,) errors.
 
     ``counts`` (A, C) are the records of each class.
     """
     # rpart's ``minsplit``, which is 3 ``minbucket`` by default. Fewer errors than alpha cannot be saved by any split.
     enough = counts.sum(axis=1) >= max(3 * rules.minbucket, 2)
-    return np.asarray(enough & (_misclassified_weight(counts.T * rules.class_weights) > alpha))
+    return np.asarray(enough & (misclassified_weight(counts.T * rules.class_weights) > alpha))
 
 
 def _route_records(
@@ -833,7 +831,7 @@ def _route_records(
     return right
 
 
-def _split_nodes(depth: TreeLevel, at: Integers, found: BestSplits, split: Integers, widest: int) -> TreeLevel:
+def split_nodes(depth: TreeLevel, at: Integers, found: BestSplits, split: Integers, widest: int) -> TreeLevel:
     """Write the splits into the nodes ``at`` (A,) of a level, and return the level of their children.
 
     Children are those of the ``split`` (S,) nodes: the left ones come first, then the right ones.
@@ -847,7 +845,7 @@ def _split_nodes(depth: TreeLevel, at: Integers, found: BestSplits, split: Integ
     order = np.argsort(np.concatenate([2 * depth.rank[nodes], 2 * depth.rank[nodes] + 1]))
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
-    return _level_of_leaves(
+    return level_of_leaves(
         first, np.tile(depth.tree[nodes], 2), rank, np.vstack([left, depth.counts[nodes] - left]), widest
     )
 
@@ -875,7 +873,7 @@ def _children_to_split(
     return ChildNodes(parents, nodes.rows.compress(counted), smaller, (np.cumsum(asked) - 1)[place], is_larger, records)
 
 
-def _separate_trees(depths: Sequence[TreeLevel], leaf: Integers, trees: int) -> list[ClassTree]:
+def separate_trees(depths: Sequence[TreeLevel], leaf: Integers, trees: int) -> list[ClassTree]:
     """Separate the trees, with nodes level by level, children in the order of their parents, the left one first."""
     tree, rank, feature, cut, members, left, right, counts = (
         np.concatenate([depth[part] for depth in depths]) for part in range(1, len(TreeLevel._fields))
@@ -892,7 +890,7 @@ def _separate_trees(depths: Sequence[TreeLevel], leaf: Integers, trees: int) -> 
     ]
 
 
-def _splits_to_keep(tree: ClassTree, errors: Floats, weights: Floats, alpha: float) -> Booleans:
+def splits_to_keep(tree: ClassTree, errors: Floats, weights: Floats, alpha: float) -> Booleans:
     """Return which nodes stay split, (V,), if each split must save ``alpha`` of the ``errors`` (V,).
 
     A node's complexity is what its branch saves for each split, after those of its two children that save less than it

@@ -345,6 +345,32 @@ def _arrays_from_class_tree(
     )
 
 
+def arrays_of_counted_tree(
+    tree: ClassTree, values: Sequence[Floats], levels: Sequence[int], leaf: Integers, donors: Floats, weight: Floats
+) -> TreeArrays:
+    """Return a tree as arrays, its thresholds between the ``values`` of each predictor's codes.
+
+    levels: number of levels of a predictor without an order, else 0, (P,)
+    leaf, donors, weight: leaf, value and weight of each donor, in the order of leaves and values, (D,)
+    """
+    inner = tree.left != np.arange(len(tree.left))
+    by_set = inner & (np.asarray(levels, dtype=np.int64)[tree.feature] > 0 if len(levels) else False)
+    count = np.bincount(leaf, minlength=len(inner))
+    return TreeArrays(
+        np.zeros(1, np.int64),
+        tree.feature,
+        _split_thresholds(tree.feature, tree.cut, inner & ~by_set, values),
+        tree.left,
+        tree.right,
+        np.cumsum(count) - count,
+        count,
+        donors,
+        np.where(by_set, np.cumsum(by_set) - 1, -1),
+        tree.left_levels[by_set],
+        weight,
+    )
+
+
 def _is_too_small_to_split(x: Floats, y: Floats, minbucket: int, weights: _WeightUnits | None = None) -> bool:
     """Return whether the root stays a leaf: no predictors, too few records, or one value of the target."""
     size = len(y) if weights is None else weights.units.sum() / weights.per_record
@@ -423,10 +449,10 @@ def _fit_weighted_with_sklearn(
     size = tree.weighted_n_node_samples
     # scikit-learn counts records, not weights, where it checks whether a node may split.
     split = inner & (size > 3 * fewest - 0.5)
-    return collapse_nodes(grown, ~_splits_worth_cost(grown, split, tree.impurity * (size / all_units), cp))
+    return collapse_nodes(grown, ~splits_worth_cost(grown, split, tree.impurity * (size / all_units), cp))
 
 
-def _splits_worth_cost(tree: ClassTree, split: NDArray[np.bool_], error: Floats, cp: float) -> NDArray[np.bool_]:
+def splits_worth_cost(tree: ClassTree, split: NDArray[np.bool_], error: Floats, cp: float) -> NDArray[np.bool_]:
     """Return which nodes stay split, (V,), if each further leaf must save ``cp`` of the root's error.
 
     ``error`` (V,) are shares of the root's. The result is the smallest of the trees that are best by error and leaves
@@ -494,11 +520,18 @@ def order_levels(codes: Integers, levels: int, y: Floats, weights: Floats | None
     of_each = 1.0 if weights is None else weights
     sums = np.column_stack([np.bincount(codes, column * of_each, levels) for column in centred.T])
     means = np.where(seen[:, None], sums / np.where(seen, rows, 1)[:, None], 0.0)
+    return order_by_means(means, rows.astype(np.float64))
+
+
+def order_by_means(means: Floats, rows: Floats) -> Floats:
+    """Return the place of each level, (levels,), along the first principal component of its ``means`` (levels, q), which
+    are 0 on average over the records, ``rows`` (levels,) of each.
+    """
     axis = np.linalg.eigh(means.T @ (rows[:, None] * means))[1][:, -1]
     # The sign of an eigenvector is arbitrary and differs between libraries.
     axis = axis * np.sign(axis[np.abs(axis).argmax()])
-    places = np.empty(levels)
-    places[np.argsort(means @ axis, kind="stable")] = np.arange(levels)
+    places = np.empty(len(means))
+    places[np.argsort(means @ axis, kind="stable")] = np.arange(len(means))
     return places
 
 

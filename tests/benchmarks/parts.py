@@ -3,10 +3,10 @@
     python tests/benchmarks/parts.py 1e5 1e6 1e7 [--dir DIR] [--tasks csv import check copy run gate files release verify]
 
 A table of five variables is written part by part and one dataset is made: fit and draw of a linear regression,
-and measures of what was drawn. Each is a process of its own, which reads the table from the
-store. Beside them stands DuckDB, which scans the same files: means, two quantiles and a count by groups. ``csv`` writes
-the same people as text, ``import`` imports it into a workspace and ``check`` prepares a run of its plan there. Beside
-these stands ``copy``: DuckDB reads the CSV file and writes it as Parquet. ``run`` carries the plan out, ``gate``
+and measures of what was drawn; ``trees`` grows the trees of two steps and ``leaves`` draws from them. Each is a
+process of its own, which reads the table from the store. Beside them stands DuckDB, which scans the same files: means,
+two quantiles and a count by groups. ``csv`` writes the same people as text, ``import`` imports it into a workspace and
+``check`` prepares a run of its plan there. Beside these stands ``copy``: DuckDB reads the CSV file and writes it as Parquet. ``run`` carries the plan out, ``gate``
 examines its release, ``files`` makes the public dataset as CSV and Parquet, ``release`` writes it whole, which examines
 it again, and ``verify`` compares it with its manifests. An exponent of 1 is time in proportion to the records, of 0 is
 memory that does not grow; it is that of the two largest tables.
@@ -27,6 +27,7 @@ import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pandas as pd
@@ -101,7 +102,17 @@ RECIPE = Recipe.from_table(
     }
 )
 MEASURES = tuple(step.method.key.split(".")[1] for step in RECIPE.measures)
-TASKS = ("write", "fit", "draw", *MEASURES, "duckdb", "csv", "import", "check", "copy",
+TREES = Recipe.from_table(
+    {
+        "variables": {name: {"kind": RECIPE.schema[name].kind.value} for name in RECIPE.schema.names},
+        "release": {"m": 1, "seed": 3},
+        "synthesis": [
+            {"target": "visits", "method": "cart", "predictors": ["group", "region"], "minbucket": 160},
+            {"target": "income", "method": "cart", "predictors": ["group", "region", "visits"], "minbucket": 160},
+        ],
+    }
+)
+TASKS = ("write", "fit", "draw", "trees", "leaves", *MEASURES, "duckdb", "csv", "import", "check", "copy",
          "run", "gate", "files", "release", "verify")  # fmt: skip
 KEY = b"k" * 32
 SCANS = (
@@ -145,12 +156,20 @@ def carry_out(task: str, tables: TableStore, known: dict[str, str]) -> dict[str,
     if task == "draw":
         fits = [Fit(tables.read_arrays(known["fit"]))]
         return {"draw": tables.write_microdata_blocks(draw_blocks(RECIPE, 1, blocks, fits, key=KEY))}
+    if task == "trees":
+        with contextlib.ExitStack() as files:
+            open_file = partial(_open_spool, files, tables)
+            grown = [fit_in_passes(TREES, item, blocks, open_file=open_file, key=KEY).arrays for item in (0, 1)]
+        return {f"tree {item}": tables.write_arrays(arrays) for item, arrays in enumerate(grown)}
+    if task == "leaves":
+        fits = [Fit(tables.read_arrays(known[f"tree {item}"])) for item in (0, 1)]
+        return {"leaves": tables.write_microdata_blocks(draw_blocks(TREES, 1, blocks, fits, key=KEY))}
     if task in MEASURES:
         released = StoredBlocks(tables, known["draw"], RECIPE.schema, "synthetic")
         with contextlib.ExitStack() as files:
             found, _ = measure_in_passes(
                 RECIPE, MEASURES.index(task), blocks, released, 1,
-                open_file=lambda: files.enter_context(tempfile.TemporaryFile(dir=tables.directory)),
+                open_file=partial(_open_spool, files, tables),
             )  # fmt: skip
             if found.record_blocks is not None:
                 write_record_blocks(tables, found.record_blocks())
@@ -164,6 +183,10 @@ def carry_out(task: str, tables: TableStore, known: dict[str, str]) -> dict[str,
         for scan in SCANS:
             connection.execute(scan.format(table=f"read_parquet({files!r})")).fetchall()
     return {}
+
+
+def _open_spool(files: contextlib.ExitStack, tables: TableStore) -> IO[bytes]:
+    return files.enter_context(tables.open_spool())
 
 
 def write_csv(place: Path, records: int) -> None:

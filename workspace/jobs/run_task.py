@@ -15,9 +15,9 @@ import traceback
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, wraps
+from functools import lru_cache, partial, wraps
 from pathlib import Path
-from typing import ParamSpec
+from typing import IO, ParamSpec
 
 from threadpoolctl import ThreadpoolController
 
@@ -473,8 +473,10 @@ def _compute_fit(tables: TableStore, task: TaskInput, report: ReportProgress, ke
     recipe, held = _parse_recipe(task.recipe), task.lease
     if (blocks := _confidential_blocks(tables, task)) is not None:
         # A step in passes keeps no account, and its fit estimates nothing.
-        with _open_partials(tables, task) as kept:
-            fit = fit_in_passes(recipe, held.item, blocks, report, kept, key=key)
+        with contextlib.ExitStack() as files:
+            kept = files.enter_context(_open_partials(tables, task))
+            open_file = partial(_open_until_end, files, tables)
+            fit = fit_in_passes(recipe, held.item, blocks, report, kept, open_file, key=key)
         looked_at = store_fit_diagnostics(tables, task, fit)
         ran = _record_packages(tables, held.key, [recipe.synthesis[held.item]])
         return replace(looked_at, artefacts={held.key: tables.write_arrays(fit.arrays), **looked_at.artefacts, **ran})
@@ -557,6 +559,11 @@ def _compute_measure(tables: TableStore, task: TaskInput, report: ReportProgress
     return TaskResult(rows=rows, artefacts={record_values_name(held.item, held.draw): sha256})
 
 
+def _open_until_end(files: contextlib.ExitStack, tables: TableStore) -> IO[bytes]:
+    """Open a file without a name beside the tables that is closed with others."""
+    return files.enter_context(tables.open_spool())
+
+
 def _measure_by_block(
     tables: TableStore, task: TaskInput, confidential: StoredBlocks, released: StoredBlocks, report: ReportProgress
 ) -> TaskResult:
@@ -566,7 +573,7 @@ def _measure_by_block(
     with contextlib.ExitStack() as files:
         found, rows = measure_in_passes(
             recipe, held.item, confidential, released, held.draw, report,
-            lambda: files.enter_context(tables.open_spool()), files.enter_context(_open_partials(tables, task)),
+            partial(_open_until_end, files, tables), files.enter_context(_open_partials(tables, task)),
         )  # fmt: skip
         if found.record_blocks is None:
             return TaskResult(rows=rows)

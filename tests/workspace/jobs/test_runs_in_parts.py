@@ -188,10 +188,12 @@ def test_matches_of_single_records_are_kept_part_by_part(run_in_parts: Any) -> N
     [
         {"target": "region", "method": "multinomial_logistic", "predictors": ["age", "visits"]},
         {"target": ["ill", "often"], "method": "sequential_logistic", "predictors": ["age", "visits"]},
+        {"target": "region", "method": "cart", "predictors": ["visits", "ill"], "minbucket": 20},
+        {"target": "income", "method": "cart", "predictors": ["visits", "region"], "minbucket": 20, "smoothing": True},
     ],
-    ids=["multinomial", "sequential"],
+    ids=["multinomial", "sequential", "classes", "numbers"],
 )
-def test_levels_are_fitted_and_drawn_part_by_part(
+def test_steps_are_fitted_and_drawn_part_by_part(
     run_in_parts: Any, monkeypatch: pytest.MonkeyPatch, step: dict[str, Any]
 ) -> None:
     rng, plain = np.random.default_rng(2), people()
