@@ -28,6 +28,19 @@ def common_step(numbers: Floats) -> float:
     return CommonDivisor.from_numbers(numbers).step
 
 
+def _common_divisor(values: Floats, decimals: int) -> int | None:
+    """Return of what values (n,) with so many decimals are multiples; None where they have more."""
+    divisor = 0
+    for rows in long_blocks(len(values)):
+        scaled = values[rows] * 10.0**decimals
+        whole = np.rint(scaled)
+        is_whole = np.abs(scaled - whole) <= 1e-9 * np.maximum(1, np.abs(scaled))
+        if not ((np.abs(whole) < 2**53).all() and is_whole.all()):
+            return None
+        divisor = math.gcd(divisor, int(np.gcd.reduce(whole.astype(np.int64))))
+    return divisor
+
+
 class CommonDivisor(NamedTuple):
     """What numbers have in common: with how many decimals they are whole, and of what they are then multiples.
 
@@ -43,15 +56,7 @@ class CommonDivisor(NamedTuple):
         """Return what numbers (n,) have in common."""
         values = sorted_unique(numbers)
         for decimals in range(MAX_DECIMALS + 1):
-            divisor: int | None = 0
-            for rows in long_blocks(len(values)):
-                scaled = values[rows] * 10.0**decimals
-                whole = np.rint(scaled)
-                is_whole = np.abs(scaled - whole) <= 1e-9 * np.maximum(1, np.abs(scaled))
-                if not ((np.abs(whole) < 2**53).all() and is_whole.all()):
-                    divisor = None
-                    break
-                divisor = math.gcd(divisor, int(np.gcd.reduce(whole.astype(np.int64))))
+            divisor = _common_divisor(values, decimals)
             if divisor is not None:
                 return cls(decimals, divisor)
         return cls(MAX_DECIMALS + 1, 0)
