@@ -42,6 +42,7 @@ from sfumato.workspace.reporting.diagnostics import (
     fit_answer,
     fold_passed_parameters,
     missing_check_text,
+    missing_check_texts,
     parameter_or_model_text,
     statistic_cells,
     statistics_summary,
@@ -308,6 +309,8 @@ def read_traces(workspace: Workspace, run_id: int) -> TracedModels:
     return TracedModels(models, shapes, CHAIN_SHAPE if has_chains or not shapes else DENSITY_SHAPE)
 
 
+PARAMETER_OR_FIT = "parameter, or fit"
+"""Title of the column of parameters where models without a sampler have what is known of their fits in it."""
 MOST_NAME = 30
 """Most cells that are kept for the name of a parameter."""
 SOME, FAILED, ALL = "some", "failed", "all"
@@ -321,10 +324,14 @@ LEAST_FITS = 4
 PARAMETERS, TABLE, PLOT = "diagnostics-parameters", "diagnostics-table", "diagnostics-plot"
 
 
-def _add_shape_column(title: str, columns: Columns[ConvergenceLine], width: int) -> Columns[ConvergenceLine]:
+def _add_shape_column(
+    title: str, drop_order: int, columns: Columns[ConvergenceLine], width: int
+) -> Columns[ConvergenceLine]:
     """Insert the column of traces or densities before the last column, and fit all into the width."""
     room = max(TRACE[width >= 99], len(title))
-    shape = TableColumn[ConvergenceLine]("shape", title, room, cell=lambda line: trend_line(line.sparkline, room))
+    shape = TableColumn[ConvergenceLine](
+        "shape", title, room, drop_order=drop_order, cell=lambda line: trend_line(line.sparkline, room)
+    )
     return fit_columns((*columns[:-1], shape, columns[-1]), width)
 
 
@@ -339,13 +346,15 @@ def parameter_table(lines: Sequence[ConvergenceLine], shape: str) -> GridTable[C
     """Return the table of parameters without the statistics that none of the ``lines`` has; ``shape`` is what is drawn."""
     cells = [convergence_cells(line) for line in lines]
     longest = max((cell_len(line.convergence.parameter) for line in lines), default=0)
+    fit = max((cell_len(line.fit_text) for line in lines), default=0)
     of_parameters = [
         row for row, line in zip(cells, lines, strict=True) if line.convergence.parameter != ALL_PARAMETERS
     ]
     columns = []
     for one in PARAMETER_COLUMNS:
         if one.name == "parameter":
-            columns.append(replace(one, width=min(MOST_NAME, max(one.width, longest))))
+            title = PARAMETER_OR_FIT if fit else one.title
+            columns.append(replace(one, title=title, width=max(one.width, min(MOST_NAME, longest), fit)))
         elif one.name not in STATISTICS or any(row[one.name] for row in of_parameters):
             columns.append(one)
         elif any(row[one.name] for row in cells):
@@ -355,16 +364,22 @@ def parameter_table(lines: Sequence[ConvergenceLine], shape: str) -> GridTable[C
         table_columns(columns),
         lambda line: line.parameter_key,
         convergence_cells,
-        column_fitter=partial(_add_shape_column, shape),
+        # What is known of a fit is said nowhere else, unlike the shape of the draws.
+        column_fitter=partial(_add_shape_column, shape, 3 if fit else 0),
     )
 
 
 def unsampled_table(lines: Sequence[ConvergenceLine]) -> GridTable[ConvergenceLine]:
-    """Return the table that is shown if no model of a run has a sampler, with what is to be minded if there is anything."""
-    why = "why its convergence is not checked"
+    """Return the table that is shown if no model of a run has a sampler, with what is to be minded if there is anything.
+
+    What is known of the fits stands in it, or else why they are not checked.
+    """
+    title = "what is known of the fit" if any(line.fit_text for line in lines) else "why its convergence is not checked"
     columns = [
-        TableColumn[ConvergenceLine]("target", "model of", 20, cell=lambda line: line.convergence.target),
-        TableColumn[ConvergenceLine]("why", why, 40, grow_order=1, cell=lambda line: line.missing_reason),
+        TableColumn[ConvergenceLine]("target", "model of", 12, cell=lambda line: line.convergence.target),
+        TableColumn[ConvergenceLine](
+            "why", title, 40, grow_order=1, cell=lambda line: line.fit_text or line.missing_reason
+        ),
     ]
     if any(line.concern for line in lines):
         columns.append(TableColumn("concern", "verdict", 13, cell=lambda line: line.concern or ""))
@@ -540,8 +555,15 @@ class DiagnosticsPane(RunPane):
         if told.display:
             order = [line.convergence.target for line in self._parameters]
             more = f"and more: Statistics, by {current_key(self.app, 'statistics')}"
-            text = fit_lines(self._lines, order, self._traced.shapes, width, room, more)
-            told.query_one(Static).update(Content("\n").join([*([] if is_wide else [Content("")]), *text]))
+            in_rows = [line.convergence.target for line in self._parameters if line.fit_text]
+            # Why there is no check is said once, not in each row.
+            whys = [f"{why[:1].upper()}{why[1:]}." for why in missing_check_texts(self._parameters)] if in_rows else []
+            said = [Content.styled(line, "$text-muted") for why in whys for line in wrap_text(why, width)]
+            said += [Content("")] if said and room > len(said) + LEAST_FITS else []
+            text = fit_lines(
+                self._lines, order, self._traced.shapes, width, max(1, room - len(said)), more, known=in_rows
+            )
+            told.query_one(Static).update(Content("\n").join([*([] if is_wide else [Content("")]), *said, *text]))
 
     @property
     def shown_statistics(self) -> Sequence[Diagnostic]:

@@ -40,6 +40,8 @@ KEY_TAKEN = "Your key is done then."
 LOW, LEAST = 30, 18
 """Lines of a terminal below which the dial has three lines, and below which it has none."""
 MOST_CHIP_LINES = 3
+LOW_CHIP_LINES, LEAST_OF_TWO = 2, 24
+"""Lines of variables in a low terminal while the keys are elsewhere, and lines of a terminal below which it is one."""
 MOST_REASON_LINES = 2
 MOST_SENTENCE_LINES = 2
 TITLE = 30
@@ -241,7 +243,8 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
             return
         changed = dial.shift_reach(variable.name, step)
         if changed.reaches == dial.reaches:
-            self.sfumato.say(f"{dial.variable_text(variable)} is the {'widest' if step > 0 else 'narrowest'} range")
+            said = "is the widest range" if step > 0 else "is known as surely as can be"
+            self.sfumato.say(f"{dial.variable_text(variable)} {said}")
         self._change(changed)
 
     def _change(self, dial: IntruderDial) -> None:
@@ -309,7 +312,8 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         if is_low:
             # The knowledge is the beginning of the sentence that the number ends.
             head = TRIAL_HEAD if dial.is_turned else LOW_HEAD
-            chips = self._chip_lines(dial, width, MOST_CHIP_LINES if self.has_focus else 1, head)
+            at_rest = LOW_CHIP_LINES if self.app.size.height >= LEAST_OF_TWO else 1
+            chips = self._chip_lines(dial, width, MOST_CHIP_LINES if self.has_focus else at_rest, head)
             return [*chips, *numbers, *(sentence if self.has_focus else [])]
         chips = self._chip_lines(dial, width, MOST_CHIP_LINES)
         counted = Content(cut_text(replace_unprintable(dial.counted_text), width))
@@ -321,11 +325,19 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         return found is not None and not self._is_effect_known and found[0] in re.split(r"[ ,.]+", self._change_text)
 
     def _head_line(self, width: int) -> Content:
-        """Return the heading, with the key that changes what he knows where it fits."""
-        key = current_key(self.app, "mark")
-        hint = "+ - change how sure he is" if self.has_focus else f"{key} changes what he knows"
-        room = width - cell_len(HEAD) - cell_len(hint)
-        return Content.assemble((HEAD, "bold"), *([(" " * room, ""), (hint, "$text-muted")] if room > 1 else []))
+        """Return the heading, with the keys that change what he knows where they fit."""
+        return Content.assemble((HEAD, "bold"), *self._hint_parts(width - cell_len(HEAD)))
+
+    def _hint_parts(self, room: int) -> list[tuple[str, str]]:
+        """Return the keys that change what he knows at the right end of a line with so much room; none without it."""
+        mark, wider, surer = (current_key(self.app, act) for act in ("mark", "zoom_in", "zoom_out"))
+        hints = (
+            (f"{mark} known or not · {wider} {surer} change how sure he is", f"{wider} {surer} how sure")
+            if self.has_focus
+            else (f"{mark} changes what he knows", f"{mark} changes it")
+        )
+        fitting = next((hint for hint in hints if cell_len(hint) + len(GAP) <= room), "")
+        return [(" " * (room - cell_len(fitting)), ""), (fitting, "$text-muted")] if fitting else []
 
     def _chip_lines(self, dial: IntruderDial, width: int, most: int, head: str = "") -> list[Content]:
         """Return the variables with their boxes in at most so many lines, those with the cursor among them.
@@ -348,14 +360,16 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
             lines[0] += [(GAP, ""), (self._more_text(shown[0][0], "left"), "$text-muted")]
         for line, row in zip(lines, shown, strict=True):
             for place in row:
-                ink = "" if dial.numbers.variables[place].name in dial.known else "$text-muted"
-                line += [(GAP, ""), (chips[place], "reverse" if self.has_focus and place == self._at else ink)]
+                is_at = self.has_focus and place == self._at
+                line += [(GAP, ""), (chips[place], "reverse" if is_at else _chip_ink(dial, place))]
         if left := len(chips) - 1 - shown[-1][-1]:
             lines[-1] += [(GAP, ""), (self._more_text(left, "right", "and "), "$text-muted")]
         elif dial.numbers.others:
             used = sum(cell_len(text) for text, _ in lines[-1])
             also = cut_text(replace_unprintable(f"and {', '.join(dial.numbers.others)}"), max(8, width - used - 2))
             lines[-1] += [(GAP, ""), (also, "$text-muted")]
+        if head:
+            lines[-1] += self._hint_parts(width - sum(cell_len(text) for text, _ in lines[-1]))
         return [Content.assemble(*line).truncate(width, ellipsis=True) for line in lines]
 
     def _more_text(self, number: int, key: str, before: str = "") -> str:
@@ -409,6 +423,14 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         if line.is_above:
             return "$error bold"
         return "$success bold" if line.limit is not None and self._may_leave == "yes" else "bold"
+
+
+def _chip_ink(dial: IntruderDial, place: int) -> str:
+    """Return the ink of a variable: bright if he knows it, dim if not, and another colour where the plan differs."""
+    variable = dial.numbers.variables[place]
+    if dial.is_changed(variable):
+        return "$primary bold" if variable.name in dial.known else "$primary"
+    return "bold" if variable.name in dial.known else "$text-muted"
 
 
 def _chip_rows(chips: Sequence[str], room_of_first: int, room: int) -> list[list[int]]:

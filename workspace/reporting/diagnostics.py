@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sfumato.engine.methods.results import Diagnostic
-from sfumato.engine.wording import count_noun
+from sfumato.engine.wording import count_noun, join_names
 
 from ..visible_text import replace_unprintable
 from .tables import DisplayCell, DisplayColumn, DisplayTable, grid_value
@@ -182,6 +182,7 @@ class ConvergenceLine:
     sparkline: values that a small line plot draws
     n_folded: number of other parameters of the model, all within their limits, for which a line of the whole model stands
     concern: what else is to be minded of the model: a broken rule, or a tree of one leaf
+    fit_text: what is known of the fit of a model without a sampler; empty for others, or where it needs more room
     """
 
     convergence: ParameterConvergence
@@ -189,6 +190,7 @@ class ConvergenceLine:
     sparkline: Sequence[float] = field(default=(), compare=False)
     n_folded: int = 0
     concern: DisplayCell | None = None
+    fit_text: str = ""
 
     @property
     def parameter_key(self) -> tuple[str, str]:
@@ -214,6 +216,62 @@ def one_leaf_targets(diagnostics: Sequence[Diagnostic]) -> list[str]:
     return list(dict.fromkeys(one.target for one in diagnostics if one.name == "leaves" and one.value == 1))
 
 
+MOST_FIT_TEXT = 40
+"""Cells of what is known of a fit above which it has no room in its line of the table."""
+OF_DRAWS = {"mean_of_draws": "mean", "sd_of_draws": "sd"}
+"""Statistics whose draws the heading of the parameters names."""
+
+
+def fit_facts(lines: Sequence[Diagnostic]) -> list[tuple[str, str]]:
+    """Return what is known of each fitted part in a line: ``PID``, ``records 944 · steps 5``."""
+    found: dict[str, list[Diagnostic]] = {}
+    for line in lines:
+        found.setdefault(line.target if line.parameter in ("", line.target) else line.parameter, []).append(line)
+    return [(part, _facts_text(own)) for part, own in found.items()]
+
+
+def _facts_text(lines: Sequence[Diagnostic]) -> str:
+    """Return the statistics of a fitted part in words; a tree has those of its leaves in a phrase."""
+    values = {line.name: line.value for line in lines}
+    texts = []
+    if values.get("leaves") is not None and values.get("smallest_leaf") is not None:
+        texts = [_leaves_text(values)]
+        lines = [line for line in lines if line.name not in ("leaves", "smallest_leaf", "leaves_of_one_value")]
+    for line in lines:
+        judged = str(grid_value(statistic_cells(line)["passed"]))
+        rule = f" ({judged}: {line.rule})" if line.rule else ""
+        texts.append(f"{OF_DRAWS.get(line.name, line.name.replace('_', ' '))} {number(line.value)}{rule}")
+    return " · ".join(texts)
+
+
+def _leaves_text(values: Mapping[str, float | None]) -> str:
+    """Return the leaves of a tree in words: ``22 leaves of 253 or more, 2 of one value``."""
+    leaves, smallest, uniform = (values.get(name) for name in ("leaves", "smallest_leaf", "leaves_of_one_value"))
+    if leaves == 1:
+        return f"1 leaf of all {number(smallest)} records{' of one value' if uniform else ''}"
+    alike = f", {number((leaves or 0.0) * uniform)} of one value" if uniform else ""
+    return f"{number(leaves)} leaves of {number(smallest)} or more{alike}"
+
+
+def _row_fits(diagnostics: Sequence[Diagnostic]) -> dict[str, str]:
+    """Return what is known of the fits by variable, as far as it has room in a line of the table."""
+    own: dict[str, list[Diagnostic]] = {}
+    for line in diagnostics:
+        own.setdefault(line.target, []).append(line)
+    texts = {target: dict(fit_facts(lines)).get(target, "") for target, lines in own.items()}
+    return {target: text for target, text in texts.items() if text and len(text) <= MOST_FIT_TEXT}
+
+
+def missing_check_texts(lines: Sequence[ConvergenceLine]) -> list[str]:
+    """Return why models have no convergence check, each reason once: ``x, z: a tree is grown once, not sampled``."""
+    targets: dict[str, list[str]] = {}
+    for line in lines:
+        if line.missing_reason:
+            targets.setdefault(line.missing_reason, []).append(line.convergence.target)
+    checks = {why: NO_TRACE if why == EARLIER_VERSION else NO_CHECK for why in targets}
+    return [f"{checks[why]} for {join_names(own)}: {why}" for why, own in targets.items()]
+
+
 def _concerns_by_target(diagnostics: Sequence[Diagnostic], flagged: Collection[str]) -> dict[str, DisplayCell]:
     """Return what is to be minded by variable, the worst first; a rule whose limit a parameter exceeds is said there."""
     broken = dict.fromkeys(one.target for one in diagnostics if one.passed is False and one.target not in flagged)
@@ -227,7 +285,7 @@ def convergence_lines(
     """Return the lines of all models: what the answer names first, the worst before the others, then models without a
     sampler.
     """
-    sampled = convergence_by_parameter(lines)
+    sampled, fits = convergence_by_parameter(lines), _row_fits(lines)
     known = {line.target for line in sampled}
     worst = sort_worst_first([line for line in sampled if line.exceeded_limits])
     concerns = _concerns_by_target(lines, {line.target for line in worst})
@@ -244,6 +302,7 @@ def convergence_lines(
             whys[line.target] if line in free else "",
             shapes.get((line.target, line.parameter), ()),
             concern=concerns.get(line.target) if line in minded.values() else None,
+            fit_text=fits.get(line.target, "") if line in free else "",
         )
         for line in [*first, *(line for line in (*sampled, *free) if line not in first)]
     ]
@@ -271,10 +330,12 @@ def fold_passed_parameters(lines: Sequence[ConvergenceLine]) -> list[Convergence
 
 
 def _parameter_text(line: ConvergenceLine) -> str:
-    """Return the parameter of a line, those for which it stands, or why its model has no convergence check."""
+    """Return the parameter of a line, those for which it stands, what is known of a fit without a sampler, or why it
+    has no convergence check.
+    """
     if line.n_folded:
         return f"{sign_for('folded')} {ALL_PARAMETERS} ({line.n_folded})"
-    return line.convergence.parameter or line.missing_reason
+    return line.convergence.parameter or line.fit_text or line.missing_reason
 
 
 def convergence_cells(line: ConvergenceLine) -> dict[str, DisplayCell | str]:

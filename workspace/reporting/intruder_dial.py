@@ -17,6 +17,8 @@ Reaches = tuple[tuple[str, float], ...]
 """Half widths of what is known of some variables, by name, without those that are known surely."""
 CERTAIN_TITLE, EXPECTED_TITLE = f"{FOR_CERTAIN}, one match", f"{ON_AVERAGE}, by guessing"
 """What is counted, each with its gloss."""
+EXACTLY = "exactly"
+"""How surely a number is known without a half width."""
 FoundBy = Literal["certain", "expected", "few"]
 
 OF_PLAN = "plan's limit"
@@ -57,18 +59,18 @@ class DialVariable:
         return len(self.certainties) > 1
 
     def reach_text(self, reach: float | None) -> str:
-        """Return how surely the variable is known: ``± 2``, ``± 5 %``, ``± 3 days``; empty where it has no size."""
+        """Return how surely the variable is known: ``± 2``, ``± 5 %``, ``± 3 days``; empty where he knows it exactly."""
         sign = sign_for("plus or minus")
-        if reach is not None or self.windows:
-            # How near a drawn number has to be is the plan's, and says nothing of how surely he knows the true one.
-            return f"{sign} {format_number(reach or 0.0)}{self._days}"
-        if self.within:
+        if reach:
+            return f"{sign} {format_number(reach)}{self._days}"
+        # How near a drawn number has to be is the plan's, and says nothing of how surely he knows the true one.
+        if reach is None and self.within and not self.windows:
             return f"{sign} {self._spaced(self.within)}{self._days}"
-        return f"{sign} 0" if self.is_numeric else ""
+        return ""
 
     def choice_text(self, reach: float | None) -> str:
         """Return how surely the variable is known and by what he looks for it, to choose from."""
-        text = self.reach_text(reach)
+        text = self.reach_text(reach) or (EXACTLY if self.is_numeric else "")
         if not self.windows:
             return text
         return f"{text}, {self._plan_match_text}" if reach is None else f"{text}, by the best window"
@@ -84,7 +86,7 @@ class DialVariable:
         """
         if reach is None:
             return f"{self.name} is drawn: {self._plan_match_text}."
-        known = f"With {self.name} {self.reach_text(reach)}"
+        known = f"With {self.name} {self.reach_text(reach) or f'known {EXACTLY}'}"
         if window is None:
             return f"{known} he finds as many without it."
         days = self._days if window.kind == "absolute" else ""
@@ -216,6 +218,11 @@ class IntruderDial:
         knows = f"he knows what is ticked, of {count_of_noun(self.numbers.number, self.numbers.noun)}:"
         # What somebody tries stands beside the gate's own count of people, which it does not change.
         return f"Your trial: if {knows}" if self.is_turned else f"If {knows}"
+
+    def is_changed(self, variable: DialVariable) -> bool:
+        """Return whether somebody has changed what the plan states of one variable."""
+        is_known = variable.name in self.known
+        return is_known != variable.is_stated or (is_known and variable.name in self.reaches)
 
     def toggle_variable(self, name: str) -> IntruderDial:
         """Return the dial after turning a variable on or off."""
@@ -383,7 +390,7 @@ class IntruderDial:
         return f"For this intruder coarsen {name} first: then at most {people} {how}."
 
     def variable_text(self, variable: DialVariable) -> str:
-        """Return a variable with how surely it is known: ``age ± 2``."""
+        """Return a variable with how surely it is known: ``age ± 2``, or ``age`` where it is known exactly."""
         return f"{variable.name} {variable.reach_text(self.reaches.get(variable.name))}".rstrip()
 
     def window_text(self, variable: DialVariable) -> str:

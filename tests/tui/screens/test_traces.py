@@ -26,6 +26,7 @@ from sfumato.workspace.reporting.diagnostics import (
     fit_answer,
     fold_passed_parameters,
     missing_check_text,
+    missing_check_texts,
 )
 from sfumato.workspace.reporting.tables import grid_value
 from sfumato.workspace.store.artefacts import write_trace
@@ -313,7 +314,7 @@ async def test_models_without_a_sampler_have_what_is_known_of_their_fits(sit, bu
         assert "What is known of the fits" in seat.text
         assert "Draws" not in seat.footer
         await seat.press("act:statistics")
-        assert "What is known of the fits" not in seat.text
+        assert "hat is known of the fit" not in seat.text
 
 
 async def test_many_parameters_within_limits_are_one_line_until_all_are_asked_for(sit, built_data):
@@ -375,6 +376,20 @@ def test_what_the_answer_names_comes_first_and_is_marked():
     assert fit_answer(found, [*fine, *tree, *worse], whys)[1].startswith("Not sure. w b:")
 
 
+def test_a_tree_is_told_in_its_row_and_why_it_is_not_checked_once():
+    whys = {"x": "a tree is grown once", "z": "a tree is grown once"}
+    values = {"x": (5.0, 20.0, 0.2), "z": (1.0, 90.0, 0.0)}
+    tree = [
+        Diagnostic(name, target, value, target=target)
+        for target, own in values.items()
+        for name, value in zip(("leaves", "smallest_leaf", "leaves_of_one_value"), own, strict=True)
+    ]
+    found = convergence_lines(tree, whys, {})
+    told = {one.convergence.target: convergence_cells(one)["parameter"] for one in found}
+    assert told == {"x": "5 leaves of 20 or more, 1 of one value", "z": "1 leaf of all 90 records"}
+    assert missing_check_texts(found) == ["no convergence check for z and x: a tree is grown once"]
+
+
 def test_fits_are_told_whole_by_variable_and_then_by_model_in_columns():
     tree = [Diagnostic("leaves", "x", 5.0, target="x"), Diagnostic("leaves", "z", 1.0, target="z")]
     draws = [
@@ -382,9 +397,13 @@ def test_fits_are_told_whole_by_variable_and_then_by_model_in_columns():
     ]
     told = [one.plain.rstrip() for one in fit_lines([*draws, *tree], ["z", "y", "x"], {}, 80, 20, "more")]
     assert [line.split()[0] for line in told[1:3]] == ["z", "x"], "as in the table above"
-    assert "Model of y, 6 parameters: mean and sd of the draws" in told
+    assert "Model of y, 6 parameters: mean and sd of the draws; lines: mean ± 2 sd on one axis, ┃ is 0" in told
+    assert told[-6].count("mean 0.5 · sd 0.5") == 1
+    assert "━■━" in told[-6], "with room the interval of each is drawn, on one axis"
+    told = [one.plain.rstrip() for one in fit_lines([*draws, *tree], ["z", "y", "x"], {}, 80, 10, "more")]
     assert told[-3].count("mean 0.5 · sd 0.5") == 2
     assert "alpha[0]" in told[-3]
+    assert not [one for one in fit_lines(tree, ["z", "x"], {}, 80, 10, "more", known=["x", "z"]) if one.plain]
     short = fit_lines([*draws, *tree], ["z"], {}, 80, 4, "more")
     assert [one.plain.split()[0] for one in short] == ["What", "z", "x", "more"]
 
