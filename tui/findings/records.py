@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import isnan
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
@@ -27,7 +27,7 @@ from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.session.export import ScreenExport
 from sfumato.tui.terminal.glyphs import find_glyphs
 from sfumato.tui.terminal.text import cut_text, fit_text
-from sfumato.tui.widgets.facts import titled_facts, wrap_paragraphs
+from sfumato.tui.widgets.facts import titled_facts, wrap_paragraphs, wrap_text
 from sfumato.tui.widgets.grid import Grid
 from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.tui.widgets.pages import ListPages, TableRow
@@ -39,6 +39,7 @@ from sfumato.workspace.reporting.tables import DisplayColumn
 from sfumato.workspace.reporting.words import number, params_text, sign_for
 from sfumato.workspace.visible_text import replace_unprintable
 
+from ..parts.gate_lines import cut_lines
 from ..parts.page import OffersExport, RunPane, grid_exportable
 from ..parts.revealing import RevealsValues
 from ..parts.split import LEAST_HEIGHT_BELOW, DetailQuery, LaidOut, SplitView
@@ -59,8 +60,12 @@ MEMBERS = 14
 """Cells of the column of records where a unit has its number of records in it."""
 SURENESS = ((1.0, "1"), (0.5, "0.5 to 1"), (0.2, "0.2 to 0.5"), (0.1, "0.1 to 0.2"), (0.0, "below 0.1"))
 """Least probabilities of the bars, falling, each with its words."""
-SURE_COLUMN = DisplayColumn("sure", "how sure, up to 1", 20, drop_order=1)
-"""Column with a bar for the probability where no other column says by what somebody is found."""
+MOST_HEAD = 3
+"""Lines of the heading."""
+ALONE_COLUMN = DisplayColumn("alone", "by one record", 13, "right", drop_order=2)
+"""Column of units as long as none shows its records: how surely the most exposed of them is found alone."""
+FOUND_BY_COLUMN = DisplayColumn("found_by", "found by", 16, grow_order=1, drop_order=1)
+"""Column that says by what units are found, where not all are found by the same."""
 LEAST_BAR = 8
 """Cells of the longest bar below which there are none."""
 NOBODY = "No released record of this dataset matches all that is known; who ignores some of it may find one."
@@ -326,6 +331,12 @@ def unit_detail(found: UnitMatch | None, line: RecordLine, noun: str, width: int
     return Content("\n").join([head, wrap_paragraphs(texts, width)])
 
 
+def found_by_text(match: UnitMatch) -> str:
+    """Return by what a unit is found, and in how many datasets where not in all: ``region, sex in 3 of 5``."""
+    some = f" in {match.n_found} of {match.n_datasets}" if match.n_found < match.n_datasets else ""
+    return f"{', '.join(map(replace_unprintable, match.used))}{some}"
+
+
 def sureness_lines(records: OpenRecords, width: int) -> list[Content]:
     """Return how many of the listed units, or records, are found how surely: a line with a bar for each probability."""
     counts = records.count_by_probability([least for least, _ in SURENESS])
@@ -344,10 +355,11 @@ def sureness_lines(records: OpenRecords, width: int) -> list[Content]:
     return lines
 
 
-def found_sentence(records: OpenRecords) -> str:
+def found_sentence(records: OpenRecords, matches: Mapping[int, UnitMatch] = MappingProxyType({})) -> str:
     """Return how many people, or records, are found for certain; empty for a measure that does not find people.
 
-    ``25 of 4,162 people are found for certain in all 5 datasets.``
+    ``25 of 4,162 people are found for certain in all 5 datasets, each by lncoins and idp.`` What they are found by is
+    said where ``matches``, by record, know it of all of them, and it is the same.
     """
     # Who is the only candidate is known of measures by which people are found; others guess values, or members.
     if records.ranking.risk.unique is None:
@@ -367,7 +379,19 @@ def found_sentence(records: OpenRecords) -> str:
         where = " from all datasets together"
     elif records.n_datasets > 1:
         where = f" in all {records.n_datasets:,} datasets"
-    return f"{least}{certain:,} of {everybody:,} {noun} {'is' if certain == 1 else 'are'} found for certain{where}."
+    by = _certainly_by(records, certain, matches)
+    return f"{least}{certain:,} of {everybody:,} {noun} {'is' if certain == 1 else 'are'} found for certain{where}{by}."
+
+
+def _certainly_by(records: OpenRecords, certain: int, matches: Mapping[int, UnitMatch]) -> str:
+    """Return by what all units that are found for certain are found; empty where that differs, or is not known of all."""
+    if not 0 < certain <= len(matches):
+        return ""
+    found = [matches.get(line.record) for line in records.fold(()).lines(0, certain)]
+    # A unit may also be found by one of its records alone, of which the match of all says nothing.
+    used = {one.used if one is not None and one.probability > 1 - 1e-9 else () for one in found}
+    names = used.pop()
+    return f", {'each ' if certain > 1 else ''}by {_names_text(names)}" if names and not used else ""
 
 
 def _bar_sign() -> str:
@@ -382,13 +406,17 @@ def measure_title(key: str) -> str:
 
 
 def record_table(
-    records: OpenRecords, drivers: Mapping[int, str], opened: Collection[int] = ()
+    records: OpenRecords,
+    drivers: Mapping[int, str],
+    opened: Collection[int] = (),
+    matches: Mapping[int, UnitMatch] = MappingProxyType({}),
 ) -> GridTable[RecordLine]:
     """Return the table with the columns that the measure fills; ``drivers`` are texts by record number, where known.
 
     Where records are in units of several each unit has a row, and those with the numbers in ``opened`` have their records
-    below it.
+    below it. ``matches`` say how units are found, by record, where known.
     """
+    found_by = {record: found_by_text(one) for record, one in matches.items()}
     prior = records.ranking.risk.prior is not None
     # What is known of single records alone has no column until a unit shows its own.
     lists_records = records.units is None or bool(opened)
@@ -403,7 +431,7 @@ def record_table(
     noun = "" if records.units is None else records.units.noun
     columns = [column for column in record_columns(records.measure.key, noun) if filled.get(column.name, True)]
     if noun and not filled["driver"] and records.measure.is_matching:
-        columns.append(SURE_COLUMN)
+        columns += [ALONE_COLUMN, *([FOUND_BY_COLUMN] if len(set(found_by.values())) > 1 else [])]
     # The sign that a unit is folded stands behind its number of records.
     columns = [replace(one, width=MEMBERS) if noun and one.name == "record" else one for one in columns]
 
@@ -413,8 +441,7 @@ def record_table(
         if line.is_unit:
             sign = sign_for("open" if line.unit in opened else "folded")
             found["record"] = f"{found['record']} {sign}"
-        sure = 0.0 if isnan(line.probability) else line.probability
-        found["sure"] = _bar_sign() * round(sure * SURE_COLUMN.width)
+        found["found_by"] = found_by.get(line.record, "") if line.is_unit else ""
         return found
 
     return GridTable(table_columns(columns), values=cells)
@@ -450,6 +477,7 @@ class RecordsPane(RunPane, SplitView):
         self._read: OpenRecords | None = None
         self._opened: frozenset[int] = frozenset()
         self._drivers: Mapping[int, str] = {}
+        self._matches: Mapping[int, UnitMatch] = {}
 
     @property
     def _records(self) -> OpenRecords | None:
@@ -504,6 +532,7 @@ class RecordsPane(RunPane, SplitView):
         self._measures, records = answer
         stays = _is_same_selection(records, self._read)
         self._read, self._drivers = records, self._drivers if stays else {}
+        self._matches = self._matches if stays else {}
         self._opened = self._opened if stays else frozenset()
         self._show_records(keep_cursor=stays)
         row, self._wanted_row, grid = self._wanted_row, None, self.query_one(Grid)
@@ -511,14 +540,14 @@ class RecordsPane(RunPane, SplitView):
             grid.cursor = row
         elif row is not None:
             grid.return_to(str(row))
-        if records is not None and self.line.run.state.is_final and not self._drivers:
+        if records is not None and self.line.run.state.is_final and not (self._drivers or self._matches):
             # While a run continues its results change, so drivers would be computed in vain.
-            self.compute(lambda workspace: _driver_texts(workspace, records), partial(self._set_risk_drivers, records))
+            self.compute(lambda workspace: _read_reasons(workspace, records), partial(self._set_reasons, records))
 
-    def _set_risk_drivers(self, records: OpenRecords, drivers: Mapping[int, str]) -> None:
-        """Store what drives each record's risk and redraw, unless other records are shown by now."""
-        if records is self._read:
-            self._drivers = drivers
+    def _set_reasons(self, records: OpenRecords, reasons: tuple[Mapping[int, str], Mapping[int, UnitMatch]]) -> None:
+        """Store what drives the risks and by what units are found, and redraw, unless other records are shown by now."""
+        if records is self._read and any(reasons):
+            self._drivers, self._matches = reasons
             self._show_records(keep_cursor=True)
 
     def _show_records(self, *, keep_cursor: bool) -> None:
@@ -528,7 +557,7 @@ class RecordsPane(RunPane, SplitView):
             self.query_one("#records-head", Static).update("")
             grid.show_pages(lambda _: ListPages((), ()), empty=self.empty_text("records", NONE))
             return
-        table = record_table(records, self._drivers, self._opened)
+        table = record_table(records, self._drivers, self._opened, self._matches)
         grid.show_pages(partial(TablePages.from_width, table, records), keep_cursor=keep_cursor)
         self.query_one("#records-head", Static).update(self._heading_text(records))
 
@@ -606,13 +635,16 @@ class RecordsPane(RunPane, SplitView):
         )
         over = together if records.draw is None else f"dataset {records.draw}"
         parts = [place, over, records.listing_text, params_text(measure.params)]
-        found = found_sentence(records)
+        found = found_sentence(records, self._matches)
         said = " · ".join(part for part in parts if part)
+        if not found:
+            return Content(said)
         # A low terminal keeps its lines for the records and the explanation.
-        if found and self.app.size.height < LEAST_HEIGHT_BELOW:
-            said = cut_text(said, max(20, self.list_width - 4))
-        lines = [Content(found), Content.styled(said, "$text-muted")] if found else [Content(said)]
-        return Content("\n").join(lines)
+        width = max(20, self.list_width - 4)
+        first = wrap_text(found, width)
+        most = 1 if self.app.size.height < LEAST_HEIGHT_BELOW else max(1, MOST_HEAD - len(first))
+        rest = cut_lines(wrap_text(said, width), most, width)
+        return Content("\n").join([*map(Content, first), *(Content.styled(line, "$text-muted") for line in rest)])
 
     def command_words(self) -> tuple[str, ...]:
         """Return the command for the same records, by the same measure and dataset."""
@@ -680,12 +712,17 @@ def _is_same_selection(one: OpenRecords | None, other: OpenRecords | None) -> bo
     return (one.run_id, one.measure.position, one.draw) == (other.run_id, other.measure.position, other.draw)
 
 
-def _driver_texts(workspace: Workspace, records: OpenRecords) -> Mapping[int, str]:
-    """Return texts about what drives the risk of the first records, by record number."""
-    from sfumato.workspace.views.records import find_risk_drivers
+def _read_reasons(workspace: Workspace, records: OpenRecords) -> tuple[Mapping[int, str], Mapping[int, UnitMatch]]:
+    """Return texts about what drives the risk of the first records, and how the first units are found, by record."""
+    from sfumato.workspace.views.records import find_risk_drivers, find_unit_matches
 
+    if records.units is not None:
+        heads = [line.record for line in records.fold(()).lines(0, DRIVEN) if line.is_unit]
+        matches = find_unit_matches(workspace, records, heads) if records.measure.is_matching else {}
+    else:
+        matches = {}
     numbers = [line.record for line in records.lines(0, DRIVEN) if not line.is_unit]
     found: LeaveOneOutCandidates | None = find_risk_drivers(workspace, records, numbers)
     if found is None:
-        return {}
-    return {number: driver_text(found.driver(r)) for r, number in enumerate(numbers)}
+        return {}, matches
+    return {number: driver_text(found.driver(r)) for r, number in enumerate(numbers)}, matches

@@ -49,6 +49,7 @@ class RecordLine:
     members: number of records of the unit whose line it is, None for the line of a record; ``record`` is then the one
         most at risk, ``candidates`` are units, and ``probability`` is the larger of finding the unit by all its records
         and of finding one of these
+    alone: probability of finding a unit by one of its records, the largest; None for the line of a record
     """
 
     record: int
@@ -60,6 +61,7 @@ class RecordLine:
     prior: float | None = None
     unit: int | None = None
     members: int | None = None
+    alone: float | None = None
 
     @property
     def is_unit(self) -> bool:
@@ -78,6 +80,7 @@ def record_cells(line: RecordLine, driver: str) -> dict[str, str]:
         "unique": "" if line.unique is None else number(line.unique),
         "candidates": "" if isnan(line.candidates) else number(line.candidates),
         "own": "" if line.confidential_probability is None else number(line.confidential_probability),
+        "alone": "" if line.alone is None or isnan(line.alone) else number(line.alone),
         "driver": driver,
     }
 
@@ -168,7 +171,7 @@ def record_objects(
     found = []
     for r, line in enumerate(line for line in lines if not line.is_unit):
         written: dict[str, Any] = asdict(line)
-        del written["members"]
+        del written["members"], written["alone"]
         if line.unit is None:
             del written["unit"]
         if isnan(line.probability):

@@ -327,6 +327,7 @@ def _line_of_unit_row(units: RankedUnits, row: int, ranking: RecordRanking) -> R
         confidential_probability=None if own is None else float(own.worse_probability[place]),
         confidential_candidates=None,
         members=int(units.sizes[row]),
+        alone=float(risk.probability[place]),
     )
 
 
@@ -562,27 +563,47 @@ class UnitMatch:
 
 def find_unit_match(workspace: Workspace, records: RankedRecords, record: int) -> UnitMatch | None:
     """Return how the unit of a record, numbered from 1, is found; None where the measure matches no units."""
-    measure = records.measure
+    return find_unit_matches(workspace, records, [record]).get(record)
+
+
+def find_unit_matches(
+    workspace: Workspace, records: RankedRecords, numbers: Collection[int]
+) -> Mapping[int, UnitMatch]:
+    """Return how the units of chosen records, numbered from 1, are found, by record; none where the measure matches no
+    units. Raises DamagedTable.
+    """
+    measure, chosen = records.measure, sorted(set(numbers))
     draws = list(measure.draw_hashes) if records.draw is None else [records.draw]
-    found, ignored = [], None
+    found: dict[int, list[tuple[float, float]]] = {record: [] for record in chosen}
+    ignored: dict[int, tuple[str, ...]] = {}
     for draw in draws:
-        arrays = read_risk_arrays(workspace.tables, measure.key, measure.draw_hashes[draw], [record - 1])
+        arrays = read_risk_arrays(
+            workspace.tables, measure.key, measure.draw_hashes[draw], [record - 1 for record in chosen]
+        )
         if "unit_hit" not in arrays:
-            return None
-        is_best = is_found_by_best_choice(arrays, "unit_")
-        if ignored is None or (is_best and not ignored):
-            ignored = find_ignored_variables(workspace, records.run_id, measure, draw, by_unit=True) if is_best else ()
-        of = "best_unit_" if is_best else "unit_"
-        found.append((float(arrays[f"{of}candidates"][0]), float(arrays[f"{of}hit"][0])))
+            return {}
+        by_best: tuple[str, ...] | None = None
+        for place, record in enumerate(chosen):
+            own = {name: values[place : place + 1] for name, values in arrays.items()}
+            is_best = is_found_by_best_choice(own, "unit_")
+            if is_best and not ignored.get(record):
+                if by_best is None:
+                    by_best = find_ignored_variables(workspace, records.run_id, measure, draw, by_unit=True)
+                ignored[record] = by_best
+            of = "best_unit_" if is_best else "unit_"
+            found[record].append((float(own[f"{of}candidates"][0]), float(own[f"{of}hit"][0])))
     names = matched_variables(find_run(workspace, records.run_id).recipe, measure.position)[0]
-    return UnitMatch(
-        tuple(name for name in names if name not in (ignored or ())),
-        ignored or (),
-        sum(candidates for candidates, _ in found) / len(found),
-        sum(hit > 0 for _, hit in found),
-        len(found),
-        sum(hit / candidates if candidates > 0 else 0.0 for candidates, hit in found) / len(found),
-    )
+    return {
+        record: UnitMatch(
+            tuple(name for name in names if name not in ignored.get(record, ())),
+            ignored.get(record, ()),
+            sum(candidates for candidates, _ in own) / len(own),
+            sum(hit > 0 for _, hit in own),
+            len(own),
+            sum(hit / candidates if candidates > 0 else 0.0 for candidates, hit in own) / len(own),
+        )
+        for record, own in found.items()
+    }
 
 
 def values_of_records(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -117,3 +118,25 @@ def test_how_many_are_found_for_certain_is_one_sentence_that_claims_no_more_than
         count_by_probability=lambda _: [certain, 80 - certain],
     )
     assert found_sentence(listed) == said
+
+
+def test_by_what_all_are_found_is_said_where_it_is_known_of_all_and_the_same() -> None:
+    lines = [RecordLine(n, 1.0, None, 1.0, None, None, unit=n, members=3) for n in (4, 9)]
+    listed = SimpleNamespace(
+        units=SimpleNamespace(noun="people", n_units=80, is_unit=np.ones(80, dtype=bool)),
+        n_records=200,
+        n_attacked=200,
+        n_datasets=1,
+        draw=None,
+        ranking=SimpleNamespace(risk=SimpleNamespace(unique=np.ones(80))),
+        measure=SimpleNamespace(combined_hash=None),
+        count_by_probability=lambda _: [2, 78],
+        lines=lambda first, most: lines[first : first + most],
+    )
+    listed.fold = lambda _: listed
+    match = UnitMatch(("sex", "age"), ("pay",), 1.0, 1, 1, 1.0)
+    said = "2 of 80 people are found for certain"
+    assert found_sentence(listed, {4: match, 9: match}) == f"{said}, each by sex and age."
+    assert found_sentence(listed, {4: match}) == f"{said}."
+    assert found_sentence(listed, {4: match, 9: replace(match, used=("sex",))}) == f"{said}."
+    assert found_sentence(listed, {4: match, 9: replace(match, probability=0.2)}) == f"{said}.", "by one record"

@@ -27,6 +27,8 @@ from sfumato.workspace.views.records import (
     RankedRecords,
     RankedUnits,
     RecordMeasure,
+    find_unit_match,
+    find_unit_matches,
     rank_records,
     read_record_risks,
     record_measures,
@@ -179,7 +181,19 @@ def test_the_page_of_the_app_has_a_row_for_each_household_and_below_it_its_peopl
     assert records.units is not None
     (head,) = records.lines(0, 1)
     folded = record_table(records, {}).columns
-    assert folded[-1].title == "how sure, up to 1", "no column is empty as long as no household shows its people"
+    assert folded[-1].title == "by one record", "no column is empty as long as no household shows its people"
+    heads = records.fold(()).lines(0, 60)
+    assert all(line.alone is not None and line.alone <= line.probability + 1e-9 for line in heads)
+    matches = find_unit_matches(workspace, records, [line.record for line in heads])
+    assert {one: find_unit_match(workspace, records, one) for one in list(matches)[:5]} == dict(
+        list(matches.items())[:5]
+    )
+    assert len(matches) == len(heads)
+    one = next(iter(matches))
+    same = {number: replace(matches[number], used=("region",), n_found=matches[one].n_datasets) for number in matches}
+    assert "found by" not in [column.title for column in record_table(records, {}, (), same).columns]
+    other = {**same, one: replace(same[one], used=("region", "sex"))}
+    assert record_table(records, {}, (), other).columns[-1].title == "found by", "where it tells them apart"
     table = record_table(records, {1: "age (4)"}, {head.unit})
     titles = [column.title for column in table.columns]
     assert titles[:2] == ["household", "record"]
