@@ -59,8 +59,8 @@ PLOT, NUMBERS, PLANES = "study-plot", "study-numbers", "study-planes"
 NARROW = 100
 ROOM_FOR_BOTH = 19
 """Lines from which on a plot and its numbers are shown together."""
-MOST_FINDING_LINES = 3
-"""Most lines of a finding."""
+MOST_FINDING_LINES, LOW_FINDING_LINES, LOW = 3, 2, 30
+"""Most lines of a finding, those in a low terminal, and lines of a terminal below which it is one."""
 AROUND_QUESTION = 4
 """Cells of a terminal's width that a question cannot use: the frame, and a blank on either side."""
 LEAST_PLOT, PLOT_SHARE = 14, 0.45
@@ -69,6 +69,8 @@ ROOM_FOR_LEVEL = 11
 """Lines from which on a plot has the numbers of the level at its cursor below it."""
 LEVEL_LINES = 2
 """Lines of the head of the numbers and of one level."""
+LEAST_LOW_PLOT = 9
+"""Lines that a plot keeps above the numbers of all levels in a low terminal."""
 
 
 def whole_sentences(text: Content, width: int, most: int) -> Content:
@@ -201,7 +203,8 @@ class StudyBody(ContentSwitcher):
             part.display = part.id == self.current or is_pair or (has_level and part is grid)
         # The head of the grid, its rows, and the bar that scrolls them sideways.
         wanted = min(self._rows + 2, height - max(LEAST_PLOT, round(PLOT_SHARE * height)))
-        grid.styles.height = wanted if is_pair else LEVEL_LINES if has_level else "1fr"
+        few = max(LEVEL_LINES, min(self._rows + 1, height - LEAST_LOW_PLOT))
+        grid.styles.height = wanted if is_pair else few if has_level else "1fr"
 
     @property
     def is_pair(self) -> bool:
@@ -468,7 +471,9 @@ class StudiesPane(ExplainsPoint, RunPane):
             room = max(1, self.app.size.width - AROUND_QUESTION)
             shown = next((one for one in forms if cell_len(one[0] + one[1]) <= room), forms[-1])
             question.set_text(Content.assemble(shown[0], (shown[1], "$text-muted")))
-            finding.update(whole_sentences(answer, room, MOST_FINDING_LINES))
+            # In a low terminal the table, which has the values, needs the line.
+            is_low = isinstance(view, CurveView) and self.app.size.height < LOW
+            finding.update(whole_sentences(answer, room, LOW_FINDING_LINES if is_low else MOST_FINDING_LINES))
 
     def _show_dial(self) -> None:
         """Show the intruder's dial where the run has no study."""

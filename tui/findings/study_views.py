@@ -14,15 +14,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.cells import cell_len
 
-from sfumato.engine.methods.labels import is_of_units, measure_name, quantity_of
+from sfumato.engine.methods.labels import is_of_units, measure_name, method_and_output, quantity_of
 from sfumato.engine.methods.outputs import Axis
 from sfumato.engine.methods.registry import method_by_key
+from sfumato.engine.recipe.outcomes import worst_outcome
 from sfumato.engine.recipe.thresholds import Verdict
+from sfumato.engine.wording import join_names
 from sfumato.workspace.plots.axes import Limits
 from sfumato.workspace.plots.figure import Figure, Panel
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.tables import DisplayColumn
-from sfumato.workspace.reporting.words import interval_text, number, params_text, percentages_text, unit_text
+from sfumato.workspace.reporting.words import (
+    brief_value_text,
+    number,
+    params_text,
+    percentages_text,
+    unit_text,
+    value_text,
+)
 from sfumato.workspace.views.studies import StudyCurve
 
 from ..session.export import ExportTable
@@ -40,6 +49,8 @@ MARGIN = 0.04
 """Share of the highest value that an axis from 0 goes beyond it."""
 MOST_MEASURE = 40
 """Most cells of the column of measures."""
+_NOUN = re.compile(r" (people|person|records?|units?)$")
+BOUNDS = {"max": "at most", "min": "at least"}
 FAR_APART = 20
 """Ratio of the highest value of a picture to the lowest from which on a logarithmic axis is suggested."""
 
@@ -205,7 +216,42 @@ class CurveView(StudyView):
             texts.append(f"{self.picture_title(picture)}: {change}.")
         if (change := self._change_text(own, is_first=not texts)) is not None:
             texts.append(f"With the confidential data released unchanged: {change}.")
-        return " ".join(texts)
+        if released is not None:
+            texts.insert(1, self._limit_text(released))
+        return " ".join(filter(None, texts))
+
+    def _limit_text(self, curve: StudyCurve) -> str:
+        """Return in a sentence at which levels the release exceeds the limits of the plan; empty where no verdict is of
+        these values, or one of another kind is.
+        """
+        key = f"{curve.key}.{curve.measure}"
+        own = [one for one in self.verdicts if (one.value, one.target) == (key, curve.target)]
+        limits = [one for one in own if is_limit_of(one, curve)]
+        if not limits or len({(one.bound, one.limit) for one in own}) > 1 or len(limits) < len(own):
+            return "" if own else "The plan sets no limit on it."
+        bound = f"{BOUNDS[limits[0].bound]} {point_text(curve, limits[0].limit, self.records)}"
+        values = dict(zip(curve.levels, curve.values, strict=True))
+        held = {level for one in limits for level in (curve.levels if one.level is None else [one.level])}
+        unknown = [level for level in held if values.get(level) is None]
+        if unknown:
+            return f"The plan allows {bound}; it is not known everywhere whether that is met."
+        way = 1 if limits[0].bound == "max" else -1
+        over = sorted(level for level in held if way * ((values[level] or 0.0) - limits[0].limit) > 1e-12)
+        if not over:
+            # The interval of a value decides its verdict too.
+            worst = worst_outcome(one.outcome for one in limits)
+            where = "every level" if len(held) > 1 else "the level that it names"
+            return f"The plan allows {bound}: {f'met at {where}' if worst == 'met' else worst}."
+        if len(over) == len(held):
+            return f"The plan allows {bound}: not met at any level."
+        within, label = sorted(held - set(over)), self.study_axis.label
+        if over[-1] < within[0]:
+            where = f"within that from {label} {number(within[0])} on, beyond it below"
+        elif within[-1] < over[0]:
+            where = f"within that up to {label} {number(within[-1])}, beyond it from {number(over[0])} on"
+        else:
+            where = f"beyond that at {label} {join_names([number(one) for one in over])}"
+        return f"The plan allows {bound}: {where}."
 
     @property
     def settings_text(self) -> str:
@@ -271,11 +317,14 @@ class CurveView(StudyView):
         return Panel("", tuple(series), self.axis_title, self.picture_title(picture), log_x=self.study_axis.log)
 
     def plot_series(self, picture: int) -> list[Series]:
-        """Return the curves of a measure with a mark at each measured level, and the limit of the plan."""
-        drawn = [named_interval(one) for one in self.panel_at(picture).series]
-        marks = [measured_points(one) for one in drawn]
+        """Return the curves of a measure with a mark at each measured level, and the limit of the plan: people where the
+        numbers count people, else per cent of shares.
+        """
         first = self.measures[picture][0]
-        limits = [(one.level, one.limit) for one in self.verdicts if is_limit_of(one, first)]
+        scale = shown_scale(first, self.records)
+        drawn = [scale_series(named_interval(one), scale) for one in self.panel_at(picture).series]
+        marks = [measured_points(one) for one in drawn]
+        limits = [(one.level, scale * one.limit) for one in self.verdicts if is_limit_of(one, first)]
         levels = sorted({level for curve in self.shown_curves(picture) for level in curve.levels})
         if limits and levels:
             # A limit of one level is a point; one that holds at every level is a line.
@@ -286,7 +335,7 @@ class CurveView(StudyView):
 
     def study_table(self, picture: int) -> StudyTable:
         """Return a row for each level: confidential and released value, interval and ratio."""
-        rows = level_rows(self.measures[picture])
+        rows = level_rows(self.measures[picture], self.records)
         columns = (
             DisplayColumn("level", self.study_axis.label, 11, "right"),
             DisplayColumn("confidential", "confidential data", 17, "right"),
@@ -316,7 +365,7 @@ class CurveView(StudyView):
 
     def reading_at(self, picture: int, x: float) -> str:
         """Return the values of every curve at a level, in the measure's own unit."""
-        said = (curve_reading(curve, x) for curve in self.shown_curves(picture))
+        said = (curve_reading(curve, x, self.records) for curve in self.shown_curves(picture))
         return "   ".join([f"{self.study_axis.label} {number(x)}:", *said])
 
     def export_rows(self, picture: int) -> ExportTable:
@@ -454,15 +503,50 @@ def variance_shares_text(key: str, shares: Sequence[float]) -> str:
     return ", ".join(f"{title} {share} %" for title, share in zip(titles, percentages, strict=False))
 
 
-def curve_reading(curve: StudyCurve, x: float) -> str:
+def curve_reading(curve: StudyCurve, x: float, records: int | None = None) -> str:
     """Return a curve's value at the nearest level: ``release 0.0181 (0.0093 .. 0.0269)``."""
     at = min(range(len(curve.levels)), key=lambda i: abs(curve.levels[i] - x))
-    band = interval_text(curve.lower[at], curve.upper[at])
-    return f"{curve_title(curve)} {number(curve.values[at])}" + (f" ({band})" if band else "")
+    band = points_text(curve, curve.lower[at], curve.upper[at], records)
+    return f"{curve_title(curve)} {point_text(curve, curve.values[at], records)}" + (f" ({band})" if band else "")
 
 
-def level_rows(measure: Sequence[StudyCurve]) -> list[dict[str, object]]:
+def point_text(curve: StudyCurve, value: float | None, records: int | None = None) -> str:
+    """Return a value of a curve as the table of numbers has it: ``80`` people, ``2.7 %``, ``0.13``; a dash for none."""
+    text = value_text(f"{curve.key}.{curve.measure}", value, records, curve.params)
+    return _NOUN.sub("", brief_value_text(text.partition(" of the ")[0]))
+
+
+def points_text(curve: StudyCurve, lower: float | None, upper: float | None, records: int | None = None) -> str:
+    """Return an interval of a curve in the unit of its values: ``73 .. 105``, ``0.36 .. 0.52 %``; empty without one."""
+    if lower is None or upper is None or lower == upper:
+        return ""
+    return f"{point_text(curve, lower, records).removesuffix(' %')} .. {point_text(curve, upper, records)}"
+
+
+def shown_scale(curve: StudyCurve, records: int | None) -> float:
+    """Return by what the values of a curve are multiplied to be shown: the people of a share, 100 for per cent, else 1."""
+    text = value_text(f"{curve.key}.{curve.measure}", 0.5, records, curve.params)
+    counted = text.partition(" of ")[2].partition(" ")[0].replace(",", "")
+    _, output = method_and_output(f"{curve.key}.{curve.measure}")
+    if counted.isdigit():
+        return float(counted) if output.unit == "share" else 1.0
+    return 100.0 if "%" in text else 1.0
+
+
+def scale_series(one: Series, scale: float) -> Series:
+    """Return a curve with its values multiplied."""
+    if scale == 1:
+        return one
+    bounds = {
+        name: None if (values := getattr(one, name)) is None else scale * np.asarray(values, dtype=np.float64)
+        for name in ("y", "lower", "upper")
+    }
+    return replace(one, **bounds)
+
+
+def level_rows(measure: Sequence[StudyCurve], records: int | None = None) -> list[dict[str, object]]:
     """Return a row for each level: the confidential value, the released one with its interval, and their ratio."""
+    first = measure[0]
     points = {
         (curve.dataset == CONFIDENTIAL, level): (
             curve.values[i],
@@ -481,10 +565,10 @@ def level_rows(measure: Sequence[StudyCurve]) -> list[dict[str, object]]:
         rows.append(
             {
                 "level": number(level),
-                "confidential": number(own),
-                "released": number(released),
-                "interval": interval_text(lower, upper),
-                "shares": variance_shares_text(measure[0].key, shares[0]) if shares and shares[0] else "",
+                "confidential": point_text(first, own, records),
+                "released": point_text(first, released, records),
+                "interval": points_text(first, lower, upper, records),
+                "shares": variance_shares_text(first.key, shares[0]) if shares and shares[0] else "",
                 "ratio": number(ratio),
             }
         )

@@ -20,6 +20,7 @@ from sfumato.workspace.reporting.findings import (
     compact_finding_cells,
     compared_text,
     finding_limit_text,
+    scale_name,
     scaled_text,
     state_text,
 )
@@ -68,6 +69,8 @@ STATE_WORDS = {
     "not computed": "missing",
 }
 """The one word of a state in the list, by its words elsewhere."""
+BRIEF_SCALES = {"probability": "chance"}
+"""The short word of a scale that has to be named in a narrow list, too."""
 NO_GAUGE = Content(" " * GAUGE)
 
 
@@ -332,7 +335,8 @@ def _finding_cells(finding: Finding, witnesses: Sequence[Finding], is_waived: bo
                 brief, most = f"{brief} beyond chance", most.partition(" ")[0]
             limit = f"{brief if BEYOND in finding.unit else scaled_text(brief, finding.unit)}, limit {most}"
             # without its name a probability beside people reads like their share
-            brief_limit = f"{brief}, limit {most}".replace("> ", "chance > ", 1)
+            named = f"{BRIEF_SCALES.get(scale_name(finding.unit), '')} {brief}".lstrip()
+            brief_limit = f"{named}, limit {most}"
         value = brief = f"{finding.people:,}"
         if people and finding.people <= people:
             share = format_percent(finding.people / people)

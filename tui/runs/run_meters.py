@@ -15,7 +15,15 @@ from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import RecordCount, count_noun
 from sfumato.tui.parts.gauges import GAUGE, LEAST_GAUGE, STYLES, draw_gauge
 from sfumato.tui.terminal.text import cut_text, fit_text
-from sfumato.workspace.reporting.words import brief_limit_text, limit_text, observed_text, shorten_names, sign_for
+from sfumato.tui.widgets.facts import wrap_text
+from sfumato.workspace.reporting.words import (
+    CONFIDENTIAL_VALUE,
+    RAW_DATA,
+    brief_limit_text,
+    limit_text,
+    observed_text,
+    sign_for,
+)
 from sfumato.workspace.visible_text import replace_unprintable
 
 FEW_METERS, MOST_METERS, ROOM_FOR_MOST = 3, 8, 20
@@ -121,9 +129,12 @@ def limits_tally(verdicts: Sequence[Verdict], noun: str = "limit") -> str:
 
 
 def meter_found_text(verdict: Verdict, context: MeterContext) -> str:
-    """Return the number of a verdict in few cells: ``19 of 4,162 (0.46 %)`` where people are counted, else ``2.84 %``."""
+    """Return the number of a verdict in few cells: ``19 of 4,162 (0.46 %)`` where people are counted, else ``2.84 %``, of
+    a ratio to the confidential data ``2.98 % of raw data``.
+    """
     if verdict.bound == "max_ratio":
-        return observed_text(verdict).partition(" of ")[0]
+        number, _, reference = observed_text(verdict).partition(" of ")
+        return f"{number} of {RAW_DATA}" if reference == CONFIDENTIAL_VALUE else number
     params = dict(verdict.params or {})
     if (
         context.units
@@ -140,10 +151,18 @@ def meter_found_text(verdict: Verdict, context: MeterContext) -> str:
 
 
 def meter_lines(verdicts: Sequence[Verdict], context: MeterContext, width: int) -> list[Content]:
-    """Return a line for each verdict: sign, number, gauge, value and limit, in columns of ``width`` cells."""
+    """Return a line for each verdict: sign, number, gauge, value and limit, in columns of ``width`` cells, and below it
+    the rest of a long name.
+    """
     names = [f"{measure_name(one.key)}{_target_text(one)}" for one in verdicts]
     found = [replace_unprintable(meter_found_text(one, context)) for one in verdicts]
-    limits = [replace_unprintable(limit_text(one.bound, one.limit, one.value)) for one in verdicts]
+    # Of what a ratio is stands beside the number that it limits.
+    limits = [
+        replace_unprintable(limit_text(one.bound, one.limit, one.value)).removesuffix(f" of {CONFIDENTIAL_VALUE}")
+        if one.bound == "max_ratio" and one.observed is not None
+        else replace_unprintable(limit_text(one.bound, one.limit, one.value))
+        for one in verdicts
+    ]
     value = max(map(cell_len, found), default=0)
     last = max((cell_len(brief_limit_text(text)) for text in limits), default=0)
     longest = max(map(cell_len, names), default=0)
@@ -159,16 +178,17 @@ def meter_lines(verdicts: Sequence[Verdict], context: MeterContext, width: int) 
         ),
         (min(LEAST_TITLE, longest), 0),
     )
-    short = shorten_names(names, title)
     lines = []
     for one, name, text, limit in zip(verdicts, names, found, limits, strict=True):
         ink = "$success bold" if context.may_leave and one.outcome == "met" else STYLES[one.outcome]
         used = 2 + title + 2 + (gauge + 2 if gauge else 0) + value + 2
         said = limit if used + cell_len(limit) <= width else brief_limit_text(limit)
         drawn: list[Content | str] = [draw_gauge(one, ink, gauge), GAP] if gauge else []
+        # A long name goes on below: it is never cut beside cells that are empty.
+        first, *rest = wrap_text(name, title) or [""]
         parts: list[Content | str | tuple[str, str]] = [
             (f"{sign_for(one.outcome)} ", "" if one.outcome == "met" else ink),
-            fit_text(replace_unprintable(short[name]), title),
+            fit_text(first, title),
             GAP,
             *drawn,
             (fit_text(text, min(value, max(1, width - (used - value - 2)))), ink),
@@ -176,6 +196,7 @@ def meter_lines(verdicts: Sequence[Verdict], context: MeterContext, width: int) 
             (cut_text(said, width - used), "$text-muted"),
         ]
         lines.append(Content.assemble(*parts))
+        lines += [Content(f"  {line}") for line in rest]
     if context.time_text and verdicts:
         at = title + 2 + (gauge + 2 if gauge else 0)
         lines.append(Content.assemble("  ", fit_text("Time", at), cut_text(context.time_text, max(1, width - at - 2))))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.cells import cell_len
 
+from sfumato.engine.wording import format_number
 from sfumato.tui.terminal.glyphs import Glyphs, find_glyphs
 from sfumato.tui.widgets.canvas import (
     BLANK,
@@ -29,7 +30,7 @@ from sfumato.tui.widgets.canvas import (
     rasterise_points,
 )
 from sfumato.tui.widgets.frame import SAMPLE, ChartStyle, PlotFrame, PlotLabels, lay_out_frame
-from sfumato.workspace.plots.axes import AxisUnit, Floats, Limits, short_number, unit_text
+from sfumato.workspace.plots.axes import AxisUnit, Floats, Limits, unit_text
 from sfumato.workspace.plots.series import Series, SeriesReading, styled_like, x_limits, y_limits
 
 MARKS = "ox+*#%@&"
@@ -411,13 +412,13 @@ def series_readings(frame: PlotFrame, series: Sequence[Series], x: float) -> tup
 
 
 def reading_text(reading: SeriesReading, unit: AxisUnit = "number") -> str:
-    """Return a reading as ``value [lower, upper]``, or a dash without a value."""
+    """Return a reading as ``value (lower .. upper)``, or a dash without a value."""
     if reading.value is None:
         return "-"
-    value = unit_text(reading.value, unit)
+    value = format_number(reading.value) if unit == "number" else unit_text(reading.value, unit)
     if reading.lower is None or reading.upper is None:
         return value
-    return f"{value} [{short_number(reading.lower)}, {short_number(reading.upper)}]"
+    return f"{value} ({format_number(reading.lower)} .. {format_number(reading.upper)})"
 
 
 def _x_text(labels: PlotLabels, x: float) -> str:

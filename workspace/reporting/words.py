@@ -55,6 +55,8 @@ PUBLIC_KEY = "public key"
 number, spelled = wording.format_number, wording.format_setting
 CONFIDENTIAL_VALUE = "the confidential value"
 """What a ratio and an increase compare with, unless the measure has another baseline."""
+RAW_DATA = "raw data"
+"""The same in few cells: the data as they would be without protection."""
 LEAST_RATIO = 1e-6
 """Ratio below which no decimal is written: it would be zeros alone to a reader."""
 _BOUNDS = {
@@ -160,10 +162,10 @@ def _reference_words(value: str) -> str:
 
 
 def brief_limit_text(text: str) -> str:
-    """Return a limit in few cells: ``≤ 65 % of conf.`` for ``at most 65 % of the confidential value``."""
+    """Return a limit in few cells: ``≤ 65 % of raw data`` for ``at most 65 % of the confidential value``."""
     for words in ("at most", "at least"):
         text = text.replace(words, sign_for(words))
-    return text.replace(CONFIDENTIAL_VALUE, "conf.")
+    return text.replace(CONFIDENTIAL_VALUE, RAW_DATA)
 
 
 def limit_quantity(bound: str, limit: float, value: str) -> str:

@@ -126,14 +126,14 @@ async def test_the_cursor_reads_values_in_their_own_unit_on_both_scales(sit, dir
 
 
 @pytest.mark.slow
-async def test_a_small_terminal_has_the_numbers_of_the_level_at_the_cursor(sit, directory):
+async def test_a_small_terminal_has_the_numbers_of_all_levels_below_the_plot(sit, directory):
     async with sit(directory, tab="sweep", size=(80, 24)) as seat:
         grid = seat.app.screen.query_one("#study-numbers", Grid)
         assert grid.display
         assert grid.row_key == 0.0
         await seat.press("end")
         await seat.until(lambda: grid.row_key == 0.2)
-        assert grid.size.height == 2
+        assert grid.size.height == 1 + grid.row_count, "the head and every level"
 
 
 @pytest.mark.slow
@@ -267,6 +267,36 @@ def test_the_limit_of_a_measure_is_drawn_at_the_levels_at_which_it_holds():
     everywhere, at_one = limit_series(), limit_series(level=0.1)
     assert (everywhere.x.tolist(), everywhere.y.tolist(), everywhere.marker) == ([0, 0.1, 0.2], [3, 3, 3], "line")
     assert (at_one.x.tolist(), at_one.y.tolist(), at_one.marker) == ([0.1], [3], "points")
+
+
+def test_where_the_limit_is_crossed_is_said_in_words():
+    key, own = "studies.intruder_uncertainty.risk", curve(values=(4.0, 2.0, 1.0))
+
+    def said(limit, level=None, bound="max", outcome="met"):
+        """Return what is said of a limit."""
+        verdict = Verdict(key, "", level, bound, limit=limit, observed=None, margin=None, outcome=outcome)
+        return CurveView([[own]], {}, verdicts=[verdict])._limit_text(own)
+
+    assert CurveView([[own]], {})._limit_text(own) == "The plan sets no limit on it."
+    assert said(4.5) == "The plan allows at most 4.5: met at every level."
+    assert said(4.5, outcome="undecided") == "The plan allows at most 4.5: undecided."
+    assert said(3.0) == "The plan allows at most 3: within that from uncertainty 0.1 on, beyond it below."
+    assert said(0.5) == "The plan allows at most 0.5: not met at any level."
+    assert said(1.5, level=0.1) == "The plan allows at most 1.5: not met at any level."
+    assert (
+        said(3.0, bound="min") == "The plan allows at least 3: within that up to uncertainty 0, beyond it from 0.1 on."
+    )
+    assert said(3.0, bound="max_ratio") == "", "a limit of another kind is no limit of these values"
+
+
+def test_values_are_in_people_or_per_cent_as_in_the_table_of_numbers():
+    share = curve(measure="true_match_rate", values=(0.000096, 0.5, None), lower=(0.000018, 0.4, None), upper=(0.0005261, 0.6, None))  # fmt: skip
+    (row, *_) = level_rows([share], 4162)
+    assert row["released"] == "0.3996"
+    assert row["interval"] == "0.07492 .. 2.19"
+    drawn = CurveView([[share]], {}, records=4162).plot_series(0)
+    assert drawn[0].y[1] == 2081, "the plot has people too"
+    assert curve_reading(share, 0.1, 4162) == "release 2,081 (1,665 .. 2,497)"
 
 
 @pytest.mark.parametrize("changes", [{"target": "age"}, {"bound": "max_ratio"}, {"params": {"model": "rounded"}}])

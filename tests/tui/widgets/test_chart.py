@@ -214,7 +214,7 @@ def test_the_cursor_reads_every_series_and_marks_its_place():
     picture = add_cursor(chart, SWEEP, labels, 0.05)
     text = "\n".join(picture.row_text(row) for row in range(24))
     value = 0.04 * np.exp(-0.45)
-    assert f"{value:.4g} [{0.9 * value:.4g}, {1.1 * value:.4g}]" in text
+    assert f"{value:.4g} ({0.9 * value:.4g} .. {1.1 * value:.4g})" in text
     assert f"{2 * value:.4g}" in text
     assert "level = 0.05" in text
     assert (picture.inks == CURSOR).sum() == 2

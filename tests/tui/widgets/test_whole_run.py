@@ -74,6 +74,17 @@ def test_meters_begin_with_what_is_not_met_and_count_people_before_records():
     assert first.plain.index("├") == second.plain.index("├")
 
 
+def test_a_long_name_of_a_meter_goes_on_below_and_is_never_cut():
+    ratio = Verdict("risk.identification.largest_expected_match_risk", "", None, "max_ratio", 0.2, 0.0298, None, "met")
+    for width in (76, 60):
+        first, *rest = (line.plain.rstrip() for line in meter_lines([ratio], MeterContext(90), width))
+        assert "…" not in first
+        assert "2.98 % of raw data" in first
+        assert "of raw data" not in first.partition("of raw data")[2], "of what it is a ratio is said once"
+        name = " ".join([first.partition("├")[0].partition("2.98")[0][2:].strip(), *map(str.strip, rest)]).strip()
+        assert name == "People found on average, best variables"
+
+
 @pytest.mark.parametrize("may_leave", [True, False])
 def test_a_meter_is_green_only_where_the_gate_says_yes(may_leave):
     (line,) = meter_lines([verdict("met", 0.02)], MeterContext(90, may_leave=may_leave), 90)

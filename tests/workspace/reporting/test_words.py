@@ -161,7 +161,7 @@ def test_a_ratio_is_a_share_of_what_it_is_compared_with():
     assert limit_text("max_ratio", 0.2, key) == "at most 20 % of the confidential value"
     assert observed_text(ratio) == "0.3 % of the confidential value"
     assert brief_observed_text(ratio) == "0.3 %"
-    assert brief_limit_text(limit_text("max_ratio", 0.2, key)) == "≤ 20 % of conf."
+    assert brief_limit_text(limit_text("max_ratio", 0.2, key)) == "≤ 20 % of raw data"
     assert limit_text("max_ratio", 1e-9, key) == "at most 1e-07 % of the confidential value"
     assert limit_text("max_increase", 0.02, "risk.identification.true_match_rate") == (
         "at most 2 points above the confidential value"
