@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -136,7 +137,7 @@ class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         bind_act("new", "app.new_run", "New run", show=True),
         bind_act("import", "import", "Import", show=True),
-        bind_act("workspace", "workspace", "Workspace", show=True),
+        bind_act("workspace", "workspace", "Workspace"),
         bind_act("demo", "demo"),
         bind_act("delete", "delete", "Delete a project"),
         *(bind_act(name, f"place('{tab}')") for name, tab in FIRST_TABS.items()),
@@ -243,10 +244,10 @@ class ProjectsScreen(TableScreen[ProjectSummary], FilteredList, PageScreen):
         welcome.update(Content.assemble((NONE, "bold"), "\n\n", ways))
 
     def _ways_to_begin(self, steps: Sequence[tuple[str, str]]) -> list[Content]:
-        """Return a line for each act with its key."""
-        return [
-            Content.assemble("  ", (f"{current_key(self.app, name):<4}", "$primary bold"), text) for name, text in steps
-        ]
+        """Return a line for each act with its key, or with that of the palette, which finds it by its name."""
+        keys = {name: current_key(self.app, name) or current_key(self.app, "palette") for name, _ in steps}
+        width = max(map(cell_len, keys.values())) + 1
+        return [Content.assemble("  ", (f"{keys[name]:<{width}}", "$primary bold"), text) for name, text in steps]
 
     @property
     def can_export(self) -> bool:

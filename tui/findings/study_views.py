@@ -537,11 +537,8 @@ def scale_series(one: Series, scale: float) -> Series:
     """Return a curve with its values multiplied."""
     if scale == 1:
         return one
-    bounds = {
-        name: None if (values := getattr(one, name)) is None else scale * np.asarray(values, dtype=np.float64)
-        for name in ("y", "lower", "upper")
-    }
-    return replace(one, **bounds)
+    lower, upper = (None if ends is None else scale * np.asarray(ends) for ends in (one.lower, one.upper))
+    return replace(one, y=scale * np.asarray(one.y), lower=lower, upper=upper)
 
 
 def level_rows(measure: Sequence[StudyCurve], records: int | None = None) -> list[dict[str, object]]:

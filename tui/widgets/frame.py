@@ -166,7 +166,9 @@ def lay_out_frame(
     footed = axis and spare >= 1
     rows = max(1, height - 2 * axis - key.rows - titled - footed)
     y_scale = DotScale(*y, rows * glyphs.dots_down, downward=True, log=labels.log_y)
-    y_ticks = _y_ticks(y_scale, rows, glyphs, labels.y_unit)
+    # Bars stand on the line of the axis, so that their 0 is that line and not the middle of the row above it.
+    stands = axis and not labels.log_y and any(one.marker == "bars" for one in series)
+    y_ticks = _y_ticks(y_scale, rows, glyphs, labels.y_unit, stands=stands)
     left = max((len(label) for _, label in y_ticks), default=0) + 1
     # Labels that leave no room to draw are dropped with their ticks.
     if width - left < LEAST_COLUMNS:
@@ -211,8 +213,12 @@ def _legend_with_band(count: int, name: int, band: int, width: int, most_rows: i
     return PlotLegend(rows, across, slot, name, shown, count - shown, has_bands=bool(band))
 
 
-def _y_ticks(scale: DotScale, rows: int, glyphs: Glyphs, unit: AxisUnit) -> tuple[tuple[int, str], ...]:
-    """Return (row, label) of each tick, at most one a row."""
+def _y_ticks(
+    scale: DotScale, rows: int, glyphs: Glyphs, unit: AxisUnit, *, stands: bool = False
+) -> tuple[tuple[int, str], ...]:
+    """Return (row, label) of each tick, at most one a row; where bars stand on the axis a tick at its low end is in the
+    row of that line.
+    """
     most = max(1, (rows + 1) // 3)
     if scale.log:
         ticks = log_ticks(scale.low, scale.high, most)
@@ -220,6 +226,8 @@ def _y_ticks(scale: DotScale, rows: int, glyphs: Glyphs, unit: AxisUnit) -> tupl
     else:
         ticks, labels = unit_ticks(scale.low, scale.high, most, unit)
     at = np.floor(scale.to_dots(ticks) + 0.5).astype(int) // glyphs.dots_down
+    if stands:
+        at = np.where(np.asarray(ticks) <= scale.low, rows, at)
     return tuple(dict(zip(at.tolist(), labels, strict=True)).items())
 
 

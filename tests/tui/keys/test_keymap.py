@@ -9,7 +9,7 @@ import sfumato.tui
 from sfumato.tui.keys.acts import ACTS, BY_NAME, CHARACTERS, KEYLESS, bind_act, find_act, is_character_key
 from sfumato.tui.keys.keymap import BadKeymap, default_keys, is_known_key, read_keymap
 
-MOST_KEYS, MOST_OF_A_PLACE = 72, 20
+MOST_KEYS, MOST_OF_A_PLACE = 70, 20
 SAID = [
     ('keys = "f2"\nfindngs = "f4"', 2, 'did you mean "findings"?'),
     ('swep = "f4"', 1, 'no act called "swep"'),

@@ -29,7 +29,7 @@ async def answer(seat, known, sensitive, *limits):
 
 
 async def test_three_questions_lead_to_the_numbers_and_nothing_is_stored(sit, empty_workspace, anonymised, size):
-    async with sit(empty_workspace, "A", size=size) as seat:
+    async with sit(empty_workspace, "act:check_file", size=size) as seat:
         await seat.press(*str(anonymised.name), "enter")
         assert "name the columns that an intruder may know" in " ".join(seat.text.split())
         await seat.press("space")
@@ -48,7 +48,7 @@ async def test_three_questions_lead_to_the_numbers_and_nothing_is_stored(sit, em
 
 
 async def test_other_columns_are_asked_with_the_answers_that_were_given(sit, empty_workspace, anonymised):
-    async with sit(empty_workspace, "A") as seat:
+    async with sit(empty_workspace, "act:check_file") as seat:
         await seat.press(*str(anonymised.name), "enter")
         await answer(seat, "age, sex", "disease", "2", "2", "0.9")
         assert "3 limits of this file are met" not in seat.text, "hiv alone is in the suppressed records"
@@ -74,7 +74,7 @@ async def test_other_columns_are_asked_with_the_answers_that_were_given(sit, emp
     ],
 )
 async def test_a_wrong_answer_is_said_in_the_form(sit, empty_workspace, anonymised, answers, message):
-    async with sit(empty_workspace, "A") as seat:
+    async with sit(empty_workspace, "act:check_file") as seat:
         await seat.press(*str(anonymised.name), "enter")
         await answer(seat, *answers)
         assert message in seat.text
@@ -82,7 +82,7 @@ async def test_a_wrong_answer_is_said_in_the_form(sit, empty_workspace, anonymis
 
 
 async def test_a_page_is_written_and_the_command_is_named(sit, empty_workspace, anonymised, tmp_path):
-    async with sit(empty_workspace, "A") as seat:
+    async with sit(empty_workspace, "act:check_file") as seat:
         await seat.press(*str(anonymised.name), "enter")
         await answer(seat, "age, sex, zip", "disease", "2")
         await seat.press("P", "enter")
@@ -99,7 +99,7 @@ async def test_a_page_is_written_and_the_command_is_named(sit, empty_workspace, 
 async def test_a_file_that_is_no_table_is_said(sit, empty_workspace, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty.csv").write_text("a,b\n")
-    async with sit(empty_workspace, "A") as seat:
+    async with sit(empty_workspace, "act:check_file") as seat:
         await seat.press(*"nowhere.csv", "enter")
         assert 'no such file "nowhere.csv"' in seat.text
         await seat.press(*["backspace"] * 11, *"empty.csv", "enter")

@@ -294,3 +294,11 @@ def test_other_series_keep_their_legend():
 def test_a_chart_needs_no_screen():
     code = "import sys, sfumato.tui.widgets.chart, sfumato.tui.widgets.pages; sys.exit('textual' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_bars_stand_on_the_line_of_their_0():
+    labels, look = PlotLabels(), ChartStyle(BRAILLE, True)
+    for marker, lines in (("bars", 1), ("line", 0)):
+        chart = draw_chart([Series("n", (0.0, 1.0, 2.0), (4.0, 2.0, 1.0), marker=marker)], (40, 12), labels, look, y_range=(0.0, 4.0))  # fmt: skip
+        rows = [chart.picture.row_text(row) for row in range(12)]
+        assert sum(row.lstrip().startswith(f"0{BRAILLE.corner}") for row in rows) == lines, marker
