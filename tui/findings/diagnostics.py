@@ -392,8 +392,9 @@ STATISTIC_TABLE: GridTable[Diagnostic] = GridTable(
 
 
 class ParameterGrid(LiveGrid):
-    """Table of parameters, one of which can be opened."""
+    """Table of parameters, one of which can be opened. A check that passes is not green: the gate's answer alone is."""
 
+    DEFAULT_CSS = "ParameterGrid > .grid--good { color: $foreground; }"
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Draws", show=True)]
 
 

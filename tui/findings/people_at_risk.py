@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from rich.cells import cell_len
 from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 
-from sfumato.engine.wording import count_noun, singular_noun
+from sfumato.engine.wording import count_noun, join_names, singular_noun
 from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.terminal.text import cut_text, fit_text
 from sfumato.workspace.reporting.words import number
@@ -34,6 +35,10 @@ GUESSED_TITLES = "Values guessed most surely", "Guessed most surely"
 FOUND_BY, SURE_HEAD = ", found by", "how sure"
 WHO, SURE = 14, 7
 """Cells of the columns who, at least, and how sure."""
+BY = ", found by "
+"""Words between the number of somebody's records and the variables by which all of them together are found."""
+MOST_WIDTH = 76
+"""Most cells of a line: how sure stands near the name."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,7 @@ def read_people_at_risk(directory: Path, run_id: int) -> PeopleMostAtRisk:
 
 def _people_of_run(workspace: Workspace, run_id: int) -> PeopleMostAtRisk:
     """Read the people most at risk of a run, without those of whom the release says no more than was believed before."""
-    from sfumato.workspace.views.records import find_risk_drivers, rank_records, record_measures
+    from sfumato.workspace.views.records import find_risk_drivers, find_unit_matches, rank_records, record_measures
 
     measures = record_measures(workspace, run_id)
     if not measures:
@@ -90,11 +95,23 @@ def _people_of_run(workspace: Workspace, run_id: int) -> PeopleMostAtRisk:
         folded = records.fold(())
         listed = enumerate(folded.lines(0, MOST_READ))
         units = [(row, line) for row, line in listed if _is_more_likely(line)][:MOST_PEOPLE]
+        matches = (
+            find_unit_matches(workspace, records, [line.record for _, line in units]) if measures[0].is_matching else {}
+        )
+        # Who is found more surely by one of his records alone is not found by what all of them match on.
+        used = {
+            line.record: join_names([replace_unprintable(name) for name in matches[line.record].used])
+            for _, line in units
+            if line.record in matches and matches[line.record].probability >= line.probability - 1e-6
+        }
         return PeopleMostAtRisk(
             run_id,
             [
                 PersonAtRisk(
-                    row, f"{noun} {line.unit:,}", count_noun(line.members or 0, "record"), number(line.probability)
+                    row,
+                    f"{noun} {line.unit:,}",
+                    f"{count_noun(line.members or 0, 'record')}{BY}{used.get(line.record, '')}".removesuffix(BY),
+                    number(line.probability),
                 )
                 for row, line in units
             ],
@@ -150,7 +167,7 @@ class PeopleAtRisk(Scroll):
     def show_people(self, found: PeopleMostAtRisk | None, width: int, most: int = MOST_PEOPLE) -> None:
         """Show at most so many people in lines of ``width`` cells; without people, or in a low terminal, nothing."""
         self._people = () if found is None else found.people[: max(0, most)]
-        self._width, self._is_found_by = width, found is not None and found.is_found_by
+        self._width, self._is_found_by = min(width, MOST_WIDTH), found is not None and found.is_found_by
         self._titles = GUESSED_TITLES if found is not None and not found.are_found else TITLES
         self._at = min(self._at, max(0, len(self._people) - 1))
         self.display = bool(self._people) and self.app.size.height >= LEAST_HEIGHT
@@ -175,7 +192,8 @@ class PeopleAtRisk(Scroll):
         told = fit_text(by, left - len(name)) + SURE_HEAD
         lines = [Content.assemble((name, title), (told, "$text-muted")).truncate(self._width)]
         for at, one in enumerate(self._people):
-            text = f"{fit_text(one.who, who)} {fit_text(one.found_by, room)} {fit_text(one.probability, SURE, 'right')}"
+            found_by = one.found_by if cell_len(one.found_by) <= room else one.found_by.partition(BY)[0]
+            text = f"{fit_text(one.who, who)} {fit_text(found_by, room)} {fit_text(one.probability, SURE, 'right')}"
             style = "reverse" if self.has_focus and at == self._at else ""
             lines.append(Content.styled(cut_text(text, self._width), style))
         self.show_text(Content("\n").join(lines) if self._people else "")

@@ -259,7 +259,11 @@ def _numbers_table(
 class ResultGrid(Grid):
     """Grid of results in which enter explains a row; it scrolls sideways without a scrollbar, which would cost a row."""
 
-    DEFAULT_CSS = "ResultGrid { scrollbar-size-horizontal: 0; }"
+    # A limit of the plan that is met says nothing of the gate, whose answer alone is green.
+    DEFAULT_CSS = """
+    ResultGrid { scrollbar-size-horizontal: 0; }
+    ResultGrid > .grid--good { color: $foreground; }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [bind_act("open", "select", "Explain", show=True)]
 
 

@@ -358,6 +358,8 @@ TOLD = 2
 """Facts of a step before those about its variable: what it does and why."""
 LEAST_STEP, MOST_LIST = 6, 0.6
 """Lines for the current step in full, and the share of the lines that a long list keeps."""
+TAKES = "It takes "
+"""Beginning of the sentence on the cost of a run."""
 LEAST_WIDTH = 20
 """Least width of a text in cells."""
 MOST_HEAD = 2
@@ -643,7 +645,9 @@ class PlanTab(EditQueue):
         doubts = [f"{sign_for('warn')} {said}" for said in view.warnings]
         # The first sentence has the time; what it is based on stands in the question before a run.
         cost = self._cost[1].partition(" (")[0].rstrip(".") if self._cost[0] == view.toml else ""
-        cost = f"{cost[:1].lower()}{cost[1:]}"
+        # "about 3 minutes, 0.9 GB" has room in the one line of a narrow list.
+        takes = cost.removeprefix(TAKES)
+        cost = f"{cost[:1].lower()}{cost[1:]}" if takes == cost else takes.replace(" and about ", ", ", 1)
         self._write_head(
             " · ".join(filter(None, (" ".join(words), replace_unprintable(self.last_change_text), *doubts, cost)))
         )

@@ -380,3 +380,17 @@ def test_settings_that_a_row_does_not_say_are_told_with_their_defaults():
     assert found["model"] == "cart"
     assert found["left at default"].startswith("minbucket 20, cp ")
     assert "model" not in found["left at default"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tab", ["results", "diagnostics"])
+async def test_no_table_of_findings_is_greener_than_the_gate(sit, directory, tab):
+    async with sit(directory, tab=tab, size=(120, 40)) as seat:
+        green = seat.app.theme_variables["success"].lower()
+        inks = [
+            segment.style.color.get_truecolor().hex
+            for strip in seat.app.screen._compositor.render_strips()
+            for segment in strip
+            if "✓" in segment.text and segment.style is not None and segment.style.color is not None
+        ]
+        assert green not in inks[1:], "the title line tells only that the run is done"
