@@ -311,7 +311,7 @@ async def test_below_a_short_list_stand_meters_of_the_run_and_no_wall_of_its_pla
         said = seat.app.screen.query_one("#glance").content.plain
         assert said.index("The gate") < said.index("1 of 3 not met") < said.index("What to change")
         failed = next(line for line in said.splitlines() if line.startswith("✗ People found on average"))
-        assert "├" in failed and "┤" in failed and "of raw data  at most" in failed  # noqa: PT018
+        assert "├" in failed and "┤" in failed and "of raw data    at most" in failed  # noqa: PT018
         assert any("Time" in line and " s" in line for line in said.splitlines())
         assert "Synthesis       " in said
         for words in ("predictors", "sensitive: "):

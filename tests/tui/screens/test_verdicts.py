@@ -90,7 +90,7 @@ async def test_the_board_of_a_finished_run(sit, directory, size):
         parts = ("Largest gap between distributions", "(visits)")
         assert all(part in seat.text for part in parts), "names are whole, some of them in two lines"
         assert "People found for certain" not in seat.text, "the limit that is met is folded"
-        assert ("at most 50 %" if size[0] > 120 else "≤ 50 %") in seat.text
+        assert "≤ 50 %" in seat.text
         await seat.press("j")
         await seat.until(
             lambda: "the run has no such row" in seat.text
