@@ -98,25 +98,34 @@ class _LogisticProblem:
     def evaluate_at(self, gamma: Floats) -> _LikelihoodPoint:
         """Return value, score and information at some coefficients."""
         eta = self.columns @ gamma
-        p = np.asarray(expit(eta))
-        return _LikelihoodPoint(self._log_likelihood_of(eta), self.score(p), self.information(p))
+        loss = self.y * np.logaddexp(0.0, -eta) + (1 - self.y) * np.logaddexp(0.0, eta)
+        p = expit(eta)
+        score = np.asarray(self.columns.T @ (self.weights * (self.y - p)))
+        return _LikelihoodPoint(-float(np.sum(self.weights * loss)), score, self.information(p))
 
     def probabilities(self, gamma: Floats) -> Floats:
         return np.asarray(expit(self.columns @ gamma))
 
-    def log_likelihood(self, gamma: Floats) -> float:
-        """Return the weighted sum of the log probabilities of y."""
-        return self._log_likelihood_of(self.columns @ gamma)
-
-    def _log_likelihood_of(self, eta: Floats) -> float:
-        loss = self.y * np.logaddexp(0.0, -eta) + (1 - self.y) * np.logaddexp(0.0, eta)
-        return -float(np.sum(self.weights * loss))
-
     def information(self, p: Floats) -> Floats:
         return np.asarray(self.q.T @ (self.q * (p * (1 - p))[:, None]))
 
-    def score(self, p: Floats) -> Floats:
-        return np.asarray(self.columns.T @ (self.weights * (self.y - p)))
+
+@dataclass(frozen=True)
+class _PenalisedProblem(_LogisticProblem):
+    """Logistic regression whose likelihood is multiplied by the root of the information's determinant."""
+
+    def evaluate_at(self, gamma: Floats) -> _LikelihoodPoint:
+        """Return value, score and information at some coefficients; the value is -inf where the information is singular."""
+        value, score, information = super().evaluate_at(gamma)
+        sign, logarithm = np.linalg.slogdet(information)
+        if sign <= 0:
+            return _LikelihoodPoint(-np.inf, score, information)
+        # The score is X'(y - p + h (1/2 - p)), h the leverages of the records (Firth 1993; Heinze & Schemper 2002, eq.
+        # 2); a row of several records has the sum of theirs.
+        p = self.probabilities(gamma)
+        leverage = p * (1 - p) * np.einsum("ij,ij->i", self.q, np.linalg.solve(information, self.q.T).T)
+        score = score + self.columns.T @ (leverage * (0.5 - p))
+        return _LikelihoodPoint(value + 0.5 * float(logarithm), score, information)
 
 
 def logistic_regression(
@@ -133,19 +142,26 @@ def logistic_regression(
     # answer or a wrong one. On the orthonormal Q, nearly collinear columns and columns of very different scales are as
     # good as any.
     factors = qr_factors(x * root)
-    problem = _LogisticProblem(factors.q, factors.q / root, np.asarray(y, dtype=np.float64), w)
-    gamma, steps = _jeffreys_maximum(problem) if prior == "jeffreys" else _find_maximum(problem)
+    parts = factors.q, factors.q / root, np.asarray(y, dtype=np.float64), w
+    problem = _LogisticProblem(*parts) if prior == "none" else _PenalisedProblem(*parts)
+    # Scoring steps converge only linearly on a penalised likelihood.
+    limits = (_MOST_STEPS, _TOLERANCE) if prior == "none" else (_MOST_JEFFREYS_STEPS, _SMALLEST_DECREMENT)
+    gamma, steps = _find_maximum(problem, *limits)
     p = problem.probabilities(gamma)
-    axes, separated = _covariance_axes(problem.information(p))
-    separated = prior == "none" and separated
-    return LogisticFit(
-        factors.coefficients_from_q(gamma),
-        factors.standard_errors(axes),
-        _covariance_of_coefficients(factors, axes),
-        p,
-        separated,
-        steps,
-    )
+    return _fit_of_coefficients(factors, gamma, problem.information(p), p, steps, prior)
+
+
+def _fit_of_coefficients(
+    factors: QRFactors, gamma: Floats, information: Floats, p: Floats, steps: int, prior: LogisticPrior = "none"
+) -> LogisticFit:
+    """Return the fit given the coefficients (K,) of q, and the information (K, K) and probabilities (n,) there."""
+    axes, separated = _covariance_axes(information)
+    # In a separated direction the axes are huge.
+    with np.errstate(over="ignore", invalid="ignore"):
+        root = factors.coefficients_by_column(axes)
+        covariance = np.asarray(root @ root.T)
+    coefficients, errors = factors.coefficients_from_q(gamma), factors.standard_errors(axes)
+    return LogisticFit(coefficients, errors, covariance, p, prior == "none" and separated, steps)
 
 
 def logistic_sums(x: Floats, y: Floats, weights: Floats, gamma: Floats) -> tuple[float, Floats, Floats]:
@@ -178,10 +194,7 @@ class SummedLogistic:
     def fit(self) -> LogisticFit:
         """Return the fit of ``logistic_regression``, without the probabilities of single rows."""
         gamma, steps = _find_maximum(self)
-        axes, separated = _covariance_axes(self.evaluate_at(gamma).information)
-        covariance = _covariance_of_coefficients(self.factors, axes)
-        coefficients, errors = self.factors.coefficients_from_q(gamma), self.factors.standard_errors(axes)
-        return LogisticFit(coefficients, errors, covariance, np.empty(0), separated, steps)
+        return _fit_of_coefficients(self.factors, gamma, self.evaluate_at(gamma).information, np.empty(0), steps)
 
 
 def _covariance_axes(information: Floats) -> tuple[Floats, bool]:
@@ -250,24 +263,16 @@ def _squared_distances(
     return (float(np.sum((expit(multiply_entries(entries, coefficients, rows)) - centre) ** 2)),)
 
 
-def _covariance_of_coefficients(factors: QRFactors, axes: Floats) -> Floats:
-    """Return the covariance (K, K) of coefficients of x, given ``axes`` A (K, K) with A A' the covariance of those of
-    q.
-    """
-    # In a separated direction the axes are huge.
-    with np.errstate(over="ignore", invalid="ignore"):
-        root = factors.coefficients_by_column(axes)
-        return np.asarray(root @ root.T)
-
-
-def _find_maximum(likelihood: _OrthonormalLikelihood) -> tuple[Floats, int]:
+def _find_maximum(
+    likelihood: _OrthonormalLikelihood, most_steps: int = _MOST_STEPS, decrement_left: float = _TOLERANCE
+) -> tuple[Floats, int]:
     """Return the coefficients (K,) of the orthonormal columns at the maximum, and the number of Newton steps."""
     gamma = np.zeros(likelihood.width)
     here = likelihood.evaluate_at(gamma)
-    for steps in range(1, _MOST_STEPS + 1):
+    for steps in range(1, most_steps + 1):
         step, decrement = _scoring_step(here.information, here.score)
         # Within 1e-6 standard errors before this full step, Newton's method leaves an error of the order of 1e-12.
-        if decrement < _TOLERANCE:
+        if decrement < decrement_left:
             return gamma + step, steps
         there = likelihood.evaluate_at(gamma + step)
         # Halved while it lowers the likelihood by more than rounding does.
@@ -275,7 +280,7 @@ def _find_maximum(likelihood: _OrthonormalLikelihood) -> tuple[Floats, int]:
             step = step / 2
             there = likelihood.evaluate_at(gamma + step)
         gamma, here = gamma + step, there
-    return gamma, _MOST_STEPS
+    return gamma, most_steps
 
 
 def _scoring_step(information: Floats, score: Floats) -> tuple[Floats, float]:
@@ -285,32 +290,3 @@ def _scoring_step(information: Floats, score: Floats) -> tuple[Floats, float]:
     # Least squares, because the information of separated classes is singular.
     step = np.linalg.lstsq(information / np.outer(scale, scale), score / scale)[0] / scale
     return np.asarray(step), float(score @ step)
-
-
-def _jeffreys_maximum(problem: _LogisticProblem) -> tuple[Floats, int]:
-    """Return the maximum of the likelihood times the root of the information's determinant, as ``_find_maximum`` does."""
-    gamma = np.zeros(problem.q.shape[1])
-    value = _penalised_log_likelihood(problem, gamma)
-    for steps in range(1, _MOST_JEFFREYS_STEPS + 1):
-        p = problem.probabilities(gamma)
-        information = problem.information(p)
-        # The score is X'(y - p + h (1/2 - p)), h the leverages of the records (Firth 1993; Heinze & Schemper 2002, eq.
-        # 2); a row of several records has the sum of theirs.
-        leverage = p * (1 - p) * np.einsum("ij,ij->i", problem.q, np.linalg.solve(information, problem.q.T).T)
-        score = problem.score(p) + problem.columns.T @ (leverage * (0.5 - p))
-        step, decrement = _scoring_step(information, score)
-        # Much smaller than in _find_maximum, since scoring steps converge only linearly here.
-        if decrement < _SMALLEST_DECREMENT:
-            return gamma + step, steps
-        better = _penalised_log_likelihood(problem, gamma + step)
-        while better < value - _TOLERANCE * (1 + abs(value)):
-            step = step / 2
-            better = _penalised_log_likelihood(problem, gamma + step)
-        gamma, value = gamma + step, better
-    return gamma, _MOST_JEFFREYS_STEPS
-
-
-def _penalised_log_likelihood(problem: _LogisticProblem, gamma: Floats) -> float:
-    """Return the log-likelihood plus half the log determinant of the information."""
-    sign, logarithm = np.linalg.slogdet(problem.information(problem.probabilities(gamma)))
-    return problem.log_likelihood(gamma) + 0.5 * float(logarithm) if sign > 0 else -np.inf

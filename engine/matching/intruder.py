@@ -251,25 +251,21 @@ class IntruderKnowledge:
     def keys_by_variable(self, released: Microdata) -> dict[str, ExactKey | WindowKey]:
         """Return the key or window of each variable by name. Raises NotComputable like ``keys_and_windows``."""
         exact, windows = self.keys_and_windows(released)
-        by_equality = [name for name in self.names if name not in self.windows]
-        found: dict[str, ExactKey | WindowKey] = dict(zip(by_equality, exact, strict=True))
-        found.update(zip(self.windows, windows, strict=True))
-        return {name: found[name] for name in self.names}
+        left, within = iter(exact), dict(zip(self.windows, windows, strict=True))
+        return {name: within[name] if name in within else next(left) for name in self.names}
 
     def unlinked_keys_and_windows(self, released: Microdata) -> tuple[list[ExactKey], list[WindowKey]]:
         """Return the exact keys and windows against any release.
 
         Raises NotComputable like ``require_equal_values`` for variables without a window.
         """
-        exact = [ExactKey(self.confidential.column(n), released.column(n)) for n in self.names if n not in self.windows]
-        for name in self.names:
-            if name not in self.windows:
-                require_equal_values(self.confidential, released, name)
-        windows = [
+        exact = [name for name in self.names if name not in self.windows]
+        for name in exact:
+            require_equal_values(self.confidential, released, name)
+        return [ExactKey(self.confidential.column(name), released.column(name)) for name in exact], [
             WindowKey.from_windows(*ends, self.confidential.missing_mask(name), released.numbers(name))
             for name, ends in self.windows.items()
         ]
-        return exact, windows
 
 
 def require_own_records(released: Microdata) -> None:

@@ -23,12 +23,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ..data.arrays import Booleans, Floats, Integers
 from ..data.blocks import row_blocks
 from ..data.rows import Values, number_groups
 from ..data.sorting import FEW_TO_SEARCH, sorted_search
 from ..errors import NotComputable
 
-Int64Array = NDArray[np.int64]
 Counts = NDArray[np.signedinteger[Any]]
 
 _LARGE = 2**31
@@ -57,9 +57,7 @@ class BoxEdges:
     distinct_count: int
 
     @classmethod
-    def from_windows(
-        cls, lower: NDArray[np.float64], upper: NDArray[np.float64], points: NDArray[np.float64] | RankedPoints
-    ) -> BoxEdges:
+    def from_windows(cls, lower: Floats, upper: Floats, points: Floats | RankedPoints) -> BoxEdges:
         """Return the ranks of the windows ``lower <= point <= upper``.
 
         A missing end (NaN) makes the window empty; a missing point lies in none.
@@ -89,12 +87,12 @@ class BoxEdges:
         """Return whether every query covers at most one value, so that the side can join the group's key."""
         return bool((self.stop - self.start).max(initial=0) <= 1)
 
-    def select(self, queries: NDArray[np.intp], points: NDArray[np.intp]) -> BoxEdges:
+    def select(self, queries: Integers, points: Integers) -> BoxEdges:
         """Return the same side for some of the queries and points."""
         return BoxEdges(self.start[queries], self.stop[queries], self.rank[points], self.distinct_count)
 
 
-def _is_value_at(ascending: NDArray[np.float64], place: Counts, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _is_value_at(ascending: Floats, place: Counts, values: Floats) -> Booleans:
     """Return whether each value stands at its position, (q,), which may be beyond the end."""
     if not len(ascending):
         return np.zeros(len(place), dtype=np.bool_)
@@ -108,11 +106,11 @@ class RankedPoints(NamedTuple):
     rank: rank of each point, -1 if it is missing, (n_points,)
     """
 
-    distinct_values: NDArray[np.float64]
+    distinct_values: Floats
     rank: Counts
 
     @classmethod
-    def from_points(cls, points: NDArray[np.float64]) -> RankedPoints:
+    def from_points(cls, points: Floats) -> RankedPoints:
         """Rank points, (n_points,); NaN is missing."""
         order = np.argsort(points)
         ordered = points[order][: len(points) - np.count_nonzero(np.isnan(points))]
@@ -128,7 +126,7 @@ def _narrow_int_type(largest: int) -> type[np.int32] | type[np.int64]:
     return np.int32 if largest < np.iinfo(np.int32).max else np.int64
 
 
-def count_in_boxes(group: Int64Array, point_group: Int64Array, sides: Sequence[BoxEdges]) -> Counts:
+def count_in_boxes(group: Integers, point_group: Integers, sides: Sequence[BoxEdges]) -> Counts:
     """Count for every query the points of its own group inside its box.
 
     Args:
@@ -151,7 +149,7 @@ def count_in_boxes(group: Int64Array, point_group: Int64Array, sides: Sequence[B
     return counts
 
 
-def _count_in_sorted_sides(group: Int64Array, point_group: Int64Array, sides: Sequence[BoxEdges]) -> Counts:
+def _count_in_sorted_sides(group: Integers, point_group: Integers, sides: Sequence[BoxEdges]) -> Counts:
     """Count points in boxes whose sides are sorted by ascending number of distinct values."""
     if len(sides) > 2 or (len(sides) == 2 and sides[0].is_single_valued):
         return _count_by_dyadic_intervals(group, point_group, sides)
@@ -170,13 +168,13 @@ class SortedPoints:
     start, stop: range of each query in ``order``, (n,) each
     """
 
-    order: NDArray[np.intp]
+    order: Integers
     start: Counts
     stop: Counts
 
     @classmethod
     def from_groups(
-        cls, group: Int64Array, point_group: Int64Array, side: BoxEdges, *, with_order: bool = True
+        cls, group: Integers, point_group: Integers, side: BoxEdges, *, with_order: bool = True
     ) -> SortedPoints:
         """Sort the points of the queries' groups by a side without missing points.
 
@@ -194,7 +192,7 @@ class SortedPoints:
         return cls(np.empty(0, dtype=np.intp) if order is None else order, start, stop)
 
     @cached_property
-    def _sorted_queries(self) -> tuple[NDArray[np.intp], Counts, Counts]:
+    def _sorted_queries(self) -> tuple[Integers, Counts, Counts]:
         """Return the queries sorted by their ranges, with these."""
         # Neighbouring queries then read neighbouring memory.
         order = np.argsort(self.start)
@@ -209,7 +207,7 @@ class SortedPoints:
         return found
 
 
-def _counter_below(keys: Int64Array, order: NDArray[np.intp] | None, cells: int) -> Callable[[Int64Array], Int64Array]:
+def _counter_below(keys: Integers, order: Integers | None, cells: int) -> Callable[[Integers], Integers]:
     """Return a function that counts the keys below given numbers; all keys are below ``cells``."""
     if cells <= CELLS_PER_KEY * len(keys):
         counts = np.zeros(cells + 1, dtype=_narrow_int_type(len(keys)))
@@ -218,7 +216,7 @@ def _counter_below(keys: Int64Array, order: NDArray[np.intp] | None, cells: int)
     return partial(sorted_search, np.sort(keys) if order is None else keys[order])
 
 
-def _count_by_dyadic_intervals(group: Int64Array, point_group: Int64Array, sides: Sequence[BoxEdges]) -> Int64Array:
+def _count_by_dyadic_intervals(group: Integers, point_group: Integers, sides: Sequence[BoxEdges]) -> Integers:
     """Count points with the narrowest side cut into dyadic intervals, which become part of the group, size by size."""
     cut = min(sides, key=lambda side: int((side.stop - side.start).sum()))
     others = [side for side in sides if side is not cut]
@@ -232,14 +230,14 @@ def _count_by_dyadic_intervals(group: Int64Array, point_group: Int64Array, sides
     return counts
 
 
-def _points_in_nodes(node: Int64Array, point_node: Int64Array) -> NDArray[np.intp]:
+def _points_in_nodes(node: Integers, point_node: Integers) -> Integers:
     """Return the points that lie in any of the nodes."""
     asked = np.zeros(int(max(node.max(initial=0), point_node.max(initial=0))) + 1, dtype=np.bool_)
     asked[node] = True
     return np.flatnonzero(asked[point_node])
 
 
-def _compact_groups(group: Int64Array, point_group: Int64Array) -> tuple[Int64Array, Int64Array]:
+def _compact_groups(group: Integers, point_group: Integers) -> tuple[Integers, Integers]:
     """Return the same groups renumbered if products of their numbers could overflow 64 bits."""
     if max(group.max(initial=0), point_group.max(initial=0)) < _LARGE:
         return group, point_group
@@ -247,7 +245,7 @@ def _compact_groups(group: Int64Array, point_group: Int64Array) -> tuple[Int64Ar
     return groups, point_groups
 
 
-def _dyadic_intervals(start: Int64Array, stop: Int64Array) -> Iterator[tuple[int, NDArray[np.intp], Int64Array]]:
+def _dyadic_intervals(start: Integers, stop: Integers) -> Iterator[tuple[int, Integers, Integers]]:
     """Cut ranges into intervals ``[node 2^level, (node + 1) 2^level)`` and yield level, queries and nodes."""
     query = np.arange(len(start))
     level = 0
@@ -304,7 +302,7 @@ class ExactKey:
         """Return the numbers of records, (n, n_r)."""
         return len(self.confidential), len(self.released)
 
-    def equal_codes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def equal_codes(self) -> tuple[Integers, Integers]:
         """Return codes from 0 that are equal for equal values, (n,) and (n_r,)."""
         (confidential, released), _ = number_groups([(self.confidential, self.released)], self.shape)
         return confidential, released
@@ -332,20 +330,13 @@ class WindowKey:
     ranked_points: released values in ranks, if other windows of the same release have computed them
     """
 
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    released: NDArray[np.float64]
+    lower: Floats
+    upper: Floats
+    released: Floats
     ranked_points: RankedPoints | None = None
-    """The released values in ranks, where other windows of the same release have found them."""
 
     @classmethod
-    def from_windows(
-        cls,
-        lower: NDArray[np.float64],
-        upper: NDArray[np.float64],
-        missing: NDArray[np.bool_],
-        released: NDArray[np.float64],
-    ) -> WindowKey:
+    def from_windows(cls, lower: Floats, upper: Floats, missing: Booleans, released: Floats) -> WindowKey:
         """Return finite windows, and windows of ``missing`` (n,) records that match missing values only."""
         there = np.isnan(released)
         if not missing.any() and not there.any():
@@ -374,8 +365,8 @@ class MatchResults(NamedTuple):
     hit: T_i, whether the own record of i is among them, (n,)
     """
 
-    candidates: NDArray[np.int64]
-    hit: NDArray[np.bool_]
+    candidates: Integers
+    hit: Booleans
 
 
 class CountedMatches(NamedTuple):
@@ -386,15 +377,15 @@ class CountedMatches(NamedTuple):
     records: records with these candidates and hits, (k,)
     """
 
-    candidates: NDArray[np.int64]
-    hit: NDArray[np.bool_]
-    records: NDArray[np.int64]
+    candidates: Integers
+    hit: Booleans
+    records: Integers
 
 
 Matches = MatchResults | CountedMatches
 
 
-def count_targets(matches: Matches, among: NDArray[np.bool_] | None = None) -> int:
+def count_targets(matches: Matches, among: Booleans | None = None) -> int:
     """Count the targets of matches, all or some (n,) of them."""
     if isinstance(matches, CountedMatches):
         return int((matches.records if among is None else matches.records[among]).sum())
@@ -410,8 +401,8 @@ class RecordMatcher:
     group_count: number above all groups
     """
 
-    group: NDArray[np.int64]
-    released_group: NDArray[np.int64]
+    group: Integers
+    released_group: Integers
     group_count: int
 
     @classmethod
@@ -430,7 +421,7 @@ class RecordMatcher:
         (confidential, released), groups = number_groups(columns, keys[0].shape)
         return RecordMatcher(confidential, released, groups)
 
-    def match_windows(self, within: Sequence[WindowKey] = (), own: Int64Array | None = None) -> MatchResults:
+    def match_windows(self, within: Sequence[WindowKey] = (), own: Integers | None = None) -> MatchResults:
         """Return candidates and hits of every confidential record.
 
         ``own`` (n,) is the released record of each, -1 for none; by default row i of record i. The time is O(N log N)
@@ -460,7 +451,7 @@ class RecordMatcher:
             yield first, last
             first = last
 
-    def matching_rows(self, within: Sequence[WindowKey], records: Sequence[int]) -> list[NDArray[np.intp]]:
+    def matching_rows(self, within: Sequence[WindowKey], records: Sequence[int]) -> list[Integers]:
         """Return the matching released records of each chosen confidential record, ascending."""
         order = np.argsort(self.released_group, kind="stable")
         edges = np.searchsorted(self.released_group[order], np.arange(self.group_count + 1))
@@ -473,11 +464,11 @@ class RecordMatcher:
             found.append(rows)
         return found
 
-    def _own_is_match(self, within: Sequence[WindowKey], own: Int64Array | None) -> NDArray[np.bool_]:
+    def _own_is_match(self, within: Sequence[WindowKey], own: Integers | None) -> Booleans:
         """Return whether each record's own released record matches, (n,)."""
         hit = np.zeros(len(self.group), dtype=np.bool_)
-        rows: slice | Int64Array
-        theirs: slice | Int64Array
+        rows: slice | Integers
+        theirs: slice | Integers
         if own is None:
             rows = theirs = slice(min(len(self.group), len(self.released_group)))
         else:
@@ -497,7 +488,7 @@ class RecordMatcher:
             raise ValueError(f"{shape} confidential and released records do not fit {expected}")
 
 
-def _rows_by_batch(part: NDArray[Any], parts: int) -> list[NDArray[np.intp]]:
+def _rows_by_batch(part: NDArray[Any], parts: int) -> list[Integers]:
     """Return the rows of each batch, ascending, given the batch of each row, (n,)."""
     order = np.argsort(part, kind="stable")
     return np.split(order, np.cumsum(np.bincount(part, minlength=parts))[:-1])
@@ -512,10 +503,10 @@ class GroupBatch(NamedTuple):
     released_group: group of each of these released records, (n_r,)
     """
 
-    confidential_rows: slice | NDArray[np.intp]
-    released_rows: slice | NDArray[np.intp]
-    group: Int64Array
-    released_group: Int64Array
+    confidential_rows: slice | Integers
+    released_rows: slice | Integers
+    group: Integers
+    released_group: Integers
 
     @property
     def group_count(self) -> int:
@@ -543,7 +534,7 @@ class CachedMatcher:
     # The cache takes some 30 bytes per record, and 16 without windows.
     windows: Sequence[WindowKey]
 
-    def match_windows(self, more: Sequence[WindowKey] = (), own: Int64Array | None = None) -> MatchResults:
+    def match_windows(self, more: Sequence[WindowKey] = (), own: Integers | None = None) -> MatchResults:
         """Return candidates and hits of every confidential record with all windows.
 
         ``own`` is as in ``RecordMatcher.match_windows``.
@@ -553,11 +544,11 @@ class CachedMatcher:
             self.matcher._check_shape(window.shape)
         return MatchResults(self.candidate_counts(more), self.matcher._own_is_match(within, own))
 
-    def own_is_match(self, more: Sequence[WindowKey] = ()) -> NDArray[np.bool_]:
+    def own_is_match(self, more: Sequence[WindowKey] = ()) -> Booleans:
         """Return whether record i matches released row i in all windows, (n,)."""
         return self.matcher._own_is_match([*self.windows, *more], None)
 
-    def candidate_counts(self, more: Sequence[WindowKey] = ()) -> Int64Array:
+    def candidate_counts(self, more: Sequence[WindowKey] = ()) -> Integers:
         """Return the number of candidates of every confidential record with all windows, (n,)."""
         matcher = self.matcher
         if not self.windows and not more:
@@ -607,7 +598,7 @@ class CachedBatch:
             keys = (self.batch.released_group * other.distinct_count + other.rank) * width + staying.rank
             cells = self.batch.group_count * other.distinct_count * width
             self._counters.update(ranked=ranked, below=_counter_below(keys, None, cells))
-        below: Callable[[Int64Array], Int64Array] = self._counters["below"]
+        below: Callable[[Integers], Integers] = self._counters["below"]
         counts = np.zeros(len(group), dtype=np.int64)
         asked = np.flatnonzero((other.start < other.stop) & (staying.start < staying.stop))
         cell = (group[asked] * other.distinct_count + other.start[asked]) * width
@@ -666,9 +657,7 @@ IDENTIFICATION_SUMMARIES: Mapping[str, Callable[[Matches], float]] = MappingProx
 )
 
 
-def attribute_probabilities(
-    known: MatchResults, similar: MatchResults, *, exclude_self: bool = False
-) -> NDArray[np.float64]:
+def attribute_probabilities(known: MatchResults, similar: MatchResults, *, exclude_self: bool = False) -> Floats:
     """Return the share p_i of each record's matches whose sensitive values are similar too (Guo & Hu §4.1).
 
     Args:

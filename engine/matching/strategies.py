@@ -63,9 +63,7 @@ class IntruderStrategy:
     used: tuple[str, ...]
     ignored: tuple[str, ...]
     is_searched: bool = False
-    """Whether there were too many subsets to try all of them."""
     max_exhaustive: int = MAX_EXHAUSTIVE
-    """Number of variables up to which all subsets are tried."""
 
     @property
     def description(self) -> str:

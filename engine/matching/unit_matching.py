@@ -16,9 +16,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.bits import MISSING_KEY, Keys, mix_bits
@@ -117,6 +119,8 @@ class _UnitsOfSize:
     queries: places of the confidential units among the targets, (k,)
     points: released units, (r,)
     of_query, of_point: records of each, in the order in which they are compared, (k, size) and (r, size)
+    lower, upper: ends of the windows of all their members, (k, size times windows) each
+    values: released values of all members, (r, size times windows)
     group, point_group: number of each unit's composition on the exact variables, (k,) and (r,)
     """
 
@@ -124,23 +128,20 @@ class _UnitsOfSize:
     points: Integers
     of_query: Integers
     of_point: Integers
+    lower: Floats
+    upper: Floats
+    values: Floats
     group: Integers
     point_group: Integers
 
-    def ends_of_queries(self, ends: Mapping[str, Floats], windows: Sequence[str]) -> Floats:
-        """Return one end of the windows of all members, (k, size times windows)."""
-        return np.concatenate([ends[name][self.of_query] for name in windows], axis=1)
-
-    def values_of_points(self, values: Mapping[str, Floats], windows: Sequence[str]) -> Floats:
-        """Return the released values of all members, (r, size times windows)."""
-        return np.concatenate([values[name][self.of_point] for name in windows], axis=1)
-
-    def own_pairs(self, hit: Booleans, own: Integers) -> tuple[Integers, Integers]:
-        """Return the places among ``queries`` of units that are hits so far, and those of their own released units among
-        ``points``. Both ``hit`` and ``own`` are by target, (q,).
+    def own_pairs(self, hit: Booleans, own: Integers) -> tuple[Integers, Integers, Booleans]:
+        """Return the places among ``queries`` of units that are hits so far, those of their own released units among
+        ``points``, and whether these lie in all windows. Both ``hit`` and ``own`` are by target, (q,).
         """
         found = np.flatnonzero(hit[self.queries])
-        return found, np.searchsorted(self.points, own[self.queries[found]])
+        place = np.searchsorted(self.points, own[self.queries[found]])
+        inside = (self.lower[found] <= self.values[place]) & (self.values[place] <= self.upper[found])
+        return found, place, np.asarray(inside.all(axis=1))
 
 
 class UnitMatcher:
@@ -212,15 +213,13 @@ class UnitMatcher:
             return MatchResults(_count_equal(ours[targets], theirs), hit)
         candidates = np.zeros(len(targets), dtype=np.int64)
         for some in self._sizes_of_units(exact, windows, targets, ours, theirs):
-            lower, upper = (some.ends_of_queries(ends, windows) for ends in (self.ours.lower, self.ours.upper))
-            values = some.values_of_points(self.theirs.lower, windows)
-            found, place = some.own_pairs(hit, own)
-            inside = (lower[found] <= values[place]) & (values[place] <= upper[found])
-            hit[some.queries[found]] = inside.all(axis=1)
+            found, _, inside = some.own_pairs(hit, own)
+            hit[some.queries[found]] = inside
             if count:
                 chosen = hit[some.queries] if of_hits else slice(None)
-                counted = _count_in_windows(some.group[chosen], lower[chosen], upper[chosen], some.point_group, values)
-                candidates[some.queries[chosen]] = counted
+                candidates[some.queries[chosen]] = _count_in_windows(
+                    some.group[chosen], some.lower[chosen], some.upper[chosen], some.point_group, some.values
+                )
         return MatchResults(candidates, hit)
 
     def match_in_each(
@@ -241,16 +240,12 @@ class UnitMatcher:
         found = [MatchResults(np.zeros(len(everyone), dtype=np.int64), equal.copy()) for _ in windows]
         left = MOST_KEPT_PAIRS
         for some in self._sizes_of_units(exact, among, everyone, ours, theirs):
-            lower, upper = (some.ends_of_queries(one, among) for one in (self.ours.lower, self.ours.upper))
-            values = some.values_of_points(self.theirs.lower, among)
-            boxes = _without_repeats(lower, upper, values)
+            boxes = _without_repeats(some.lower, some.upper, some.values)
             pairs = PairsInWindows.from_windows(some.group, boxes[0], boxes[1], some.point_group, boxes[2])
             if pairs.number > left:
                 return None
             left -= pairs.number
-            own, place = some.own_pairs(equal, self.own)
-            inside = (lower[own] <= values[place]) & (values[place] <= upper[own])
-            near = inside.all(axis=1)
+            own, place, near = some.own_pairs(equal, self.own)
             drawn = self.theirs.lower[variable][some.of_point]
             query, point = (np.concatenate(one) for one in zip(*pairs.chunks(), strict=True))
             for result, sides in zip(found, ends, strict=True):
@@ -281,7 +276,17 @@ class UnitMatcher:
                     (self.ours, self.theirs), (targets[queries], points), row_keys, strict=True
                 )
             )
-            yield _UnitsOfSize(queries, points, of_query, of_point, group[queries], point_group[points])
+            lower, upper, values = (
+                np.concatenate([ends[name][of] for name in windows], axis=1)
+                for ends, of in (
+                    (self.ours.lower, of_query),
+                    (self.ours.upper, of_query),
+                    (self.theirs.lower, of_point),
+                )
+            )
+            yield _UnitsOfSize(
+                queries, points, of_query, of_point, lower, upper, values, group[queries], point_group[points]
+            )
 
 
 def _with_key(
@@ -289,17 +294,16 @@ def _with_key(
 ) -> tuple[_TableOfUnits, _TableOfUnits]:
     """Return the tables of confidential and of released records with one more variable, the one of this ``number``."""
     ours, theirs = tables
-    orders = [None if _is_ascending(one.units.order) else one.units.order for one in tables]
     if isinstance(key, ExactKey):
         both = key.any_codes()
         # Few values: the mixed bits of each are looked up. The last are those of a missing one, whose code is -1.
         distinct = np.arange(2 + max(int(codes.max(initial=0)) for codes in both)).astype(np.uint64)
         mixed = mix_bits(distinct + np.uint64((number + 1) << 48))
-        cells = (mixed[codes if order is None else codes[order]] for codes, order in zip(both, orders, strict=True))
+        cells = (mixed[_in_order(one.units, codes)] for one, codes in zip(tables, both, strict=True))
         own, drawn = ({**one.cells, name: more} for one, more in zip(tables, cells, strict=True))
         return replace(ours, cells=own), replace(theirs, cells=drawn)
-    lower, upper = (end if orders[0] is None else end[orders[0]] for end in (key.lower, key.upper))
-    values = key.released if orders[1] is None else key.released[orders[1]]
+    lower, upper = (_in_order(ours.units, end) for end in (key.lower, key.upper))
+    values = _in_order(theirs.units, key.released)
     return (
         replace(ours, lower={**ours.lower, name: lower}, upper={**ours.upper, name: upper}),
         replace(theirs, lower={**theirs.lower, name: values}, upper={**theirs.upper, name: values}),
@@ -313,11 +317,6 @@ def own_units(confidential: Units, released: Units) -> Integers:
     """
     first, n = confidential.first_records, len(released.unit_of)
     return np.where(first < n, released.unit_of[np.minimum(first, n - 1)], -1).astype(np.int64)
-
-
-def _is_ascending(order: Integers) -> bool:
-    """Return whether records are in the order of their units already."""
-    return bool((order[1:] > order[:-1]).all())
 
 
 def _count_equal(keys: Keys, among: Keys) -> Integers:
@@ -376,9 +375,11 @@ def _all_between(lower: Floats, upper: Floats, values: Floats, query: Integers, 
     return inside
 
 
-def _in_order(units: Units, values: Floats) -> Floats:
+def _in_order(units: Units, values: NDArray[Any]) -> NDArray[Any]:
     """Return values of records (n,) unit by unit."""
-    return values if _is_ascending(units.order) else values[units.order]
+    # Most tables are in this order already.
+    is_ascending = (units.order[1:] > units.order[:-1]).all()
+    return values if is_ascending else values[units.order]
 
 
 class _UnitSubsetCounter(TargetCounter):

@@ -76,40 +76,28 @@ def _encode_variable(
     return _TableCodes(*joint_classes([ours], [theirs]), remark)
 
 
-def _marginal_estimate(name: str, values: _TableCodes | NotComputable, weights: TableWeights | None) -> Estimate:
-    """Return the estimate of the distance between the distributions of a variable."""
-    if isinstance(values, NotComputable):
-        return Estimate.not_computed("marginal", values.reason, name)
-    found = squared_distance(
-        values.ours, values.theirs, np.zeros_like(values.ours), np.zeros_like(values.theirs), weights
-    )
-    return Estimate("marginal", found.value, name, baseline=found.expected, reason=values.remark)
-
-
-def _conditional_estimate(
+def _distance_estimate(
     name: str,
     values: _TableCodes | NotComputable,
-    given: str,
-    levels: _TableCodes | NotComputable,
     weights: TableWeights | None,
+    given: str = "",
+    levels: _TableCodes | NotComputable | None = None,
 ) -> Estimate:
-    """Return the estimate of the distance between the distributions of a variable given another."""
+    """Return the estimate of the distance between the distributions of a variable, given the ``levels`` of another."""
+    measure, params = ("conditional", {"condition": given}) if given else ("marginal", {})
     for of in (values, levels):
         if isinstance(of, NotComputable):
-            return Estimate.not_computed("conditional", of.reason, name, condition=given)
+            return Estimate.not_computed(measure, of.reason, name, **params)
     assert isinstance(values, _TableCodes)
-    assert isinstance(levels, _TableCodes)
-    found = squared_distance(values.ours, values.theirs, levels.ours, levels.theirs, weights)
-    lacking = f'{found.n_lacking:,} of {found.n_levels:,} levels of "{given}" are in one table alone: each counts 2'
-    said = (values.remark, levels.remark, lacking if found.n_lacking else "")
-    return Estimate(
-        "conditional",
-        found.value,
-        name,
-        baseline=found.expected,
-        reason="; ".join(filter(None, said)),
-        params={"condition": given},
+    at = (
+        levels
+        if isinstance(levels, _TableCodes)
+        else _TableCodes(np.zeros_like(values.ours), np.zeros_like(values.theirs), "")
     )
+    found = squared_distance(values.ours, values.theirs, at.ours, at.theirs, weights)
+    lacking = f'{found.n_lacking:,} of {found.n_levels:,} levels of "{given}" are in one table alone: each counts 2'
+    reason = "; ".join(filter(None, (values.remark, at.remark, lacking if found.n_lacking else "")))
+    return Estimate(measure, found.value, name, baseline=found.expected, reason=reason, params=params)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,9 +251,9 @@ def distribution_distance(
     found = {name: _encode_variable(confidential, released, name, spec.bins) for name in {*spec.variables, *spec.given}}
     return Measure(
         (
-            *(_marginal_estimate(name, found[name], weights) for name in spec.variables),
+            *(_distance_estimate(name, found[name], weights) for name in spec.variables),
             *(
-                _conditional_estimate(name, found[name], given, found[given], weights)
+                _distance_estimate(name, found[name], weights, given, found[given])
                 for given in spec.given
                 for name in spec.variables
                 if name != given

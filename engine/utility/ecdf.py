@@ -72,13 +72,9 @@ def ecdf_difference(
     """Compute the differences between the empirical cdfs of (n,) and (m,) values.
 
     distinct: whether the squared difference is averaged over distinct values
-    weights: survey weights of both tables, (n,) and (m,); both expectations are then approximate
+    weights: survey weights of both tables, (n,) and (m,), by default 1; both expectations are then approximate
     """
-    if weights is None:
-        n, m = float(len(confidential)), float(len(released))
-        here, there = _counts_at_points(count_values(confidential), count_values(released))
-        gaps = _gaps_in_range(here, there, (0.0, 0.0), (n, m), (n, m), distinct=distinct, is_last=True)
-        return _difference_of_ranges([gaps], (n, m), distinct=distinct)
+    weights = weights or (np.ones(len(confidential)), np.ones(len(released)))
     points, place = np.unique(np.concatenate([confidential, released]), return_inverse=True)
     rows = place[: len(confidential)], place[len(confidential) :]
     here, there = (np.bincount(of, own, points.size).astype(np.float64) for of, own in zip(rows, weights, strict=True))
@@ -166,22 +162,21 @@ def largest_gap(confidential: Floats, released: Floats) -> float:
 
 
 def _variable_estimates(
-    name: str, found: EcdfDifference | None, lacking: tuple[tuple[int, int], tuple[int, int]]
+    name: str, found: EcdfDifference | None, counts: Sequence[tuple[int, int]]
 ) -> Iterator[Estimate]:
     """Yield the estimates of both differences for one variable, None where no released record has a value.
 
-    ``lacking`` has for each table the records without a value, and all of its records.
+    ``counts`` has for each table the records with and without a value.
     """
     if found is None:
         for measure in ("max_abs_difference", "mean_squared_difference"):
             yield Estimate.not_computed(measure, "no released record has a value", name)
         return
-    said = [
-        f"{table}: {missing_values_text(missing, records)}"
-        for table, (missing, records) in zip(("confidential", "released"), lacking, strict=True)
+    reason = "; ".join(
+        f"{table}: {missing_values_text(missing, present + missing)}"
+        for table, (present, missing) in zip(("confidential", "released"), counts, strict=True)
         if missing
-    ]
-    reason = "; ".join(said)
+    )
     yield Estimate("max_abs_difference", found.max_abs, name, baseline=found.expected_max_abs, reason=reason)
     expected = found.expected_mean_squared
     yield Estimate("mean_squared_difference", found.mean_squared, name, baseline=expected, reason=reason)
@@ -191,13 +186,13 @@ def _weighted_estimates(
     confidential: Microdata, released: Microdata, name: str, spec: EcdfSpec, design: SurveyDesign
 ) -> Iterator[Estimate]:
     """Yield the estimates of both differences for one variable, by survey weights."""
-    ours, theirs = confidential.present_numbers(name), released.present_numbers(name)
-    weights = [design.weights_of(data)[~data.missing_mask(name)] for data in (confidential, released)]
-    found = None
+    tables, found = (confidential, released), None
+    ours, theirs = (data.present_numbers(name) for data in tables)
+    first, second = (design.weights_of(data)[~data.missing_mask(name)] for data in tables)
     if len(theirs):
-        found = ecdf_difference(ours, theirs, distinct=spec.points == "distinct", weights=(weights[0], weights[1]))
-    sizes = [(len(data) - len(own), len(data)) for data, own in ((confidential, ours), (released, theirs))]
-    yield from _variable_estimates(name, found, (sizes[0], sizes[1]))
+        found = ecdf_difference(ours, theirs, distinct=spec.points == "distinct", weights=(first, second))
+    counts = [(len(own), len(data) - len(own)) for data, own in zip(tables, (ours, theirs), strict=True)]
+    yield from _variable_estimates(name, found, counts)
 
 
 @dataclass(frozen=True)
@@ -230,6 +225,10 @@ class _VariableProgress:
     def values_a_range(self) -> float:
         """Return about how many values of both tables a range has."""
         return sum(self.sizes) / max(1, len(self.edges) - 1)
+
+    def to_difference(self, *, distinct: bool) -> EcdfDifference | None:
+        """Return the differences, of a variable whose ranges are all counted; None where a table has no value."""
+        return _difference_of_ranges(self.ranges, self.sizes, distinct=distinct) if self.ranges else None
 
     def with_range(self, ours: ValueCounts, theirs: ValueCounts, *, distinct: bool) -> _VariableProgress:
         """Return the same with the counts of the values of the next range."""
@@ -295,8 +294,15 @@ class EcdfPasses:
             left = sum(max(0, len(one.edges) - 1 - len(one.ranges)) for one in known.values())
             what = f"distributions, {count_noun(left, 'range')} of values left"
             return NextPass(replace(state, known=known, ranges=ranges), tuple(ranges), what)
+        differences = {name: one.to_difference(distinct=distinct) for name, one in known.items()}
         return Finished(
-            Measure(tuple(one for name in state.names for one in _estimates_of(name, known[name], distinct)))
+            Measure(
+                tuple(
+                    one
+                    for name in state.names
+                    for one in _variable_estimates(name, differences[name], known[name].counts)
+                )
+            )
         )
 
 
@@ -329,15 +335,6 @@ def _first_progress(name: str, partials: Sequence[Partial], *, distinct: bool) -
             cuts.append(cuts_of_counts((one[key], one[f"{key}.count"])) if known is None else known)
             records.append(int(one[f"{key}.records"][0]))
     return replace(found, edges=tuple(range_edges(cuts, records, MOST_VALUES).tolist()))
-
-
-def _estimates_of(name: str, known: _VariableProgress, distinct: bool) -> Iterator[Estimate]:
-    """Yield the estimates of a variable whose ranges are all counted."""
-    found = _difference_of_ranges(known.ranges, known.sizes, distinct=distinct) if known.ranges else None
-    (ours, ours_missing), (theirs, theirs_missing) = known.counts
-    yield from _variable_estimates(
-        name, found, ((ours_missing, ours + ours_missing), (theirs_missing, theirs + theirs_missing))
-    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -84,7 +84,7 @@ def _questions(head: Microdata, spec: IntervalOverlapSpec, sample: SurveySample 
     for name in spec.quantiles:
         found["quantiles", name] = Question((name,), partial(_estimate_quantiles, name, sample, spec))
     for model in spec.models:
-        estimate = partial(_estimate_model, model, head, sample, spec.confidence)
+        estimate = partial(model.coefficients_of, head, confidence=spec.confidence, sample=sample)
         found["model", model.written] = Question(model.columns(schema), estimate)
     for columns in [asked.columns for asked in found.values()]:
         found[columns] = Question(columns, partial(left_out_remark, columns))
@@ -137,13 +137,6 @@ def _quantile_or_reason(values: Floats, sample: SurveySample, p: float, confiden
         return survey_quantile(values, sample, p, confidence)
     except NotComputable as error:
         return error
-
-
-def _estimate_model(
-    model: RegressionModel, head: Microdata, sample: SurveySample | None, confidence: float, table: SummedTable
-) -> dict[str, EstimateOrReason]:
-    """Estimate the coefficients of a model by name."""
-    return model.coefficients_of(head, table, confidence, sample)
 
 
 def _required_numbers(data: Microdata, name: str) -> Floats:

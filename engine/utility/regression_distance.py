@@ -38,18 +38,6 @@ from ..methods.spec import Param, Spec
 from ..statistics.interval_estimate import IntervalEstimate
 
 
-@dataclass(frozen=True, slots=True)
-class _CoefficientDeviation:
-    """Relative deviation of a coefficient, (b_s - b_c) / b_c.
-
-    value: the deviation
-    expected: expectation of its absolute value for two samples of one population
-    """
-
-    value: float
-    expected: float
-
-
 def _questions(head: Microdata, spec: RegressionDistanceSpec, sample: SurveySample | None = None) -> Questions:
     """Return what is asked of a table: the coefficients of each model, with the number of records that it leaves out."""
     return {
@@ -79,11 +67,10 @@ def _measure_of_answers(
             estimate
             for model in spec.models
             for estimate in _model_estimates(
-                model,
+                model.written,
                 model.response_column(confidential.schema, ""),
-                spec,
-                ours[model.written],
-                theirs[model.written],
+                spec.near_zero,
+                {"confidential": ours[model.written], "released": theirs[model.written]},
                 clusters,
             )
         )
@@ -91,44 +78,43 @@ def _measure_of_answers(
 
 
 def _model_estimates(
-    model: RegressionModel,
+    model: str,
     target: str,
-    spec: RegressionDistanceSpec,
-    ours: tuple[dict[str, EstimateOrReason], str],
-    theirs: tuple[dict[str, EstimateOrReason], str],
+    near_zero: float,
+    fits: Mapping[str, tuple[dict[str, EstimateOrReason], str]],
     clusters: str,
 ) -> Iterator[Estimate]:
     """Yield the estimates of a model's distance and of the deviation of each coefficient.
 
-    ``ours`` and ``theirs`` are the coefficients of each table and which records they leave out, ``clusters`` is what
-    their errors are by.
+    ``fits`` are the coefficients of each table and which records they leave out, ``clusters`` is what their errors are by.
     """
-    own, other = ours[0], theirs[0]
-    found = {term: _relative_deviation(term, own[term], other[term], spec.near_zero) for term in own}
-    left_out = (f"{words}: {one[1]}" for words, one in (("confidential", ours), ("released", theirs)) if one[1])
-    remark = "; ".join(filter(None, (*left_out, clusters)))
+    own, other = (coefficients for coefficients, _ in fits.values())
+    found = {term: _relative_deviation(term, own[term], other[term], near_zero) for term in own}
+    remark = "; ".join(filter(None, (*(f"{table}: {one}" for table, (_, one) in fits.items() if one), clusters)))
     why = next((one.reason for one in found.values() if isinstance(one, NotComputable)), "")
-    deviations = [one for one in found.values() if isinstance(one, _CoefficientDeviation)]
+    deviations = [one for one in found.values() if not isinstance(one, NotComputable)]
     yield Estimate(
         "distance",
-        None if why else math.fsum(abs(one.value) for one in deviations),
+        None if why else math.fsum(abs(value) for value, _ in deviations),
         target,
-        baseline=None if why else math.fsum(one.expected for one in deviations),
+        baseline=None if why else math.fsum(expected for _, expected in deviations),
         reason=why or remark,
-        params={"model": model.written},
+        params={"model": model},
     )
     for term, one in found.items():
-        params = {"estimand": "relative deviation", "model": model.written, "term": term}
+        params = {"estimand": "relative deviation", "model": model, "term": term}
         if isinstance(one, NotComputable):
             yield Estimate.not_computed("relative_deviation", one.reason, target, **params)
         else:
-            yield Estimate("relative_deviation", one.value, target, baseline=0.0, reason=remark, params=params)
+            yield Estimate("relative_deviation", one[0], target, baseline=0.0, reason=remark, params=params)
 
 
 def _relative_deviation(
     term: str, own: EstimateOrReason, theirs: EstimateOrReason, near_zero: float
-) -> _CoefficientDeviation | NotComputable:
-    """Return the relative deviation of a coefficient, or the reason why it has none."""
+) -> tuple[float, float] | NotComputable:
+    """Return the relative deviation of a coefficient, (b_s - b_c) / b_c, and the expectation of its absolute value for two
+    samples of one population; or the reason why it has none.
+    """
     for words, answer in (("confidential", own), ("released", theirs)):
         if isinstance(answer, NotComputable):
             return NotComputable(f'"{term}" has no coefficient on the {words} data: {answer.reason}')
@@ -143,7 +129,7 @@ def _relative_deviation(
     if not math.isfinite(value + error):
         return NotComputable(f'the coefficients of "{term}" are too far apart for a number to say by how much')
     # The mean size of a normal deviate is sqrt(2 / pi) of its standard deviation.
-    return _CoefficientDeviation(value, math.sqrt(2 / math.pi) * error)
+    return value, math.sqrt(2 / math.pi) * error
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Annotated, Self
 
 import numpy as np
@@ -125,16 +126,36 @@ class _Tables:
     """Confidential and released records with their units."""
 
     def __init__(self, confidential: Microdata, released: Microdata) -> None:
-        """Raise NotComputable where every confidential record is a unit, or the release does not say its units."""
-        if confidential.units is None:
+        self.data = confidential, released
+
+    @cached_property
+    def units(self) -> tuple[Units, Units]:
+        """Return the units of both tables.
+
+        Raises NotComputable where every confidential record is a unit, or the release does not say its units.
+        """
+        if self.data[0].units is None:
             raise NotComputable(
                 'every record is a unit of its own; give the variable that numbers households or people the role "unit"'
             )
-        self.data = confidential, released
-        self.units = confidential.units, released.require_units()
+        return self.data[0].units, self.data[1].require_units()
+
+    def size_estimates(self) -> Iterator[Estimate]:
+        """Yield the distance of the numbers of records."""
+        try:
+            ours, theirs = self.units
+        except NotComputable as error:
+            yield Estimate.not_computed("size_distance", error.reason)
+            return
+        sizes = np.unique(np.concatenate([ours.sizes, theirs.sizes]), return_inverse=True)[1].astype(np.int64)
+        yield _distance_estimate("size_distance", sizes[: len(ours)], sizes[len(ours) :])
 
     def codes(self, name: str) -> tuple[Integers, Integers]:
-        """Return codes of a variable that are equal for equal values, (n,) and (m,). Raises NotComputable."""
+        """Return codes of a variable that are equal for equal values, (n,) and (m,).
+
+        Raises NotComputable, as ``units`` does too.
+        """
+        assert self.units
         return joint_classes([self.data[0].column(name)], [self.data[1].column(name)])
 
     def unit_codes(self, rows: tuple[Integers, Integers], *, in_order: bool = False) -> tuple[Integers, Integers]:
@@ -156,8 +177,8 @@ class _Tables:
         for kind, compute in _correlation_kinds(self.data[0].schema).items():
             params = {"kind": kind}
             try:
-                own = compute(self.data[0].numbers(name), self.units[0])
-                drawn = compute(self.data[1].numbers(name), self.units[1])
+                tables = zip(self.data, self.units, strict=True)
+                own, drawn = (compute(data.numbers(name), units) for data, units in tables)
             except NotComputable as error:
                 for output in ("correlation", "correlation_difference"):
                     yield Estimate.not_computed(output, error.reason, name, **params)
@@ -215,28 +236,15 @@ class _Tables:
         """Yield the share of the released units with a record that breaks a constraint, by constraint."""
         schema = schema_with_levels(self.data[0])
         for constraint in rules:
-            own, drawn = (
-                float(units.largest_by_unit(violations(constraint, data, schema).astype(np.int64)).mean())
-                for data, units in zip(self.data, self.units, strict=True)
-            )
+            try:
+                own, drawn = (
+                    float(units.largest_by_unit(violations(constraint, data, schema).astype(np.int64)).mean())
+                    for data, units in zip(self.data, self.units, strict=True)
+                )
+            except NotComputable as error:
+                yield Estimate.not_computed("broken_units", error.reason, constraint.name)
+                continue
             yield Estimate("broken_units", drawn, constraint.name, baseline=own)
-
-
-def _rows_without_units(schema: Schema, spec: UnitsSpec, reason: str) -> Iterator[Estimate]:
-    """Yield each row that units would have, without a value."""
-    yield Estimate.not_computed("size_distance", reason)
-    in_time = ("transition_distance", "trajectory_distance") if schema.order else ()
-    for name in spec.types:
-        yield from (Estimate.not_computed(output, reason, name) for output in ("type_distance", *in_time))
-    for name in spec.numbers:
-        for kind in _correlation_kinds(schema):
-            for output in ("correlation", "correlation_difference"):
-                yield Estimate.not_computed(output, reason, name, kind=kind)
-    if schema.order:
-        yield from (
-            Estimate.not_computed(output, reason, schema.order) for output in ("entry_distance", "exit_distance")
-        )
-    yield from (Estimate.not_computed("broken_units", reason, name) for name in spec.rules)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -413,13 +421,8 @@ def units(confidential: Microdata, released: Microdata, spec: UnitsSpec, run: Ru
 
     Nothing is computed where every record is a unit, or the release does not say which records are of one.
     """
-    try:
-        tables = _Tables(confidential, released)
-    except NotComputable as error:
-        return Measure(tuple(_rows_without_units(confidential.schema, spec, error.reason)))
-    sizes = [np.unique(np.concatenate([own.sizes for own in tables.units]), return_inverse=True)[1]]
-    ours, theirs = np.split(sizes[0].astype(np.int64), [len(tables.units[0])])
-    estimates = [_distance_estimate("size_distance", ours, theirs)]
+    tables = _Tables(confidential, released)
+    estimates = list(tables.size_estimates())
     for name in spec.types:
         estimates.extend(tables.level_estimates(name))
     for name in spec.numbers:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.engine.design.estimation import bootstrap_quantile
+from sfumato.engine.statistics.bootstrap_quantiles import bootstrap_quantile
 
 samples = st.lists(st.integers(0, 6).map(float), min_size=1, max_size=5).map(sorted)
 probabilities = st.floats(0, 1)
