@@ -278,7 +278,9 @@ def _choose_layout(cells: Sequence[_Cells], width: int, height: int) -> _Layout:
     tall = [one for one in told if _has_lines_for(cells, one, height)]
     fitting += sorted(tall, key=lambda one: one.count_long_names(cells))
     brief = [one for one in layouts[BRIEFEST:] if one.room >= LEAST_NAME]
-    return next(iter([*fitting, *brief]), _Layout(max(1, width), (), (), ()))
+    # A title that is whole says more than the share of the people, which the answer above has.
+    whole = [one for one in brief if _is_filled(one.values) and not one.count_long_names(cells)]
+    return next(iter([*fitting, *whole, *brief]), _Layout(max(1, width), (), (), ()))
 
 
 def _has_lines_for(cells: Sequence[_Cells], layout: _Layout, height: int) -> bool:

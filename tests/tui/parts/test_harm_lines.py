@@ -156,3 +156,12 @@ def test_no_line_that_passes_shows_a_number_beyond_its_limit():
     assert "≤" not in shown
     within = finding("pass", unit=unit, compared_value=0.01, limit=0.2, people=None)
     assert listed(156, entries=[within])[1][0][0].rstrip().endswith("at most 0.2")
+
+
+@pytest.mark.parametrize(("value", "said"), [(0.5 + 1e-11, "chance > 0.5, limit 0.5"), (0.7, "chance 0.7, limit 0.5")])
+def test_in_few_cells_a_title_is_whole_and_a_probability_keeps_its_name(value, said):
+    one = finding("warn", title="the record that is most at risk", people=25, compared_value=value, limit=0.5, unit="probability ")  # fmt: skip
+    _, ((line, *_),) = listed(76, entries=[one])
+    assert "the record that is most at risk  " in line
+    assert "  25" in line
+    assert line.rstrip().endswith(said)
