@@ -543,7 +543,7 @@ async def test_the_plan_says_what_it_releases_why_a_step_is_there_and_how_long_a
             "unchanged      ! region, visits: everybody keeps their own value",
         ]
         assert "everybody" not in said.content.plain, "it stands on the screen once"
-        await seat.until(lambda: "it takes" in seat.text.splitlines()[3])
+        await seat.until(lambda: " GB" in seat.text.splitlines()[3])
         text = " ".join(said.content.plain.split())
         assert "what it does draws income by Bayesian linear regression, given region, visits" in text
         assert "why the values as they were recorded are not released" in text
