@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 BASE_BYTES = 32 << 20
 BYTES_PER_RECORD = 40
 SCRATCH_BYTES_PER_VALUE = 30
-"""Bytes of a value of a long table in files without a name, which tasks, gate and release have while they work: buckets,
-shuffled rows, columns and their keys.
-"""
+"""Bytes of a value of a long table in files without a name, which tasks have while they work: buckets and shuffled rows."""
+SCRATCH_OF_RELEASE = 75
+"""Bytes of a value of a long table in such files while a release is examined and written: columns, keys, orders, codes."""
 DISK_FULL_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 NO_PERMISSION_ERRORS = {errno.EROFS, errno.EACCES, errno.EPERM}
 NO_SPACE = "the workspace's disk is full, or a quota on it is used up; free some space, then resume the run"
@@ -55,13 +55,16 @@ def estimate_run_bytes(recipe: Recipe, data: Microdata | TableBlocks) -> int:
     by_record = (
         sum(step.method.family == "risk" for step in recipe.measures) * (recipe.m + 1) * len(data) * BYTES_PER_RECORD
     )
-    meanwhile = estimate_scratch_bytes(len(data), len(recipe.schema))
+    meanwhile = estimate_scratch_bytes(len(data), len(recipe.schema), SCRATCH_BYTES_PER_VALUE)
     return BASE_BYTES + (recipe.m + 1) * table + by_record + meanwhile
 
 
-def estimate_scratch_bytes(rows: int, columns: int) -> int:
-    """Return an upper estimate of the bytes that work with a table has meanwhile on the disk; 0 for one of a single part."""
-    return SCRATCH_BYTES_PER_VALUE * rows * columns if rows > table_manifests.PART_ROWS else 0
+def estimate_scratch_bytes(rows: int, columns: int, by_value: int = SCRATCH_OF_RELEASE) -> int:
+    """Return an upper estimate of the bytes that work with a table has meanwhile on the disk; 0 for one of a single part.
+
+    by_value: bytes of a value, by default those of a release
+    """
+    return by_value * rows * columns if rows > table_manifests.PART_ROWS else 0
 
 
 def check_disk_space(directory: Path, needed_bytes: int) -> None:

@@ -214,7 +214,7 @@ def test_a_release_for_which_the_disk_has_no_room_changes_nothing(
 ) -> None:
     run_id = run_recipe(workspace, PLAN, people())
     rows = workspace.connection.execute("SELECT COUNT(*) FROM audit").fetchone()[0]
-    needed = disk.SCRATCH_BYTES_PER_VALUE * RECORDS * 5 + estimate_dataset_bytes(
+    needed = disk.SCRATCH_OF_RELEASE * RECORDS * 5 + estimate_dataset_bytes(
         workspace.tables, plan_release(workspace, run_id), "csv"
     )
     free = [(16 << 20) + needed - 1]
@@ -227,7 +227,7 @@ def test_a_release_for_which_the_disk_has_no_room_changes_nothing(
     free[0] += 1
     write_run_release(workspace, run_id, tmp_path / "out", reason="a test of the release")
     written = sum(path.stat().st_size for path in (tmp_path / "out/public").glob("dataset-*"))
-    assert written < needed < 3 * written + disk.SCRATCH_BYTES_PER_VALUE * RECORDS * 5
+    assert written < needed < 3 * written + disk.SCRATCH_OF_RELEASE * RECORDS * 5
 
 
 @pytest.mark.quick
