@@ -108,6 +108,8 @@ LEAST_TITLE = 12
 PAUSE_SECONDS = 0.1
 REST_SECONDS = 0.3
 """Seconds that the cursor must rest on a row before the row is remembered."""
+ASK_SECONDS = 1.0
+"""Seconds on a page of findings until the gate is asked about its run; Verdicts asks at once."""
 ProjectRuns = tuple[str, Sequence[RunSummary], Mapping[int, frozenset[str]], ProjectStage]
 
 
@@ -190,6 +192,7 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         }
         self._bringing = asyncio.Lock()
         self._resting: Timer | None = None
+        self._asks_gate: Timer | None = None
 
     def compose_body(self) -> ComposeResult:
         """Yield the places, the tabs, their contents, and the next step."""
@@ -357,6 +360,25 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         self._show_run_hint()
         self.pane.show_run(self._shown_line)
         self._show_next_step()
+        self._ask_gate_soon()
+
+    def _ask_gate_soon(self) -> None:
+        """Ask the gate about the run whose findings are read, unless its answer is known or Verdicts asks."""
+        if self._asks_gate is not None:
+            self._asks_gate.stop()
+            self._asks_gate = None
+        line = self._shown_line
+        if line is None or PLACE_BY_TAB[self._tab] != "findings" or self._tab == "verdicts":
+            return
+        if line.run.state is RunState.DONE and line.run.id not in self._gate_answers:
+            self._asks_gate = self.set_timer(ASK_SECONDS, self._ask_gate)
+
+    async def _ask_gate(self) -> None:
+        """Ask the gate about the run that is shown, and say that it examines it."""
+        await self._mount_pane("runs")
+        if self._shown_line is not None:
+            self._runs_tab.ask_gate_about(self._shown_line)
+            self._show_run_title(self.current_run_line)
 
     @property
     def _shown_line(self) -> RunSummary | None:

@@ -303,7 +303,7 @@ class VerdictsPane(RunPane, SplitView):
         told = harm_counts_text(gate.findings, self._verdicts, gate.waived)
         room = self.list_width - AROUND_TITLE
         # The words between the numbers yield before a number does.
-        for words in (NOT_ENOUGH, DECIDES):
+        for words in (DECIDES, NOT_ENOUGH):
             told = told if cell_len(told) <= room else told.replace(words, "")
         parts = told.split(" · ")
         while len(parts) > 1 and cell_len(" · ".join(parts)) > room:

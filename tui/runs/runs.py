@@ -483,11 +483,15 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
         self._ask_timer = self.set_timer(REST_SECONDS, self._ask_gate)
 
     def _ask_gate(self) -> None:
-        """Ask the gate in another process about the run under the cursor, unless its answer is known."""
-        here = self.current_run
-        if here is None or here.run.state is not RunState.DONE or not self.is_on_screen or self._asking is not None:
+        """Ask the gate about the run under the cursor."""
+        if self.current_run is not None and self.is_on_screen:
+            self.ask_gate_about(self.current_run)
+
+    def ask_gate_about(self, line: RunSummary) -> None:
+        """Ask the gate in another process about a run that is done, unless its answer is known or it examines one."""
+        if line.run.state is not RunState.DONE or self._asking is not None:
             return
-        run_id = here.run.id
+        run_id = line.run.id
         if run_id in self._answers or run_id in self._unexamined:
             return
         # An answer that did not hold, since something changed meanwhile, is asked for once more, not for ever.
@@ -516,7 +520,8 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
         if why_not:
             self._unexamined[run_id] = why_not
             self.show_runs(self._lines)
-        else:
+        if not why_not or not self.is_on_screen:
+            # another page says in its title that there is no answer
             self.post_message(self.GateAnswered())
         self._ask_soon()
 

@@ -56,8 +56,8 @@ STATUSES: tuple[Status, ...] = ("block", "warn", "not checked", "pass")
 KEPT_KEYS = "kept_keys"
 """The key of the check of columns that a release keeps: findings that follow from them are its witnesses."""
 FOLLOW_LESS = (
-    "draw each value from more people (larger leaves of the trees); if that is not enough, draw numbers beside those "
-    "of real people (smoothing); then use a model that copies no value of the data"
+    "draw each value from more people (larger leaves of the trees); then draw numbers beside real ones (smoothing); "
+    "then use a model that copies no value"
 )
 """Advice for models that follow single people, in the order in which the levers try it."""
 OWN_CHOICE = "a choice of ours; no rule of the field has a number"

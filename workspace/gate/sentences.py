@@ -261,8 +261,7 @@ NO_OTHER_TRUE_VALUES_LEARNED = (
 NO_TRUE_VALUES_LEARNED = "That they are in the data; of {drawn} only artificial values."
 ONLY_DRAWN_VALUES_LEARNED = "Only artificial values, drawn from a model: {drawn}."
 MEMBERS_LEARNED = (
-    "That they are in the data, and so whatever is true of everybody in it; a row that repeats one of them shows the "
-    "values too."
+    "That they are in the data, and what is true of everybody in it; rows that repeat them show their values."
 )
 SINGLE_CHANGES = ". Single changes: {changes}{together}"
 SINGLE_CHANGE = "{change}: {left:,} left"

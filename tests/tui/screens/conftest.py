@@ -259,6 +259,8 @@ def sit(request, monkeypatch, tmp_path):
     monkeypatch.setattr(
         "textual.app.wait_for_idle", lambda _: asyncio.sleep(0.001)
     )  # Pilot waits after each key anyway
+    # A test that looks at a page of findings needs no examination beside it, which takes seconds.
+    monkeypatch.setattr("sfumato.tui.app.project.ASK_SECONDS", 3600)
     if "drawing" not in request.fixturenames:
         monkeypatch.setattr(Compositor, "render_update", nothing_to_send)
 

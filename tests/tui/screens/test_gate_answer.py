@@ -135,7 +135,7 @@ async def test_where_the_gate_lets_it_leave_what_is_met_is_green(sit, unique, mo
         "release_answer",
         property(lambda one: replace(answer(one), may_leave="yes", sentence="Nothing blocks.")),
     )
-    async with sit(unique, tab="verdicts", size=(120, 60)) as seat:
+    async with sit(unique, tab="verdicts", size=(120, 70)) as seat:
         assert asks(seat, "✓ YES")
         assert any("YES" in text for text in green(seat.app))
         board = seat.app.screen.query_one(VerdictBoard)
@@ -247,6 +247,26 @@ async def test_another_policy_has_the_run_examined_again(sit, unique, examined):
         await seat.press("3", "4", "w", "escape")
         assert examined == [1, 1]
         assert "? ✗ NO" in frame_title(seat).replace("  ", " ")
+
+
+@pytest.mark.parametrize("tab", ["results", "records"])
+async def test_a_page_of_findings_asks_the_gate_where_the_app_starts_there(sit, unique, examined, monkeypatch, tab):
+    monkeypatch.setattr("sfumato.tui.app.project.ASK_SECONDS", 0.01)
+    async with sit(unique, tab=tab) as seat:
+        await seat.until(lambda: "✗ may not leave" in seat.text.splitlines()[0])
+        assert examined == [1]
+        await seat.press("4")
+        assert examined == [1], "Verdicts has the same answer"
+
+
+async def test_a_page_of_findings_says_that_the_gate_could_not_examine_its_run(sit, unique, monkeypatch):
+    def refuse(*_):
+        raise BadInput("a table is damaged")
+
+    monkeypatch.setattr(examining, "examine_run", refuse)
+    monkeypatch.setattr("sfumato.tui.app.project.ASK_SECONDS", 0.01)
+    async with sit(unique, tab="results") as seat:
+        await seat.until(lambda: "not examined" in seat.text.splitlines()[0])
 
 
 async def test_the_list_of_projects_and_every_title_have_the_answer_before_the_limits(sit, unique):
