@@ -1,7 +1,7 @@
 """Trees of tables that are read in passes: the values of the predictors, then a pass a level, then the donors.
 
-A tree is grown from counts (``sfumato.engine.trees.counted_trees``), for which a predictor may have at most
-``MOST_VALUES`` values. Donors of levels are in the counts. Numbers are brought together leaf by leaf: a leaf with more than
+A tree is grown from counts (``sfumato.engine.trees.counted_trees``). A predictor with more than ``MOST_VALUES`` different
+numbers is split between groups of about as many records. Donors of levels are in the counts. Numbers are brought together leaf by leaf: a leaf with more than
 ``MOST_DONORS`` different ones keeps as many of its records' numbers, at even distances in their order.
 """
 
@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
-from ..data.block_sums import Summands, SummedTable
+from ..data.block_sums import Summands, SummedTable, ask_together
 from ..data.microdata import Microdata
 from ..data.row_buckets import BUCKET_ROWS, BucketRows, stack_columns
 from ..data.schema import Kind
-from ..errors import BadInput
 from ..methods.passes import Finished, IntoBuckets, NextPass, Partial
 from ..statistics.smoothing import CommonDivisor
+from ..statistics.value_groups import group_ends
 from ..trees.class_trees import ClassTree, GrowthRules
 from ..trees.counted_trees import (
     ClassCriterion,
@@ -36,8 +36,10 @@ from ..trees.counted_trees import (
 )
 from ..trees.trees import TreeArrays, arrays_of_counted_tree, order_by_means
 
-MOST_VALUES = 1 << 16
-"""Different values of a predictor, at most."""
+MOST_VALUES = 1 << 12
+"""Different numbers of a predictor, from which on a tree splits between groups of them."""
+GROUPS = 1 << 10
+"""Groups of about as many records."""
 MOST_DONORS = 1000
 """Different numbers of a leaf, from which on some of its records are its donors."""
 
@@ -78,11 +80,13 @@ class PredictorValues(NamedTuple):
     values: numbers that codes stand for, ascending, (size,): places in the order of levels where these have none
     has_missing: whether the first number stands for a missing one
     order: place of each level, of levels without an order, (L,); None of numbers
+    is_grouped: whether numbers are the ends of groups
     """
 
     values: Floats
     has_missing: bool = False
     order: Floats | None = None
+    is_grouped: bool = False
 
     @classmethod
     def from_numbers(cls, found: Floats) -> Self:
@@ -92,6 +96,12 @@ class PredictorValues(NamedTuple):
             return cls(present)
         # A missing number stands below all others, as where the records are at hand.
         return cls(np.append(np.nextafter(present.min(initial=np.inf), -np.inf), present), has_missing=True)
+
+    @classmethod
+    def from_groups(cls, ends: Floats, first: float, *, has_missing: bool) -> Self:
+        """Return the values of a predictor whose numbers are in groups with these ends, the least number first."""
+        lowest = [np.nextafter(first, -np.inf)] if has_missing else []
+        return cls(np.append(lowest, ends), has_missing, is_grouped=True)
 
     @classmethod
     def from_levels(cls, order: Floats, records: Integers) -> Self:
@@ -128,12 +138,14 @@ class GrownTree:
     tree: the tree
     orders: order of the levels of each predictor whose levels have none
     lowest: number that stands for a missing one, of the predictors that lack some
+    groups: number of groups between which the tree splits, of the predictors with too many values
     smoothing: where numbers are smoothed
     """
 
     tree: TreeArrays | None = None
     orders: Mapping[str, Floats] = field(default_factory=dict)
     lowest: Mapping[str, float] = field(default_factory=dict)
+    groups: Mapping[str, int] = field(default_factory=dict)
     smoothing: SmoothingFacts | None = None
     data: Microdata | None = None
 
@@ -197,12 +209,12 @@ class TreeTable:
         assert self.grown is not None
         own = [self.values[name] for name in self.plan.predictors]
         levels = [len(one.values) if one.order is not None and len(self.classes) else 0 for one in own]
-        tree = arrays_of_counted_tree(
-            self.grown, [one.values for one in own], levels, leaf, donors, weight.astype(np.float64)
-        )
+        values, grouped = [one.values for one in own], [one.is_grouped for one in own]
+        tree = arrays_of_counted_tree(self.grown, values, levels, leaf, donors, weight.astype(np.float64), grouped)
         orders = {name: one.order for name, one in self.values.items() if one.order is not None}
         lowest = {name: float(one.values[0]) for name, one in self.values.items() if one.has_missing}
-        return replace(self, answer=GrownTree(tree, orders, lowest))
+        groups = {name: len(one.values) for name, one in self.values.items() if one.is_grouped}
+        return replace(self, answer=GrownTree(tree, orders, lowest, groups))
 
 
 class PredictorFacts(NamedTuple):
@@ -222,14 +234,21 @@ class PredictorFacts(NamedTuple):
 
 
 def describe_table(plan: TreePlan, table: SummedTable) -> TreeTable:
-    """Return what a table that is asked for sums says of its variables. Raises BadInput where values are too many."""
+    """Return what a table that is asked for sums says of its variables."""
     if table.n_blocks == 1:
         (data,) = table.ask_sums(lambda data: (data,))
         return TreeTable(plan, data=data)
-    facts = PredictorFacts(*table.ask_sums(partial(_describe_block, plan), partial(_join_facts, plan)))
+    facts = PredictorFacts(*table.ask_sums(partial(_describe_block, plan), _join_facts))
     head = table.head
     found = dict(zip(plan.predictors, facts.predictors, strict=True))
     numbers = {name: PredictorValues.from_numbers(own) for name, own in found.items() if not has_no_order(head, name)}
+    many = {
+        name: partial(group_ends, name, GROUPS)
+        for name, own in numbers.items()
+        if len(own.values) > MOST_VALUES + own.has_missing
+    }
+    for name, ends in ask_together(table, many, {}).items():
+        numbers[name] = PredictorValues.from_groups(ends, float(found[name][0]), has_missing=numbers[name].has_missing)
     # A missing level is one more where some record has none.
     counts = {name: own[: len(own) - (own[-1] == 0)] for name, own in found.items() if name not in numbers}
     if head.schema[plan.target].kind.has_levels:
@@ -264,13 +283,13 @@ def _growth_rules(plan: TreePlan, values: Mapping[str, PredictorValues], classes
 
 
 def _describe_block(plan: TreePlan, data: Microdata) -> Summands:
-    """Return the facts of a block. Raises BadInput where a predictor has too many values."""
+    """Return the facts of a block."""
     predictors: list[NDArray[Any]] = []
     for name in plan.predictors:
         if has_no_order(data, name):
             predictors.append(np.bincount(missing_as_last_level(data, name), minlength=count_levels(data, name) + 1))
         else:
-            predictors.append(_require_few(np.unique(data.numbers(name)), name, plan))
+            predictors.append(_limit_values(np.unique(data.numbers(name))))
     if data.schema[plan.target].kind.has_levels:
         codes, count = missing_as_last_level(data, plan.target), count_levels(data, plan.target) + 1
         return tuple(PredictorFacts(tuple(predictors), np.bincount(codes, minlength=count), 0.0, 0.0, (0, 0)))
@@ -280,24 +299,22 @@ def _describe_block(plan: TreePlan, data: Microdata) -> Summands:
     return tuple(PredictorFacts(tuple(predictors), np.empty(0, np.int64), low, high, (int(common[0]), int(common[1]))))
 
 
-def _require_few(values: Floats, name: str, plan: TreePlan) -> Floats:
-    """Return the values of a predictor. Raises BadInput where they are too many."""
-    if len(values) > MOST_VALUES:
-        raise BadInput(
-            f"{plan.target}.predictors[{plan.predictors.index(name)}]",
-            f'"{name}" has more than {MOST_VALUES:,} different values, of which trees of a table in parts cannot count '
-            "the records one by one: leave it out, or round it in the file",
-        )
-    return values
+def _limit_values(values: Floats) -> Floats:
+    """Return distinct numbers, ascending, a missing one last; of too many, more than ``MOST_VALUES`` of them, the least
+    among them.
+    """
+    if len(values) <= MOST_VALUES + 2:
+        return values
+    return np.append(values[:MOST_VALUES], values[-2:])
 
 
-def _join_facts(plan: TreePlan, parts: Sequence[Summands]) -> Summands:
-    """Join the facts of blocks. Raises BadInput where a predictor has too many values."""
+def _join_facts(parts: Sequence[Summands]) -> Summands:
+    """Join the facts of blocks."""
     every = [PredictorFacts(*one) for one in parts]
     predictors = []
-    for name, own in zip(plan.predictors, zip(*(one.predictors for one in every), strict=True), strict=True):
+    for own in zip(*(one.predictors for one in every), strict=True):
         numbers = own[0].dtype.kind == "f"
-        predictors.append(_require_few(np.unique(np.concatenate(own)), name, plan) if numbers else np.sum(own, axis=0))
+        predictors.append(_limit_values(np.unique(np.concatenate(own))) if numbers else np.sum(own, axis=0))
     levels = np.sum([one.levels for one in every], axis=0)
     common = CommonDivisor.of_all([CommonDivisor(*one.common) for one in every])
     low, high = min(one.low for one in every), max(one.high for one in every)

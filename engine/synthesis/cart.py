@@ -20,7 +20,7 @@ tree may leave groups together that have one mean and differ in what goes with i
 head, and lodgers, who are of any age.
 
 A table in parts is counted level by level (``_counted_cart``), which gives the same tree where equally good splits are of
-one predictor. A leaf with more than 1,000 different numbers then keeps those of as many records as donors.
+one predictor; one with more than 4,096 different numbers is split between 1,024 groups of about as many records. A leaf with more than 1,000 different numbers then keeps those of as many records as donors.
 """
 
 from __future__ import annotations
@@ -490,15 +490,12 @@ def fit_uncertainty(spec: CartSpec, targets: tuple[str, ...], schema: Schema) ->
 class CartPasses(SummedPasses):
     """Passes that describe the variables, grow the tree level by level, and find its donors. In memory is one block."""
 
-    needs: ClassVar[str] = (
-        "predictors that are no continuous numbers, one tree for all datasets, no strata and no effect of units"
-    )
+    needs: ClassVar[str] = "one tree for all datasets, no strata and no effect of units"
     counting = CountedTreePasses()
 
     def suits(self, spec: CartSpec, schema: Schema) -> bool:
-        """Return whether one tree is grown whose predictors are no continuous numbers, which have too many values."""
-        plain = not (spec.proper or spec.strata or spec.unit_effect)
-        return plain and all(schema[name].kind is not Kind.CONTINUOUS for name in spec.predictors)
+        """Return whether one tree is grown to all records."""
+        return not (spec.proper or spec.strata or spec.unit_effect)
 
     def start(self, head: Microdata, target: str, spec: CartSpec, n_blocks: int) -> NextPass:
         plan = TreePlan(target, spec.predictors, spec.minbucket, spec.cp, spec.prune, spec.smoothing)
@@ -525,7 +522,8 @@ class CartPasses(SummedPasses):
         if answer.smoothing is not None:
             own = answer.smoothing
             known |= {"common": own.common, "numbers": np.array([own.least, own.step])}
-        return replace(found, arrays={**found.arrays, **known})
+        said = [Diagnostic("groups_of_values", name, float(number)) for name, number in answer.groups.items()]
+        return replace(found, arrays={**found.arrays, **known}, diagnostics=(*found.diagnostics, *said))
 
 
 @synthesis_method(

@@ -346,20 +346,32 @@ def _arrays_from_class_tree(
 
 
 def arrays_of_counted_tree(
-    tree: ClassTree, values: Sequence[Floats], levels: Sequence[int], leaf: Integers, donors: Floats, weight: Floats
+    tree: ClassTree,
+    values: Sequence[Floats],
+    levels: Sequence[int],
+    leaf: Integers,
+    donors: Floats,
+    weight: Floats,
+    grouped: Sequence[bool],
 ) -> TreeArrays:
     """Return a tree as arrays, its thresholds between the ``values`` of each predictor's codes.
 
     levels: number of levels of a predictor without an order, else 0, (P,)
     leaf, donors, weight: leaf, value and weight of each donor, in the order of leaves and values, (D,)
+    grouped: whether codes stand for groups of numbers, and values are their ends, (P,)
     """
     inner = tree.left != np.arange(len(tree.left))
     by_set = inner & (np.asarray(levels, dtype=np.int64)[tree.feature] > 0 if len(levels) else False)
     count = np.bincount(leaf, minlength=len(inner))
+    thresholds = _split_thresholds(tree.feature, tree.cut, inner & ~by_set, values)
+    for j, ends in enumerate(values):
+        # Between the end of a group and that of the next lie numbers of the next.
+        own = inner & (tree.feature == j) & grouped[j]
+        thresholds[own] = ends[tree.cut[own]]
     return TreeArrays(
         np.zeros(1, np.int64),
         tree.feature,
-        _split_thresholds(tree.feature, tree.cut, inner & ~by_set, values),
+        thresholds,
         tree.left,
         tree.right,
         np.cumsum(count) - count,

@@ -108,7 +108,12 @@ TREES = Recipe.from_table(
         "release": {"m": 1, "seed": 3},
         "synthesis": [
             {"target": "visits", "method": "cart", "predictors": ["group", "region"], "minbucket": 160},
-            {"target": "income", "method": "cart", "predictors": ["group", "region", "visits"], "minbucket": 160},
+            {
+                "target": "income",
+                "method": "cart",
+                "predictors": ["group", "region", "age", "visits"],
+                "minbucket": 160,
+            },
         ],
     }
 )

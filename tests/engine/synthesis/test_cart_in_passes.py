@@ -11,8 +11,8 @@ from prepared_tables import schema_of
 
 from sfumato.engine.contract.passes import CutTable
 from sfumato.engine.data.arrays import Floats
+from sfumato.engine.data.block_sums import TableInMemory
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.passes import run_passes
 from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.results import Fit
@@ -195,17 +195,45 @@ def test_a_leaf_of_many_numbers_keeps_some_at_even_distances(monkeypatch: pytest
         assert abs(below - share * len(numbers)) <= 31
 
 
-def test_a_predictor_of_too_many_values_is_refused_with_what_helps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_counted_cart, "MOST_VALUES", 250)
-    with pytest.raises(BadInput, match=r'"d" has more than 250 different values.*round it'):
-        fit_in_parts(people(missing=False), "x", {"predictors": ["g", "d"]}, 700)
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("target", ["h", "r"])
+def test_a_predictor_of_many_numbers_is_split_between_groups(
+    monkeypatch: pytest.MonkeyPatch, target: str, missing: bool
+) -> None:
+    monkeypatch.setattr(_counted_cart, "MOST_VALUES", 400)
+    monkeypatch.setattr(_counted_cart, "GROUPS", 30)
+    monkeypatch.setattr(_counted_cart, "MOST_DONORS", 10**6)
+    data = people(missing)
+    settings = {"predictors": ["g", "x", "d"], "minbucket": 15}
+    found, other = (fit_in_parts(data, target, settings, rows) for rows in (700, 1100))
+    for name, values in found.arrays.items():
+        np.testing.assert_array_equal(other.arrays[name], values)
+    said = {(one.name, one.parameter): one.value for one in found.diagnostics}
+    assert said["groups_of_values", "x"] == 30 + missing
+    assert ("groups_of_values", "d") not in said
+    # The same tree as of numbers that are the ends of their groups.
+    feature, inner = found.arrays["feature"], found.arrays["left"] != np.arange(len(found.arrays["left"]))
+    cuts = np.unique(found.arrays["threshold"][inner & (feature == 1)])
+    x = data.numbers("x")
+    assert len(cuts) > 5
+    joined = np.where(np.isnan(x), np.nan, np.searchsorted(group_ends_of(data), x))
+    whole = fit_whole(Microdata(data.schema, data.frame.assign(x=joined)), target, settings)
+    donors = [
+        [one for one in nodes_in_depth_first_order(fit) if not isinstance(one[-1], tuple)] for fit in (found, whole)
+    ]
+    assert repr(donors[0]) == repr(donors[1])
+
+
+def group_ends_of(data: Microdata) -> Floats:
+    """Return the ends of the groups of x."""
+    return np.asarray(_counted_cart.group_ends("x", 30, TableInMemory(data)))
 
 
 @pytest.mark.parametrize(
     ("settings", "suits"),
     [
         ({"predictors": ["g", "v"]}, True),
-        ({"predictors": ["g", "x"]}, False),
+        ({"predictors": ["g", "x"]}, True),
         ({"predictors": ["g"], "proper": True}, False),
         ({"predictors": ["v"], "strata": "g"}, False),
         ({"predictors": ["v"], "unit_effect": True}, False),

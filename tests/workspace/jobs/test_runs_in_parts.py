@@ -212,7 +212,7 @@ def test_steps_are_fitted_and_drawn_part_by_part(
 
 @pytest.mark.slow
 def test_a_recipe_whose_methods_need_the_table_gives_the_same_from_parts(run_in_parts: Any) -> None:
-    trees = {"synthesis": [{"target": "income", "method": "cart", "predictors": ["age", "region"]}]}
+    trees = {"synthesis": [{"target": "income", "method": "cart", "predictors": ["age", "region"], "proper": True}]}
     whole, parts = run_in_parts("whole", 1000, **trees), run_in_parts("parts", 100, **trees)
     drawn = [
         workspace.tables.read_microdata(
