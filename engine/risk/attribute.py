@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..data.arrays import Integers
 from ..data.intervals import NON_NEGATIVE
 from ..data.microdata import Microdata
-from ..data.row_buckets import BucketRows
+from ..data.row_buckets import BUCKET_ROWS, BucketRows
 from ..data.schema import Kind, Schema
 from ..errors import BadInput, NotComputable
 from ..matching.intruder import IntruderKnowledge, check_log_scale, check_radii, known_by_default
@@ -174,6 +174,7 @@ class _CountingState:
     n_blocks: number of blocks
     is_confidential: whether the confidential data are scored against themselves
     wanted: known variables that a pass matches by
+    records: records of both tables, 0 in the first pass, which counts them
     found: counts by these and by learned variable
     """
 
@@ -182,12 +183,18 @@ class _CountingState:
     n_blocks: int
     is_confidential: bool
     wanted: Subset
+    records: int = 0
     found: Mapping[Subset, Mapping[str, AlikeCounts]] = field(default_factory=dict)
 
     @property
     def used_variables(self) -> list[str]:
         """Return the variables that a pass reads, known ones first."""
         return [*sorted(self.wanted), *self.spec.sensitive]
+
+    @property
+    def buckets(self) -> int:
+        """Return the number of buckets."""
+        return max(1, -(-self.records // BUCKET_ROWS))
 
     def risks_by_variable(self, chosen: Subset) -> dict[str, float]:
         """Return the risk of each learned variable with some of the known ones. Raises NotCountedYetError."""
@@ -214,19 +221,22 @@ class AttributePasses:
     def start(self, confidential: Microdata, released: Microdata, spec: AttributeSpec, n_blocks: int) -> NextPass:
         variables = MatchVariables.from_tables(confidential, released, (*spec.known, *spec.sensitive), spec.radius)
         is_confidential = released.origin == "confidential"
-        return self._count_subset(
-            _CountingState(spec, variables, n_blocks, is_confidential, frozenset(spec.known)), "all"
-        )
+        state = _CountingState(spec, variables, n_blocks, is_confidential, frozenset(spec.known))
+        if n_blocks == 1:
+            return NextPass(state, tuple(state.used_variables), "matches")
+        return NextPass(state, spec.known[:1], "records", fold=_add_records)
 
     def block(self, state: _CountingState, confidential: Microdata, released: Microdata) -> Partial:
         if state.n_blocks == 1:
             whole: Any = _measure_in_memory(confidential, released, state.spec)
             return {"whole": whole}
+        if not state.records:
+            return {"records": np.array(len(confidential) + len(released))}
         used = state.used_variables
         own = state.variables.agreement_bits(confidential, released, used)
         # Records that match lie in one bucket, whatever their sensitive values.
         return state.variables.rows_of_block(
-            confidential, released, used, own, 2 * state.n_blocks, together=sorted(state.wanted)
+            confidential, released, used, own, state.buckets, together=sorted(state.wanted)
         )
 
     def count_bucket(self, state: _CountingState, rows: Mapping[str, BucketRows]) -> Partial:
@@ -256,6 +266,8 @@ class AttributePasses:
         if state.n_blocks == 1:
             whole: Any = partials[0]["whole"]
             return Finished(whole)
+        if not state.records:
+            return self._count_subset(replace(state, records=int(partials[0]["records"])), "all")
         learned = _learned_variables(state.spec)
         counted = {name: AlikeCounts.from_arrays(partials, name) for name in learned}
         state = replace(state, found={**state.found, state.wanted: counted})
@@ -271,9 +283,7 @@ class AttributePasses:
     def _count_subset(self, state: _CountingState, keeps: str = "") -> NextPass:
         """Return the pass that counts by the wanted subset, and keeps the values of single records by a name."""
         what = f"matches by {', '.join(sorted(state.wanted)) or 'no variable'}"
-        if state.n_blocks == 1:
-            return NextPass(state, tuple(state.used_variables), what)
-        buckets = IntoBuckets(2 * state.n_blocks, self.count_bucket, keeps)
+        buckets = IntoBuckets(state.buckets, self.count_bucket, keeps)
         return NextPass(state, tuple(state.used_variables), what, buckets, partial(_join_counts, state.spec))
 
 
@@ -284,6 +294,10 @@ def _bits_among(names: Sequence[str], chosen: Sequence[str]) -> int:
 
 def _arrays_of_counts(name: str, counts: AlikeCounts) -> dict[str, NDArray[Any]]:
     return {f"{name}.{part}": values for part, values in counts._asdict().items()}
+
+
+def _add_records(one: Partial, other: Partial) -> Partial:
+    return {"records": one["records"] + other["records"]}
 
 
 def _join_counts(spec: AttributeSpec, one: Partial, other: Partial) -> Partial:

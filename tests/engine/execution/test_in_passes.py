@@ -22,7 +22,7 @@ from sfumato.engine.matching import match_blocks
 from sfumato.engine.methods.passes import Finished, IntoBuckets, NextPass, run_passes
 from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.run import Progress, Run
-from sfumato.engine.risk import identification, uniqueness
+from sfumato.engine.risk import attribute, identification, uniqueness
 from sfumato.engine.utility import ecdf
 
 RECORDS = 3000
@@ -155,6 +155,7 @@ def test_what_is_learnt_in_buckets_and_ranges_is_that_of_the_table(
     monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], rows: int, itself: bool
 ) -> None:
     monkeypatch.setattr(match_blocks, "MOST_TOGETHER", rows)
+    monkeypatch.setattr(attribute, "BUCKET_ROWS", rows)
     method, spec = spec_of("risk.attribute", **settings)
     ours, theirs = linked(1, 0.02, missing=True)
     theirs = ours if itself else theirs
@@ -174,7 +175,8 @@ def test_what_is_learnt_in_buckets_and_ranges_is_that_of_the_table(
     assert blocks[0].estimates == blocks[1].estimates
 
 
-def test_values_of_single_records_stay_out_of_what_is_merged() -> None:
+def test_values_of_single_records_stay_out_of_what_is_merged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attribute, "BUCKET_ROWS", 700)
     method, spec = spec_of("risk.attribute", known=["g", "h"], sensitive=["v", "x"], radius={"x": "5%"})
     passes = method.measurement.measure_passes
     assert passes is not None
@@ -183,11 +185,11 @@ def test_values_of_single_records_stay_out_of_what_is_merged() -> None:
 
     def merge(state: Any, partials: Any) -> Any:
         assert len(partials) == 1
-        merged.append(max(len(rows) for rows in partials[0].values()))
+        merged.append(max(rows.size for rows in partials[0].values()))
         return passes.merge(state, partials)
 
     run_passes(passes.start(ours.head, theirs.head, spec, ours.n_blocks), [ours, theirs], passes.block, merge)
-    assert len(merged) == 4
+    assert len(merged) == 5
     assert max(merged) < 100
 
 
