@@ -274,7 +274,7 @@ LOOK_COUNTS = (
 )
 SHARE_BESIDE = " ({share:percent .0f})"
 LOOKS_TOGETHER = "are found by the ways of comparing that find too many"
-STRATUM = " among {who} of both"
+STRATUM = " among {who} (in the data or held out)"
 HONEST_RELEASES = "a release that copies no person shows as much in {p:percent .2g} of cases"
 NO_POWER = "too few {noun} have rare values for copies of them to be noticed in four of five releases"
 POWER = "copies of {fewest:,} {noun} ({share:share}) or more would be noticed in four of five releases"

@@ -42,6 +42,8 @@ MOST_LEVERS = 10
 """Levers of a run at most, so that all of them are tried while somebody reads."""
 LIMITS_CHECK = "unmet_thresholds"
 """The check of limits that are not met, which have levers of their own."""
+BEST_UTILITY = {"one": ", where 1 is best", "low": ", where less is better", "high": ", where more is better"}
+"""What stands behind the utility before and after, by the goal of its measure: without it a number says nothing."""
 CHECKS_OF_RECORDS = ("worst_records", "newly_certain", "guessed_beyond_prior", "risk_above_confidential")
 MEASURES_OF_CHECKS: Mapping[str, tuple[str, ...]] = {
     **{key_of_question(question): (question,) for question in QUESTIONS},
@@ -218,7 +220,7 @@ class LeverEffect:
 
     reason: why this is not known; empty where it is
     change: what it is for before and after, such as ``11 % -> 2 % of the people sampled``
-    utility: the utility before and after, such as ``utility 1.3 -> 1.6``
+    utility: the utility before and after, such as ``utility 1.3 -> 1.6, where 1 is best``
     sample: the records that it was tried on, in a sentence
     helps: whether what it is for became better
     utility_word: whether the utility became ``better`` or ``worse``, or stayed ``the same``; empty where it is not known
@@ -244,7 +246,9 @@ class LeverEffect:
 
     @property
     def sentence(self) -> str:
-        """Return the effect in words: ``11 % to 2 % of the people sampled: better; utility 1.3 to 1.6: worse``."""
+        """Return the effect in words: ``11 % to 2 % of the people sampled: better; utility 1.3 to 1.6, where 1 is best:
+        worse``.
+        """
         parts = [(self.change, "better" if self.helps else "not better"), (self.utility, self.utility_word)]
         told = "; ".join(f"{text}: {word}" if word else text for text, word in parts if text)
         return self.reason or told.replace(" -> ", " to ")
@@ -256,7 +260,8 @@ def compare_trials(aim: LeverAim, before: LeverTrial, after: LeverTrial) -> Leve
         return LeverEffect(reason)
     found = _compare_finding(aim, before, after) if aim.check else _compare_limit(aim, before, after)
     key, first, second = _common_utility(before, after)
-    utility = "" if first is None or second is None else f"utility {number(first)} -> {number(second)}"
+    best = BEST_UTILITY.get(method_and_output(key)[1].goal, "")
+    utility = "" if first is None or second is None else f"utility {number(first)} -> {number(second)}{best}"
     return replace(
         found,
         utility=utility,

@@ -1,0 +1,44 @@
+"""What is read beside a number to explain it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from sfumato.engine.data.microdata import Microdata
+from sfumato.workspace.jobs.worker import run_worker
+from sfumato.workspace.store.workspace import Workspace
+from sfumato.workspace.views.explained_numbers import read_explained_number
+from sfumato.workspace.views.results import read_result_rows
+
+KNOWS = {"known": ["region", "age"], "sensitive": ["visits"]}
+
+
+@pytest.mark.slow
+def test_a_guess_has_what_other_records_disclose_and_a_mean_its_spread(
+    workspace: Workspace, enter: Callable[..., int], small_data: Microdata
+) -> None:
+    run_id = enter(
+        measure=[{"method": "risk.attribute", **KNOWS}, {"method": "utility.summary"}],
+        study=[{"method": "studies.intruder_uncertainty", "variable": "age", "levels": [0.0, 0.1], **KNOWS}],
+        threshold=[],
+    )
+    run_worker(workspace.directory, idle=0)
+    rows = [one for one in read_result_rows(workspace, run_id) if one.draw is None and one.dataset == "synthetic"]
+    others = next(one for one in read_result_rows(workspace, run_id) if one.measure == "risk_excluding_self")
+
+    def others_reveal(measure: str) -> list[float | None]:
+        """What other records disclose beside each number of a measure."""
+        found = [read_explained_number(workspace, run_id, one) for one in rows if one.measure == measure]
+        assert found
+        return [None if one.others_reveal is None else one.others_reveal.value for one in found]
+
+    assert set(others_reveal("attribute_risk")) == {others.value}
+    assert others_reveal("risk") == [None], "it has its own yardstick"
+    assert set(others_reveal("true_match_rate")) == {None}, "it guesses no value"
+    mean = next(one for one in rows if one.measure == "mean")
+    spread = read_explained_number(workspace, run_id, mean).spread
+    assert spread == pytest.approx(np.std(small_data.present_numbers(mean.target), ddof=1))
+    assert read_explained_number(workspace, run_id, next(one for one in rows if one.measure == "sd")).spread is None
