@@ -50,7 +50,8 @@ def test_the_list_is_that_of_the_app_with_people_and_utility_before_and_after(sf
     shown = [one["number"] for one in told["levers"] if one["helps"] or one["not_tried"]]
     assert [int(line.partition(".")[0]) for line in lines if re.match(r"\d+\. ", line)] == shown
     assert re.search(
-        r"; [0-9.]+ % to [0-9.]+ % of people: better; utility [0-9.]+ to [0-9.]+, where [a-z0-9 ]+: (better|worse)", lines[0]
+        r"; [0-9.]+ % to [0-9.]+ % of people: better; utility [0-9.]+ to [0-9.]+, where [a-z0-9 ]+: (better|worse)",
+        lines[0],
     )
     assert lines[-1] == "Next: sfumato levers 1 --apply N"
     with Workspace.open(finished, read_only=True) as workspace:

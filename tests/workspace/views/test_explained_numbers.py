@@ -22,7 +22,15 @@ def test_a_guess_has_what_other_records_disclose_and_a_mean_its_spread(
 ) -> None:
     run_id = enter(
         measure=[{"method": "risk.attribute", **KNOWS}, {"method": "utility.summary"}],
-        study=[{"method": "studies.intruder_uncertainty", "variable": "age", "levels": [0.0, 0.1], **KNOWS}],
+        study=[
+            {
+                "method": "studies.intruder_uncertainty",
+                "variable": "age",
+                "levels": [0.0, 0.1],
+                **KNOWS,
+                "radius": {"income": "5%"},
+            }
+        ],
         threshold=[],
     )
     run_worker(workspace.directory, idle=0)
