@@ -20,7 +20,7 @@ from ..wording import agreeing_word, count_noun
 from .affected_group import AffectedGroup
 from .date_texts import read_dates
 from .distinct_values import count_codes, decode_text_categorical, factorize_column
-from .long_arrays import compute_column, is_long
+from .long_arrays import compress_column, compute_column, is_long
 from .missing_codes import mask_missing_codes, missing_value_codes
 from .recoding_rules import RecodeRule
 from .schema import Kind, MissingPolicy, Origin, Role, Schema, UnitDeclaration, Variable
@@ -330,7 +330,7 @@ class Microdata:
     def present_numbers(self, name: str) -> NDArray[np.float64]:
         """Return the numbers of the records that have a value, (k,)."""
         numbers = self.numbers(name)
-        return numbers[~np.isnan(numbers)]
+        return compress_column(numbers, compute_column(len(numbers), np.bool_, lambda rows: ~np.isnan(numbers[rows])))
 
     def with_columns(self, columns: dict[str, pd.Series], origin: Origin) -> Microdata:
         """Return a copy with the named columns replaced, the others unchanged.

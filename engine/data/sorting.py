@@ -8,7 +8,7 @@ so that memory is needed for a block and a range.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -188,6 +188,24 @@ def _sorted_in_memory(values: Array) -> Array:
         ascending[start:end].sort()
         start = end
     return ascending
+
+
+def numbers_at_ranks(values: Array, ranks: Sequence[int]) -> Array:
+    """Return the numbers of some ranks from 0, ascending, among numbers (n,) without NaN."""
+    if not is_long(len(values)):
+        return np.asarray(np.partition(values, ranks)[list(ranks)])
+    scale = _BucketScale.from_blocks(values[rows] for rows in long_blocks(len(values)))
+    counts = np.zeros(BUCKETS, dtype=np.int64)
+    for rows in long_blocks(len(values)):
+        counts += np.bincount(scale.bucket_of(values[rows]), minlength=BUCKETS)
+    ends = np.cumsum(counts)
+    found = np.empty(len(ranks), dtype=values.dtype)
+    for at, rank in enumerate(ranks):
+        bucket = int(np.searchsorted(ends, rank, side="right"))
+        some = [values[rows][scale.bucket_of(values[rows]) == bucket] for rows in long_blocks(len(values))]
+        place = rank - int(ends[bucket] - counts[bucket])
+        found[at] = np.partition(np.concatenate(some), place)[place]
+    return found
 
 
 def is_run_start(ascending: Array) -> NDArray[np.bool_]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Floats
+from ..data.long_arrays import is_long, long_blocks
 
 MISSING_LEVEL = -1.0
 
@@ -69,8 +71,13 @@ def column_scales(x: Floats) -> Floats:
 def standard_deviation(values: Floats, ddof: int = 0) -> float:
     """Return the standard deviation of values (n,), with divisor n - ``ddof``, whatever their scale."""
     # Squares of the values themselves may overflow, or vanish.
-    scale = float(column_scales(values))
-    return float(np.std(values / scale, ddof=ddof)) * scale
+    if not is_long(len(values)):
+        scale = float(column_scales(values))
+        return float(np.std(values / scale, ddof=ddof)) * scale
+    scale = max(float(column_scales(values[rows])) for rows in long_blocks(len(values)))
+    mean = sum(float((values[rows] / scale).sum()) for rows in long_blocks(len(values))) / len(values)
+    squares = sum(float(((values[rows] / scale - mean) ** 2).sum()) for rows in long_blocks(len(values)))
+    return math.sqrt(squares / (len(values) - ddof)) * scale
 
 
 def qr_factors(x: Floats) -> QRFactors:

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.engine.data.long_arrays import compute_column, is_long, long_blocks
 from sfumato.engine.data.schema import Kind, Variable
+from sfumato.engine.data.sorting import numbers_at_ranks
 from sfumato.engine.statistics.columns import standard_deviation
 from sfumato.workspace.plots.axes import AxisUnit
 
@@ -60,11 +62,21 @@ class VariableValues:
 
 def silverman_bandwidth(values: Floats) -> float:
     """Return Silverman's bandwidth 0.9 min(sd, IQR / 1.34) n^(-1/5) of values (n,) (Silverman 1986, eq. 3.31)."""
-    low, high = np.quantile(values, [0.25, 0.75])
+    low, high = (_quantile_of_numbers(values, share) for share in (0.25, 0.75))
     spreads = [standard_deviation(values, ddof=1) if values.size > 1 else 0.0, float(high - low) / 1.34]
     # a measure of spread can be 0 where half of the values or more are equal; then the other one is used
     spread = min((one for one in spreads if one > 0), default=1.0)
     return 0.9 * spread / math.pow(values.size, 0.2)
+
+
+def _quantile_of_numbers(values: Floats, share: float) -> float:
+    """Return the quantile of values (n,) as ``np.quantile`` does."""
+    if not is_long(values.size):
+        return float(np.quantile(values, share))
+    before, rest = divmod(share * (values.size - 1), 1)
+    # between the two values beside its place
+    beside = numbers_at_ranks(values, [int(before), min(int(before) + 1, values.size - 1)])
+    return float(np.quantile(beside, rest))
 
 
 def kernel_density(values: Floats, points: Floats, width: float) -> Floats:
@@ -76,10 +88,13 @@ def kernel_density(values: Floats, points: Floats, width: float) -> Floats:
     step = (high - low) / cells
     # each value is split between the two nearest grid points, and the grid is smoothed (Silverman 1982):
     # exact sums would take n times k steps
-    position = (values[(values >= low) & (values < high)] - low) / step
-    left = np.minimum(position.astype(np.int64), cells - 1)
-    share = position - left
-    weights = np.bincount(left, 1 - share, cells + 1) + np.bincount(left + 1, share, cells + 1)
+    weights = np.zeros(cells + 1)
+    for rows in long_blocks(values.size):
+        own = values[rows]
+        position = (own[(own >= low) & (own < high)] - low) / step
+        left = np.minimum(position.astype(np.int64), cells - 1)
+        share = position - left
+        weights += np.bincount(left, 1 - share, cells + 1) + np.bincount(left + 1, share, cells + 1)
     smooth = gaussian_filter1d(weights, width / step, mode="constant", truncate=KERNEL_SUPPORT)
     grid = low + step * np.arange(cells + 1)
     return np.asarray(np.interp(points, grid, smooth / (values.size * step)))
@@ -101,13 +116,17 @@ def prefers_log(values: Floats) -> bool:
         return False
     raw = _skewness(values)
     # a long tail would crush the rest of the picture
-    return raw > 2 and abs(_skewness(np.log(values))) < raw
+    if not raw > 2:
+        return False
+    return abs(_skewness(compute_column(values.size, np.float64, lambda rows: np.log(values[rows])))) < raw
 
 
 def _skewness(values: Floats) -> float:
     """Return the skewness of values (n,)."""
-    centred = values - values.mean()
-    return float(np.mean(centred**3) / np.mean(centred**2) ** 1.5)
+    mean = values.mean()
+    cubes = sum(((values[rows] - mean) ** 3).sum() for rows in long_blocks(values.size)) / values.size
+    squares = sum(((values[rows] - mean) ** 2).sum() for rows in long_blocks(values.size)) / values.size
+    return float(cubes / squares**1.5)
 
 
 def suppress_small_counts(counts: NDArray[np.integer]) -> Floats:
@@ -120,16 +139,17 @@ def trimmed_range(values: Floats) -> tuple[float, float] | None:
     """Return the third smallest and the third largest of (n,) confidential values; None for fewer than three values."""
     if values.size < LEAST_RECORDS:
         return None
-    ends = np.partition(values, (LEAST_RECORDS - 1, values.size - LEAST_RECORDS))
-    low, high = float(ends[LEAST_RECORDS - 1]), float(ends[values.size - LEAST_RECORDS])
+    low, high = map(float, numbers_at_ranks(values, (LEAST_RECORDS - 1, values.size - LEAST_RECORDS)))
     # of three to five values the third smallest may be the larger of the two
     return min(low, high), max(low, high)
 
 
 def is_sparse_at(values: Floats, points: Floats, reach: float) -> NDArray[np.bool_]:
     """Mark the points (k,) that have fewer than LEAST_RECORDS of the values (n,) within ``reach``."""
-    ordered = np.sort(values)
-    near = np.searchsorted(ordered, points + reach, "right") - np.searchsorted(ordered, points - reach, "left")
+    near = np.zeros(len(points), dtype=np.int64)
+    for rows in long_blocks(values.size):
+        ordered = np.sort(values[rows])
+        near += np.searchsorted(ordered, points + reach, "right") - np.searchsorted(ordered, points - reach, "left")
     return np.asarray(near < LEAST_RECORDS)
 
 

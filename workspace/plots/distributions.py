@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.engine.data.long_arrays import compute_column
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Kind, Variable
 from sfumato.workspace.plots.axes import short_number
@@ -217,11 +218,16 @@ def _count_levels(values: Floats, levels: Sequence[str]) -> NDArray[np.intp]:
     return np.bincount(values.astype(np.int64), minlength=len(levels))
 
 
+def _common_logarithms(values: Floats) -> Floats:
+    """Return the logarithms to base 10 of values (n,)."""
+    return compute_column(values.size, np.float64, lambda rows: np.log10(values[rows]))
+
+
 def _density_panels(variable: Variable, own: Floats, panels: Sequence[tuple[str, list[Floats]]]) -> tuple[Panel, ...]:
     """Return panels of density curves, on a logarithmic axis where all values are positive and strongly skewed."""
     released = [values for _, datasets in panels for values in datasets]
-    log = prefers_log(own) and all((values > 0).all() for values in released)
-    scaled = [np.log10(values) if log else values for values in (own, *released)]
+    log = prefers_log(own) and all(values.min(initial=1.0) > 0 for values in released)
+    scaled = [_common_logarithms(values) if log else values for values in (own, *released)]
     low, high = drawn_range(scaled[0], scaled[1:])
     points = curve_points(low, high)
     curves = [default_kernel_density(values, points) for values in scaled]

@@ -46,6 +46,7 @@ from sfumato.engine.data.rows import distinct_codes, distinct_rows
 from sfumato.engine.data.sorting import (
     count_by_value,
     count_whole_numbers,
+    numbers_at_ranks,
     sort_with_order,
     sorted_search,
     sorted_unique,
@@ -169,6 +170,15 @@ def test_keys_are_counted_and_found_as_in_memory(place: Place, name: str) -> Non
         ]  # fmt: skip
 
     assert_same(answers(), in_blocks(place, answers))
+
+
+@pytest.mark.parametrize("name", [one for one in NUMBERS if not np.isnan(NUMBERS[one].astype(float)).any()])
+def test_numbers_at_ranks_are_those_in_memory(place: Place, name: str) -> None:
+    values, ranks = NUMBERS[name], [0, 1, 57, 200, len(NUMBERS[name]) - 1]
+    with placing_long_arrays(place, BLOCK):
+        found = numbers_at_ranks(values, ranks)
+    np.testing.assert_array_equal(found, np.sort(values)[ranks])
+    np.testing.assert_array_equal(numbers_at_ranks(values, ranks), np.sort(values)[ranks])
 
 
 def test_columns_are_selected_added_and_joined_as_in_memory(place: Place) -> None:
