@@ -108,7 +108,7 @@ def with_missing(values: NDArray[Any]) -> NDArray[np.float64]:
     return np.where(RNG.random(len(values)) < 0.1, np.nan, values)
 
 
-NUMBERS: dict[str, NDArray[np.generic]] = {
+NUMBERS: dict[str, NDArray[Any]] = {
     "keys": RNG.integers(0, 2**64, N, dtype=np.uint64),
     "few keys": RNG.integers(0, 2**64, 4, dtype=np.uint64)[RNG.integers(0, 4, N)],
     "one key": np.full(N, 2**63 + 5, dtype=np.uint64),
@@ -292,7 +292,7 @@ def test_nearest_records_tails_and_enumerations_are_those_in_memory(place: Place
 
     def answers() -> list[Any]:
         found: list[Any] = [is_enumerated(data, name) for name in data.schema.names]
-        found += [common_step(NUMBERS[name]) for name in ("cents", "whole", "signed")]  # type: ignore[arg-type]
+        found += [common_step(NUMBERS[name]) for name in ("cents", "whole", "signed")]
         for name in ("age", "income", "visits", "number"):
             own, theirs = (comparable_numbers(one, name) for one in (data, other))
             for bounds in ((None, None), (20.0, 29.0)):
