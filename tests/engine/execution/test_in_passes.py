@@ -18,10 +18,13 @@ from sfumato.engine.data.block_sums import arrays_of_summands, summands_of_array
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.table_blocks import OneBlock, hash_of_blocks
 from sfumato.engine.errors import NotComputable
+from sfumato.engine.execution.in_passes import whole_table_reason
+from sfumato.engine.execution.tasks import TaskKind
 from sfumato.engine.matching import match_blocks
 from sfumato.engine.methods.passes import Finished, IntoBuckets, NextPass, run_passes
 from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.methods.run import Progress, Run
+from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.risk import attribute, identification, uniqueness
 from sfumato.engine.utility import ecdf
 
@@ -507,3 +510,16 @@ def test_summands_come_back_from_named_arrays() -> None:
     assert (found[7][0], found[("x",)], found["model", "y ~ x"][0]) == (0.1, (), 3)
     np.testing.assert_array_equal(found["model", "y ~ x"][2][0], np.eye(2))
     assert found[7][1].shape == (0, 2)
+
+
+def test_a_step_that_needs_the_table_says_which_settings_do_not() -> None:
+    variables = {"g": {"kind": "categorical"}, "x": {"kind": "continuous"}, "y": {"kind": "continuous"}}
+    for settings, works in (({}, True), ({"strata": "g"}, False), ({"proper": True}, False)):
+        step = {"target": "y", "method": "cart", "predictors": ["x"], **settings}
+        recipe = Recipe.from_table({"variables": variables, "release": {"m": 1, "seed": 1}, "synthesis": [step]})
+        fit, draw = (whole_table_reason(recipe, kind, 0) for kind in (TaskKind.FIT, TaskKind.DRAW))
+        assert (fit == "", draw == "") == (works, works)
+        if not works:
+            assert fit.endswith("; it needs one tree for all datasets, no strata and no effect of units")
+            # Such a fit does not say what a draw needs of other records.
+            assert draw == "draws of synthesis.cart need it"
