@@ -42,19 +42,21 @@ def answer_title(answer: ReleaseAnswer) -> Content:
 
 def shorter_answer_titles(answer: ReleaseAnswer) -> tuple[Content, ...]:
     """Return the same with a brief question, then without one, then with the number alone of who is found, with and
-    without a question, and at last without what decides, which stands in the lines below it.
+    without a question, and at last without what decides, which stands in the lines below it. Where nobody is said to be
+    found, the question comes before what decides.
     """
     (_, _, said), (_, _, brief) = (replace_unprintable(one).partition("? ") for one in (answer.headline, answer.title))
     counted = answer.people and answer.claim.endswith(FOUND)
     least = f"{BRIEF_ANSWERS[answer.may_leave]}: {f'{answer.people:,} found' if counted else answer.claim}"
     least = least if answer.claim and not answer.is_overruled else said
-    return (
-        _title_content(BRIEF_QUESTION, said, answer),
+    undecided = _title_content(BRIEF_QUESTION, brief, answer)
+    shorter = (
         _title_content("", said, answer),
         _title_content(BRIEFEST_QUESTION, least, answer),
         _title_content("", least, answer),
-        _title_content(BRIEF_QUESTION, brief, answer),
     )
+    titles = (*shorter, undecided) if counted else (undecided, *shorter)
+    return _title_content(BRIEF_QUESTION, said, answer), *titles
 
 
 def _title_content(question: str, said: str, answer: ReleaseAnswer) -> Content:

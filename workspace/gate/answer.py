@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -470,6 +471,10 @@ def _not_covered_text(unchecked: Sequence[Finding]) -> str:
         return ""
     keys = list(UNMADE_CHECKS)
     ordered = sorted(unchecked, key=lambda one: keys.index(one.check) if one.check in keys else len(keys))
-    # Two checks may ask the same.
-    clauses = list(dict.fromkeys(UNMADE_CHECKS.get(one.check, one.title) for one in ordered))
+    # Two checks may ask the same; whoever counts the checks below must find as many here.
+    checks = Counter(UNMADE_CHECKS.get(one.check, one.title) for one in ordered)
+    clauses = [
+        clause if number == 1 else fill_sentence(sentences.CLAUSE_OF_CHECKS, clause=clause, number=number)
+        for clause, number in checks.items()
+    ]
     return _capitalised(fill_sentence(sentences.NOT_COVERED, clauses=_first_titles(clauses)))

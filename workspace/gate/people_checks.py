@@ -380,6 +380,7 @@ def _weigh_pool_evidence(joint: JointTable, pools: int) -> CheckResult:
     return CheckResult(
         message, float(shown.n_members), shown.expected_members, shown.excess_members, record_numbers(shown.records),
         "block" if strong else "warn", at_least="warn", people=_protected_people(joint, shown.n_members),
+        headline=fill_sentence(sentences.STAND_BEYOND_CHANCE, expected=shown.expected_members),
     )  # fmt: skip
 
 

@@ -113,6 +113,7 @@ OTHERS_TO_BE_JUDGED = "{number:count other finding} {number:word needs|need} a p
 OVERRULED_ANSWER = "NO, unless a person overrules it"
 TO_BE_JUDGED = "{number:count finding} {number:word needs|need} a person's judgement: {titles:list}."
 CHECKS_NOT_MADE = "{number:count check} could not be made."
+CLAUSE_OF_CHECKS = "{clause} ({number:,} checks)"
 NOT_COVERED = "{clauses:list}."
 NOBODY_FOUND_BY_MADE_CHECKS = "0 of {records:,} {noun} are above the allowed risk, by the checks that were made."
 NOBODY_OF_ALL_BY_MADE_CHECKS = "0 of {records:,} {noun} are above the allowed risk, by the checks that were made."
@@ -155,7 +156,7 @@ UNITS_OF_ALL = "{people:,} of {records:,} {noun} ({share:percent}; all {records:
 PEOPLE_AND_CLAUSE = "{people} {clause}{counted}."
 PEOPLE_COUNTED = "{people}{counted}."
 SHOWN_TO_BE_MEMBERS = (
-    "Their values stand in the release more often than those of {noun} who were held out for comparison."
+    "Their values stand in the release more often than those of held-out {noun}, who are not in the data."
 )
 SHOWN_BY_OWN_ROWS = "Their own rows have the values that were drawn for them more often than other rows would."
 PEOPLE_AND_TITLE = "{people}: {title}."
@@ -283,6 +284,7 @@ NOTHING_FOUND = "no way of comparing finds anybody in the release ({size})"
 NO_EVIDENCE = (
     "no evidence that {noun} of the data are found more often than {noun} who were held out: at most, {counts}; {about}"
 )
+STAND_BEYOND_CHANCE = "stand in the release, where chance alone would bring about {expected:,.0f}"
 EVIDENCE = "{counts}{together}; {about}"
 EVIDENCE_TOGETHER = (
     "; by all ways of comparing that find too many, {members:,} of the data and {controls:,} of the hold-out"

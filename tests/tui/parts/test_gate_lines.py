@@ -6,6 +6,7 @@ import pytest
 
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import RecordCount
+from sfumato.tui.parts.answer_panel import shorter_answer_titles
 from sfumato.tui.parts.gate_lines import answer_lines, most_answer_lines
 from sfumato.tui.session.gate_answers import ExaminedRun, GateMemory, signed_answer_text
 from sfumato.workspace.gate.answer import ReleaseAnswer
@@ -48,6 +49,18 @@ def test_an_answer_fits_and_keeps_its_title(width, most, may_leave):
     texts = [line.plain.removeprefix(label).strip() for line in lines for label in ("Found", "Not examined")]
     whole = " ".join(dict.fromkeys(texts))
     assert ("…" in whole) is (len(lines) - len(title) < 6 or not all(one in whole for one in (LONG, OPEN)))
+
+
+def test_the_question_stays_in_the_title_where_people_are_not_said_to_be_found():
+    asked, counted = (
+        replace(labelled_answer("no"), people=9, claim=f"9 of 90 people {end}")
+        for end in ("are concerned", "can be found")
+    )
+    assert [one.plain for one in shorter_answer_titles(asked)][:2] == [
+        "May this leave?  ✗ NO: 9 of 90 people are concerned ",
+        "May this leave?  ✗ NO ",
+    ]
+    assert shorter_answer_titles(counted)[1].plain == " ✗ NO: 9 of 90 people can be found "
 
 
 def test_who_overruled_the_gate_stands_in_place_of_a_judgement(monkeypatch):

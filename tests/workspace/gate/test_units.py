@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
@@ -93,11 +94,15 @@ def test_copied_households_block_and_are_counted_as_households(examine: Examine,
     assert len(set(finding.records) & copied) > 0.9 * len(copied)
     units = data["household"].iloc[list(finding.records)].nunique()
     assert finding.people == finding.value == units
-    assert f"{units} of 600 households of the data" in finding.message
+    assert re.search(rf"\b{units} \([\d.]+ %\) of 600 households of the data", finding.message)
     assert "of 600 such hold-out households" in finding.message
     assert finding.unit == "households beyond what hold-out records show"
     answer = answer_for_run(workspace, run)
     assert answer is not None
+    # whoever would be there by chance is named beside all who are
+    assert finding.baseline is not None
+    assert finding.headline == f"stand in the release, where chance alone would bring about {finding.baseline:.0f}"
+    assert finding.headline in answer.found
     assert answer.sentence.startswith(f"{units} of 600 households (")
     assert f"; all 600 have {len(data):,} records)" in answer.sentence
 
