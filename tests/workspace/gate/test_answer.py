@@ -196,9 +196,9 @@ def test_what_was_not_examined_is_said_in_words_of_what_an_intruder_does() -> No
     found = tuple(Finding(key, "not checked", f"title of {key}", "no measure") for key in keys)
     said = answer_from_examination(Examination(1, "0", found), PLAIN, Policy(), 120)
     assert said.not_covered == (
-        "Who is found most surely, what an intruder learns who knows all records but one, "
+        "Who is found most surely, what an intruder learns who knows all records but one (2 checks), "
         "what the datasets reveal together and 1 more."
-    ), "the gravest first, and two checks that ask the same are one"
+    ), "the gravest first, and two checks that ask the same are named once and counted"
     known = {check.key for check in CHECKS}
     assert known >= set(UNMADE_CHECKS), "each is a check of the gate"
 
