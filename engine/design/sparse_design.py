@@ -389,22 +389,16 @@ def _residual_columns(basis: ColumnBasis, doubtful: Integers) -> tuple[Floats, F
     combination = np.eye(width + basis.combined.shape[1])[:, doubtful]
     # A second projection removes what rounding left along the basis in the first.
     for _ in range(_REFINEMENTS):
-        along = _residual_cross_products(basis, combination)[0]
+        along = basis.sum_blocks(partial(_residual_parts, basis.places, combination))[0]
         combination[basis.places] -= t @ (t.T @ along)
-    squares = _residual_cross_products(basis, combination)[1]
+    squares = basis.sum_blocks(partial(_residual_parts, basis.places, combination))[1]
     return combination[:width] + basis.combined @ combination[width:], squares
-
-
-def _residual_cross_products(basis: ColumnBasis, combination: Floats) -> tuple[Floats, Floats]:
-    """Return B'R, (k + c, d), and R'R, (d, d), for R = [X, X C] times a ``combination`` (K + c, d)."""
-    along, squares = basis.sum_blocks(partial(_residual_parts, basis.places, combination))
-    return along, squares
 
 
 def _residual_parts(
     places: Integers, combination: Floats, entries: Sequence[TermEntries], rows: int
 ) -> tuple[Floats, Floats]:
-    """Return the summands of ``_residual_cross_products``."""
+    """Return the summands of B'R, (k + c, d), and R'R, (d, d), for R = [X, X C] times a ``combination`` (K + c, d)."""
     rests = [multiply_entries(entries, column, rows) for column in combination.T]
     along = np.column_stack([multiply_transposed(entries, rest)[places] for rest in rests])
     return along, np.array([[one @ other for other in rests] for one in rests])

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.blocks import row_blocks
-from ..data.rows import Values, number_groups
+from ..data.rows import Values, distinct_codes, number_groups
 from ..data.sorting import FEW_TO_SEARCH, sorted_search
 from ..errors import NotComputable
 
@@ -112,13 +112,10 @@ class RankedPoints(NamedTuple):
     @classmethod
     def from_points(cls, points: Floats) -> RankedPoints:
         """Rank points, (n_points,); NaN is missing."""
-        order = np.argsort(points)
-        ordered = points[order][: len(points) - np.count_nonzero(np.isnan(points))]
-        new = np.ones(len(ordered), dtype=np.bool_)
-        np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
-        rank = np.full(len(points), -1, dtype=_narrow_int_type(len(points)))
-        rank[order[: len(ordered)]] = np.cumsum(new, dtype=rank.dtype) - 1
-        return cls(ordered[new], rank)
+        found = distinct_codes(points)
+        # The last of the distinct values is NaN where one is missing.
+        present = len(found.values) - int(np.isnan(found.values[-1:]).any())
+        return cls(found.values[:present], np.where(found.codes < present, found.codes, np.int32(-1)))
 
 
 def _narrow_int_type(largest: int) -> type[np.int32] | type[np.int64]:

@@ -416,28 +416,21 @@ class _VariableTerms:
         return found
 
 
-@dataclass(frozen=True)
-class _LogitTerms:
-    """Design of a logistic regression of long tables.
+DesignOfBlock = Callable[[Microdata, Microdata], tuple[SparseDesign, NDArray[np.bool_]]]
 
-    terms: terms of the variables that vary, by name
-    repeated: which of them a partly synthetic release repeats
-    model: which products there are
-    """
 
-    terms: Mapping[str, _VariableTerms]
-    repeated: Sequence[bool]
-    model: str
+def _design_of_block(
+    terms: Mapping[str, _VariableTerms], same: Sequence[bool], model: str, confidential: Microdata, released: Microdata
+) -> tuple[SparseDesign, NDArray[np.bool_]]:
+    """Return the design of a block of both tables, and whether each column is repeated. Raises NotComputable."""
+    effects = [own.terms_of(_stack_variable(confidential, released, name)) for name, own in terms.items()]
+    return _logit_design(effects, same, model, len(confidential) + len(released))
 
-    def design_of(self, confidential: Microdata, released: Microdata) -> tuple[SparseDesign, NDArray[np.bool_]]:
-        """Return the design of a block of both tables, and whether each column is repeated. Raises NotComputable."""
-        effects = [terms.terms_of(_stack_variable(confidential, released, name)) for name, terms in self.terms.items()]
-        return _logit_design(effects, self.repeated, self.model, len(confidential) + len(released))
 
-    def sum_block(self, work: BlockWork, confidential: Microdata, released: Microdata) -> Summands:
-        """Return what a work computes from the entries of the design of a block of both tables."""
-        y = np.repeat([0.0, 1.0], [len(confidential), len(released)])
-        return self.design_of(confidential, released)[0].sum_blocks(work, y)
+def _sum_block(design_of: DesignOfBlock, work: BlockWork, confidential: Microdata, released: Microdata) -> Summands:
+    """Return what a work computes from the entries of the design of a block of both tables."""
+    y = np.repeat([0.0, 1.0], [len(confidential), len(released)])
+    return design_of(confidential, released)[0].sum_blocks(work, y)
 
 
 class PropensityPasses(SummedPasses):
@@ -480,10 +473,10 @@ def _measure_by_sums(
         effects = [_main_effects(_stack_variable(ours, theirs, name), name in levels) for name in varying]
         design, repeated = _logit_design(effects, same, model, int(sum(sizes)))
         return _logit_measure(*logit_pmse(design, np.repeat([0.0, 1.0], sizes), repeated))
-    logit = _LogitTerms({name: one.terms for name, one in varying.items()}, same, model)
-    layout, repeated = logit.design_of(*heads)
+    design_of = partial(_design_of_block, {name: one.terms for name, one in varying.items()}, same, model)
+    layout, repeated = design_of(*heads)
     records, c = int(sum(sizes)), int(sizes[1]) / int(sum(sizes))
-    asked = AskedDesign(layout.width, both, logit.sum_block)
+    asked = AskedDesign(layout.width, both, partial(_sum_block, design_of))
     return _logit_measure(*_blocked_logit_pmse(asked, np.empty(0), repeated, records, c))
 
 
