@@ -63,7 +63,8 @@ SETTING_NAMES: Mapping[str, str] = {
     "vulnerable": "easiest to find",
 }
 """Names of settings for people; other settings have their own."""
-GUESS_WITHIN = "a guess is right within"
+GUESS_WITHIN, OTHERS_WITHIN = "guess within", "others within"
+"""Names of how near a guess has to be to be right, and of how near a match is of other numbers of the method."""
 SMALL_DIFFERENCE = 0.05
 """Upper end of an interval of a difference up to which it says that there is little to find."""
 CHANCE_LEVEL = 0.05
@@ -457,7 +458,10 @@ def _yardstick_text(found: ExplainedNumber) -> str:
             f"For comparison: other records alone disclose {row_value_text(anyhow, found.n_records)} to an intruder who uses "
             "all that he knows, exactly; up to that, a person's own record is not the cause"
         )
-    if row.value is None or other is None or other.value is None or not method_and_output(row.key)[1].risk.yardstick:
+    output = method_and_output(row.key)[1]
+    if row.target and output.unit == "records" and "inference" in output.risk.questions and not output.risk.yardstick:
+        return f"How many of these guesses other records alone make right was not measured for {row.target} by itself"
+    if row.value is None or other is None or other.value is None or not output.risk.yardstick:
         return ""
     lower, upper = (row.value if end is None else end for end in (row.lower, row.upper))
     # one record is left out, not all of its unit
@@ -808,9 +812,9 @@ def _parts_of_radius(row: Row, name: str, text: str) -> FactLines:
     guesses = "inference" in method_and_output(row.key)[1].risk.questions or target in guessed
     if name != SETTING_NAMES["radius"] or not guesses or not isinstance(radius, Mapping):
         return [(name, text)]
-    sides: dict[str, list[str]] = {name: [], GUESS_WITHIN: [], f"{name}, of other numbers": []}
+    sides: dict[str, list[str]] = {name: [], GUESS_WITHIN: [], OTHERS_WITHIN: []}
     for one, within in radius.items():
-        side = name if one in known else GUESS_WITHIN if one in guessed else f"{name}, of other numbers"
+        side = name if one in known else GUESS_WITHIN if one in guessed else OTHERS_WITHIN
         sides[side].append(f"{one} {within}")
     return [(side, ", ".join(texts)) for side, texts in sides.items()]
 

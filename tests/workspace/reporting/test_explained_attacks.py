@@ -225,6 +225,11 @@ def test_a_guess_without_a_yardstick_stands_beside_what_other_records_disclose()
     assert said.startswith(
         "For comparison: other records alone disclose 100 of 1,000 (10 %) to an intruder who uses all"
     )
+    alone = replace(row, family="risk", method="attribute", measure="largest_risk", target="pay", level=None)
+    told = dict(explanation_facts(ExplainedNumber(alone, [alone], n_records=1000)))["here"]
+    assert told.startswith(
+        "How many of these guesses other records alone make right was not measured for pay by itself."
+    )
 
 
 def test_what_is_guessed_is_apart_from_what_is_known() -> None:
@@ -232,8 +237,8 @@ def test_what_is_guessed_is_apart_from_what_is_known() -> None:
     row = Row("studies", "intruder_uncertainty", "attribute_risk", "", "synthetic", None, 0.1, 80.0, params=params)
     told = dict(settings_facts(row, {}))
     assert told["match within"] == "age 2"
-    assert told["a guess is right within"] == "pay 10%"
-    assert told["match within, of other numbers"] == "size 1"
+    assert told["guess within"] == "pay 10%"
+    assert told["others within"] == "size 1"
 
 
 def test_words_of_records_and_units_are_those_of_the_run() -> None:
