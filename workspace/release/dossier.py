@@ -97,7 +97,7 @@ class ReleaseDossier:
     rows: all results, those of single datasets too
     diagnostics: diagnostics of the models
     read_confidential: function that reads the confidential table
-    read_released: function that reads the l-th stored dataset, from 0, with the columns and the order that it has in the workspace
+    read_released: function that reads the l-th stored dataset, from 0, or some named columns of it, in the order that it has in the workspace
     stored_parts: the same tables some rows at a time
     judgements: what people have answered, by question
     share_found_by: share of people that the kept columns alone find
@@ -122,7 +122,7 @@ class ReleaseDossier:
     rows: tuple[Row, ...]
     diagnostics: tuple[Diagnostic, ...]
     read_confidential: Callable[[], pa.Table]
-    read_released: Callable[[int], pa.Table]
+    read_released: Callable[..., pa.Table]
     stored_parts: StoredParts
     judgements: Mapping[str, str]
     share_found_by: ShareFoundBy
@@ -163,7 +163,7 @@ def read_dossier(
         tuple(read_diagnostics(workspace, plan.run.id)),
         # Tables are read when a document needs them, not before: they may be large.
         lambda: workspace.tables.read_stored_table(original.table_sha256),
-        lambda draw: workspace.tables.read_stored_table(plan.tables[draw]),
+        lambda draw, names=None: workspace.tables.read_stored_table(plan.tables[draw], names),
         StoredParts(workspace.tables, plan.tables, original.table_sha256),
         read_judgements_of_run(workspace.directory, plan.run.id),
         case.share_found_by_columns,

@@ -99,7 +99,7 @@ def read_public_release(workspace: Workspace, run_id: int | str) -> PublicReleas
         plan,
         policy.disclosure_rules,
         figures,
-        lambda draw: workspace.tables.read_stored_table(plan.tables[draw]),
+        lambda draw, names: workspace.tables.read_stored_table(plan.tables[draw], names),
         privacy,
         read_file_coverage(workspace, plan.run),
     )

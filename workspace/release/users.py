@@ -35,15 +35,21 @@ NUMBERS = (Kind.CONTINUOUS, Kind.COUNT)
 HEADS = ("measure", "of", "settings", "dataset", "value", "lower", "upper", "baseline", "better", "meaning")
 
 
+ReadColumns = Callable[[int, Sequence[str] | None], pa.Table]
+"""Reads columns of a stored dataset by its number from 0, all for None."""
+
+
 def make_public_release(
     plan: ReleasePlan,
     rules: DisclosureRules,
     figures: Sequence[PublicFigure],
-    released: Callable[[int], pa.Table],
+    released: ReadColumns,
     privacy: PrivacyPromise | None,
     coverage: FileCoverage,
 ) -> PublicRelease:
-    """Return the public part of a run's release; ``released(l)`` reads its l-th stored dataset, from 0."""
+    """Return the public part of a run's release; ``released(l, names)`` reads columns of its l-th stored dataset,
+    from 0.
+    """
     recipe = plan.run.recipe
     return PublicRelease(
         recipe,
@@ -55,7 +61,7 @@ def make_public_release(
         rules,
         _combined_mean_of_first(plan, released)
         if recipe.origin == "synthetic"
-        else _bounded_mean_of_first(recipe, plan, released(0)),
+        else _bounded_mean_of_first(recipe, plan, released),
         privacy,
         _protected_coverage(recipe, rules, coverage),
         plan.has_units,
@@ -126,7 +132,7 @@ def _account_total(rows: Sequence[Row], measure: str) -> float | None:
     return math.fsum(one for one in found if one is not None) if found and None not in found else None
 
 
-def _combined_mean_of_first(plan: ReleasePlan, released: Callable[[int], pa.Table]) -> CombinedMean | None:
+def _combined_mean_of_first(plan: ReleasePlan, released: ReadColumns) -> CombinedMean | None:
     """Return the combined mean of the first replaced number.
 
     None without such a number, or where the rule needs the number of confidential records, which is not public.
@@ -139,17 +145,17 @@ def _combined_mean_of_first(plan: ReleasePlan, released: Callable[[int], pa.Tabl
     if name is None:
         return None
     columns = [
-        np.asarray(released(draw).column(name).to_numpy(zero_copy_only=False), dtype=np.float64)
+        np.asarray(released(draw, [name]).column(name).to_numpy(zero_copy_only=False), dtype=np.float64)
         for draw in range(plan.datasets)
     ]
     return combined_mean(name, columns, release_provenance(plan.run.recipe, plan.records))
 
 
-def _bounded_mean_of_first(recipe: Recipe, plan: ReleasePlan, released: pa.Table) -> BoundedMean | None:
+def _bounded_mean_of_first(recipe: Recipe, plan: ReleasePlan, released: ReadColumns) -> BoundedMean | None:
     """Return the bounded mean of the first generalised number; None without such a number."""
     kinds = {name: recipe.schema[name].kind for name in plan.replaced if name in recipe.generalised}
     name = next((name for name, kind in kinds.items() if kind in NUMBERS), None)
-    return None if name is None else bounded_mean(name, released.column(name).to_pylist(), kinds[name])
+    return None if name is None else bounded_mean(name, released(0, [name]).column(name).to_pylist(), kinds[name])
 
 
 def public_results(release: PublicRelease) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.engine.data.arrays import Floats
+from sfumato.engine.data.long_arrays import compress_column, compute_column, is_long, long_blocks
 from sfumato.engine.data.provenance import ReleaseProvenance
 from sfumato.engine.data.schema import Kind
 from sfumato.engine.errors import NotComputable
@@ -55,16 +56,29 @@ def combined_mean(variable: str, columns: Sequence[Floats], provenance: ReleaseP
 
     Missing values are NaN. None where a dataset has too few values.
     """
-    present = [values[np.isfinite(values)] for values in columns]
+    present = [_finite_numbers(values) for values in columns]
     if any(values.size < LEAST_DATASET_VALUES for values in present):
         return None
     means = tuple(float(values.mean()) for values in present)
     # squared standard errors of the means, u in Reiter's rules
-    variances = tuple(float(values.var(ddof=1)) / values.size for values in present)
+    variances = tuple(_sample_variance(values) / values.size for values in present)
     try:
         return CombinedMean(variable, means, variances, combine_datasets(means, variances, provenance))
     except NotComputable:
         return CombinedMean(variable, means, variances, None)
+
+
+def _finite_numbers(values: Floats) -> Floats:
+    """Return the finite ones of values (n,)."""
+    return compress_column(values, compute_column(values.size, np.bool_, lambda rows: np.isfinite(values[rows])))
+
+
+def _sample_variance(values: Floats) -> float:
+    """Return the variance of values (n,), with divisor n - 1."""
+    if not is_long(values.size):
+        return float(values.var(ddof=1))
+    mean = values.mean()
+    return sum(float(((values[rows] - mean) ** 2).sum()) for rows in long_blocks(values.size)) / (values.size - 1)
 
 
 @dataclass(frozen=True, slots=True)

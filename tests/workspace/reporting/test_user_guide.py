@@ -9,6 +9,7 @@ import pytest
 from prepared_tables import variables_of
 from scipy import stats
 
+from sfumato.engine.data.long_arrays import placing_long_arrays
 from sfumato.engine.data.provenance import ReleaseProvenance
 from sfumato.engine.data.schema import Kind
 from sfumato.engine.recipe.recipe import Recipe
@@ -51,6 +52,28 @@ def test_one_dataset_and_too_few_values_have_no_combination() -> None:
     assert alone is not None
     assert alone.combined is None
     assert combined_mean("income", [np.array([1.0, np.nan])], release_of(1)) is None
+
+
+def test_the_example_of_a_long_dataset_is_that_in_memory() -> None:
+    class Place:
+        arrays = 0
+
+        def new_array(self, rows: int, kind: np.dtype[Any]) -> np.ndarray:
+            self.arrays += 1
+            return np.zeros(rows, dtype=kind)
+
+        def release_pages(self) -> None:
+            """Do nothing."""
+
+    long = [np.tile(values, 50) for values in COLUMNS]
+    expected, place = combined_mean("income", long, release_of(3)), Place()
+    with placing_long_arrays(place, 16):
+        found = combined_mean("income", long, release_of(3))
+    assert place.arrays
+    assert expected is not None
+    assert found is not None
+    assert found.means == expected.means
+    assert found.variances == pytest.approx(expected.variances, rel=1e-12)
 
 
 def test_the_example_of_intervals_gives_both_ends_of_the_mean() -> None:
