@@ -64,7 +64,7 @@ PARTS_OF_COLUMN, LEVERS_PERCENT, LEAST_OF_LEVERS = 4, 40, 4
 NONE = "The plan of this run sets no limits."
 NONE_BUT_POLICY = "The plan of this run sets no limits; those above are of the policy and the gate."
 FOCUSED_STEPS: Mapping[type[Widget], str] = {
-    DialPane: "next: {mark} ticks or unticks what he knows; {zoom_in} {zoom_out} how surely; {open} shows the studies",
+    DialPane: "next: {mark} ticks or unticks what he knows; {zoom_in} {zoom_out} how surely; {open}: studies",
     PeopleAtRisk: "next: {open} shows the records of the one under the cursor",
     LeverList: "next: {open} changes the plan by this lever",
 }
