@@ -144,6 +144,7 @@ def test_one_block_is_measured_like_a_table_in_memory(
         assert found.estimates == whole.estimates
 
 
+@pytest.mark.slow
 @every_measure_in_passes
 def test_a_measure_hardly_depends_on_where_blocks_end(
     method: Method, confidential: Microdata, releases: list[Microdata]
