@@ -41,7 +41,7 @@ from .class_trees import (
 )
 from .trees import splits_worth_cost
 
-MOST_CELLS = 1 << 21
+MOST_CELLS = 1 << 23
 """Whole numbers of the tables of a pass, unless one node has more."""
 _BITS = 29
 _HALF = 15
