@@ -374,7 +374,9 @@ def unsampled_table(lines: Sequence[ConvergenceLine]) -> GridTable[ConvergenceLi
 
     What is known of the fits stands in it, or else why they are not checked.
     """
-    title = "what is known of the fit" if any(line.fit_text for line in lines) else "why its convergence is not checked"
+    known, why = "what is known of the fit", "why its convergence is not checked"
+    told = [bool(line.fit_text) for line in lines]
+    title = known if all(told) else f"{known}, or {why}" if any(told) else why
     columns = [
         TableColumn[ConvergenceLine]("target", "model of", 12, cell=lambda line: line.convergence.target),
         TableColumn[ConvergenceLine](
@@ -558,7 +560,10 @@ class DiagnosticsPane(RunPane):
             more = f"and more: Statistics, by {current_key(self.app, 'statistics')}"
             in_rows = [line.convergence.target for line in self._parameters if line.fit_text]
             # Why there is no check is said once, not in each row.
-            whys = [f"{why[:1].upper()}{why[1:]}." for why in missing_check_texts(self._parameters)] if in_rows else []
+            whys = [
+                f"{why[:1].upper()}{why[1:]}."
+                for why in missing_check_texts([line for line in self._parameters if line.fit_text])
+            ]
             said = [Content.styled(line, "$text-muted") for why in whys for line in wrap_text(why, width)]
             said += [Content("")] if said and room > len(said) + LEAST_FITS else []
             text = fit_lines(
