@@ -77,7 +77,7 @@ def largest_excess_outputs(
             risk=RiskOutput(gate_reference="chance", questions=questions),
             label=Label(
                 f"Best {attack}: added by release",
-                "With people in the data the release adds {value} {more} than with outsiders, as a share of the guesses that fail about outsiders.",
+                "With people in the data the release adds {value} {more} than with outsiders, as a share of the guesses about outsiders that fail with it.",
                 "Good is 0 % or below: the release then helps no more with people in the data than with outsiders.",
                 "The best choice of variables discloses more about people in the data than about outsiders.",
                 levers,

@@ -193,7 +193,7 @@ def test_a_share_in_per_cent_never_seems_to_be_another(value: float, beside: flo
 def test_a_difference_in_either_direction_is_said_by_its_size(value: float, said: str) -> None:
     sentence = sentence_of(row("risk.linkability.added_risk", value))
     assert sentence == (
-        f"With people in the data the release adds 3 % {said} than with outsiders, as a share of the guesses that fail about outsiders."
+        f"With people in the data the release adds 3 % {said} than with outsiders, as a share of the guesses about outsiders that fail with it."
     )
 
 

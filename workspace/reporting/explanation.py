@@ -510,6 +510,12 @@ def _successes_text(found: ExplainedNumber, output: Output) -> str:
         text.format(guesses=number(guesses), count=_counts_text(side, guesses), **who)
         for text, side in zip(output.label.rates, sides, strict=True)
     ]
+    if wanted == [2, 2]:
+        # a loss about outsiders raises the number as much as a gain about people in the data
+        said.append(
+            "What it adds about outsiders it adds about anybody: the difference alone comes from being in the data, "
+            "whichever of the two has moved."
+        )
     single = [one for one in found.series_rows if one.draw is not None]
     if found.row.draw is None and len(single) > 1 and not measures_whole_release(found.row.key):
         # a ratio of averages is no average of ratios

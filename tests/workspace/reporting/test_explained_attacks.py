@@ -77,6 +77,9 @@ def test_what_a_release_adds_says_its_four_success_rates_in_people(measure: str,
     )
     without_one = [one for one in parts if one.measure != "control_without_release"]
     assert "Of 500 people" not in words(part(measure, 0.0165, (0.01, 0.03), ""), *without_one)
+    # why a loss about outsiders raises what is due to being in the data
+    assert "the difference alone comes from being in the data" in told
+    assert "the difference alone" not in words(part("excess_risk", 0.02, (-0.01, 0.03), ""))
 
 
 @pytest.mark.parametrize(
