@@ -126,9 +126,9 @@ def explanation_facts(found: ExplainedNumber) -> FactLines:
     _, output = method_and_output(row.key)
     facts = [
         ("in words", _words_text(found, output)),
+        ("here", _standing_text(found, output)),
         ("good is", _good_text(found, output)),
         ("bad is", _bad_text(found, output)),
-        ("here", _standing_text(found, output)),
         ("intruder knows", _knowledge_text(row)),
         ("a guess is right", _tolerance_text(row)),
         ("uncertainty", _uncertainty_text(row)),

@@ -268,7 +268,7 @@ def test_facts_come_in_the_order_in_which_people_ask():
     low = Verdict(line().key, "", None, "max", 0.01, 0.01813, -0.00813, "not met", "", None)
     told = number_facts(ExplainedNumber(line(baseline=0.4), [own], [low], 1000), describe_measure(line().key))
     assert [name for name, _ in told] == [
-        "in words", "good is", "here", "intruder knows", "compared with", "how sure", "verdict", "this means", "what to change",
+        "in words", "here", "good is", "intruder knows", "compared with", "how sure", "verdict", "this means", "what to change",
         "definition", "in the field", "direction", "method", "source", "measured on", "what he knows", "match within",
             "left at default", "key",
     ]  # fmt: skip
