@@ -348,7 +348,8 @@ def test_levers_are_tried_listed_and_one_is_run_by_its_number(tmp_path: Path) ->
     listed = lines_after(lines, tried[-1])
     assert listed[0].startswith("1. ")
     assert re.search(
-        r"; [0-9.]+ % to [0-9.]+ % of people: better; utility [0-9.]+ to [0-9.]+, where less is better: (better|worse)", listed[0]
+        r"; [0-9.]+ % to [0-9.]+ % of people: better; utility [0-9.]+ to [0-9.]+, where less is better: (better|worse)",
+        listed[0],
     )
     assert any(line.startswith("Estimates from trials on ") for line in listed)
     with Workspace.open(Path("w"), read_only=True) as workspace:
