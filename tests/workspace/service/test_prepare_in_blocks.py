@@ -128,7 +128,7 @@ def test_bad_input_is_refused_as_at_once(columns: dict[str, Any], changes: dict[
 @pytest.mark.parametrize(
     "changes",
     [
-        {"synthesis": [{"target": "income", "method": "cart", "predictors": ["region"]}]},
+        {"synthesis": [{"target": "income", "method": "cart", "predictors": ["region"], "proper": True}]},
         {"data": {"file": "people.csv", "sample": 300}},
         {"data": {"file": "people.csv", "holdout": 0.2}},
         {"data": {"file": "people.csv", "where": "visits > 1"}},
