@@ -230,7 +230,7 @@ def _uncertainty_text(row: Row) -> str:
     chooses = "best window" in measure_name(row.key)
     if row.level == 0:
         ignores = ", and ignores it where that finds more" if chooses else ""
-        return f"0: he knows {name} exactly{ignores}; the other levels of the study are folded with this one"
+        return f"0: he knows {name} exactly{ignores}; the other levels of the study stand at the end"
     meant, example = level_meaning(row.key, row.params), level_example(row.key, row.params, row.level)
     wider = "; he searches a range around that" if chooses else ""
     said = f"{number(row.level)} in what he knows of {name}{meant and f': {meant}'}"
@@ -276,7 +276,7 @@ def _distance_text(found: ExplainedNumber, output: Output) -> str:
     interval = f"the interval of the release, {row_interval_text(row)},"
     ends = {_plain_quantity(row, row.lower), _plain_quantity(row, row.upper)}
     if there in ends:
-        drawn = f"the value of the data is at the very end of {interval[:-1]}: another draw may or may not explain it"
+        drawn = f"the value of the data is at the very end of {interval[:-1]}: it is open whether the luck of drawing values explains it"
     elif row.lower <= own <= row.upper:
         drawn = f"the value of the data is in {interval} so that the luck of drawing values may explain it"
     else:
@@ -375,8 +375,8 @@ def _addition_text(found: ExplainedNumber) -> str:
     if row.lower is None or row.lower <= 0 or added.lower > 0:
         return ""
     return (
-        f"That this is due to the release is not sure: what it adds to an attack without it, {format_percent(added.value)} "
-        f"({row_interval_text(added)}), may be chance"
+        f"A warning, and no proof that the release is the cause: what it adds to an attack without it, "
+        f"{format_percent(added.value)} ({row_interval_text(added)}), may be chance"
     )
 
 
@@ -513,13 +513,8 @@ def _successes_text(found: ExplainedNumber, output: Output) -> str:
     if wanted == [2, 2]:
         # a loss about outsiders raises the number as much as a gain about people in the data
         said.append(
-            "What it adds about outsiders it adds about anybody: the difference alone comes from being in the data, "
-            "whichever of the two has moved."
+            "A loss about outsiders counts like a gain about people in the data: the difference alone comes from being in it."
         )
-    single = [one for one in found.series_rows if one.draw is not None]
-    if found.row.draw is None and len(single) > 1 and not measures_whole_release(found.row.key):
-        # a ratio of averages is no average of ratios
-        said.append("These are averages over the datasets, as is the number itself: it cannot be worked out from them.")
     return " ".join(said)
 
 
@@ -677,6 +672,9 @@ def _certainty_text(found: ExplainedNumber, output: Output) -> str:
         parts.append(f"{values[0]} in each of the {count_noun(len(values), 'dataset')}")
     elif len(values) > 1:
         parts.append(f"{'from single datasets alone' if together else 'single datasets'}: {', '.join(values)}")
+        if not together and _successes_text(found, output):
+            # a ratio of averages is no average of ratios
+            parts.append("the counts above are averages over them too, and do not give the number exactly")
     parts += [_reason_text(row.reason, found.n_records)] if row.value is not None and row.reason else []
     return "; ".join(parts)
 
