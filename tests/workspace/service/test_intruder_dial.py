@@ -159,7 +159,7 @@ def test_a_limit_that_compares_with_the_confidential_data_has_its_line(tmp_path,
     line = next(one for one in IntruderDial.from_numbers(count_for_dial(directory, 1)).lines() if one.limit is not None)
     assert line.name == "expected"
     assert line.limit == pytest.approx(found * limit if bound == "max_ratio" else found + limit)
-    assert line.limit_text == f"limit {format_number(line.limit)}{text}"
+    assert line.limit_text == f"plan's limit {format_number(line.limit)}{text}"
     assert line.is_above == (verdict.outcome == "not met")
 
 
