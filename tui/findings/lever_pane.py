@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sfumato.workspace.store.workspace import Workspace
 
 TRYING, WAITING = "testing this change …", "to be tried"
-HELPING, HOPED, NONE_HELPS = "Changes that would help", "Changes that may help", "No change was found that helps"
+HELPING, HOPED, NONE_HELPS = "Changes that would help", "Changes that may help", "No single change helps in trials"
 UNTRIED = "None of them could be tried on a sample: what they do is not known before a run."
 MOST_LINES, LEAST_LINES = 14, 5
 """Lines of the list at most, and of the pane from which a sentence stands below the list."""
@@ -87,6 +87,13 @@ class LeverList(PagedOptionList, WorkspaceReader):
         """Return how many levers were tried and do not help; empty for none."""
         useless = len(self._levers) - len(self.shown_levers)
         was, does = agreeing_word(useless, "was", "were"), agreeing_word(useless, "does", "do")
+        if not self.shown_levers:
+            # beside advice on which changes to combine, this must not read as if nothing could help
+            return (
+                f"{useless} {was} tried alone and {does} not help there; together, or in a whole run, they may"
+                if useless
+                else ""
+            )
         return f"{useless} more {was} tried and {does} not help" if useless else ""
 
     @property
@@ -219,6 +226,7 @@ class LeverPane(Vertical, WorkspaceReader):
         """Create the pane, without a run."""
         super().__init__(id="levers")
         self._asked: tuple[int, tuple[FindingAim, ...]] | None = None
+        self._most_lines: int | None = None
 
     def compose(self) -> ComposeResult:
         """Yield the title, the levers, and on what they were tried."""
@@ -256,6 +264,7 @@ class LeverPane(Vertical, WorkspaceReader):
 
     def limit_height(self, lines: int) -> None:
         """Let the pane have at most so many lines: its list scrolls then, and the sentence below it is left out last."""
+        self._most_lines = lines
         sample = self.query_one("#lever-sample", Static)
         below = sample.size.height if lines > LEAST_LINES + sample.size.height else 0
         sample.display = bool(below) or lines > LEAST_LINES
@@ -273,7 +282,16 @@ class LeverPane(Vertical, WorkspaceReader):
         shown = self.query_one(LeverList)
         title = HELPING if shown.is_proved else HOPED if shown.shown_levers else NONE_HELPS
         self.query_one("#lever-title", Line).set_text(Content.styled(title, "bold"))
-        self.query_one("#lever-sample", Static).update(shown.trials_text)
+        sample = self.query_one("#lever-sample", Static)
+        if sample.content != shown.trials_text:
+            sample.update(shown.trials_text)
+            # The list makes room for the sentence, which is longer or shorter now.
+            self.call_after_refresh(self._limit_height_again)
+
+    def _limit_height_again(self) -> None:
+        """Share the lines of the pane between the list and the sentence below it."""
+        if self._most_lines is not None:
+            self.limit_height(self._most_lines)
 
     @on(OptionList.OptionSelected)
     def _choose_lever(self, event: OptionList.OptionSelected) -> None:

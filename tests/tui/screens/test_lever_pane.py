@@ -3,6 +3,7 @@
 import os
 import subprocess
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -153,3 +154,18 @@ def test_what_could_not_be_tried_is_said_once_below_the_changes():
     assert not shown.is_proved
     shown._effects[0] = shown._effects[1]
     assert (shown.untried_text, shown.is_proved) == ("", True)
+
+
+@pytest.mark.parametrize(
+    ("helps", "said"),
+    [
+        ((False, False), "2 were tried alone and do not help there; together, or in a whole run, they may"),
+        ((True, False), "1 more was tried and does not help"),
+        ((True, True), ""),
+    ],
+)
+def test_what_does_not_help_alone_is_not_said_to_be_useless(helps, said):
+    levers = LeverList()
+    levers._levers = [object()] * len(helps)
+    levers._effects = {at: SimpleNamespace(helps=one, reason="") for at, one in enumerate(helps)}
+    assert levers.useless_text == said
