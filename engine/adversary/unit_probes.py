@@ -104,7 +104,8 @@ def probe_units(
     stands_for_unit, strata = representative_records(rows, units), _unit_strata(units)
     by_rarity = _rarity_strata_of_units(units, order)
     in_order = in_file_order or [False] * len(releases)
-    population = RowShares(columns, rows)
+    # only where records have no number does it matter how often chance brings those of a unit together
+    population = RowShares(columns, rows) if any(numbered is None for _, numbered in releases) else None
     looks = list[MembershipProbe]()
     for at, subset in enumerate(subsets):
         whole = sum_cells(own, subset.names)
@@ -112,17 +113,18 @@ def probe_units(
         is_alone = count_occurrences(keys, keys) == 1
         by_composition = by_neighbours = by_records = np.zeros(len(units), dtype=np.bool_)
         absent = np.ones(len(units))  # chance that none of the datasets has all records of a unit
-        log_shares = None
+        within = _count_within_unit(whole, units)
+        expected = None if population is None else _expected_shares(whole, within, population.log_shares(subset.names))
         for (cells, released_units), ordered in zip(releases, in_order, strict=True):
             released = sum_cells(cells, subset.names)
-            if released_units is None:
-                by_records = by_records | _has_all_records(whole, units, released)
-                log_shares = population.log_shares(subset.names) if log_shares is None else log_shares
-                absent *= 1 - _chance_of_all_records(whole, units, len(released), log_shares)
-                if ordered:
-                    by_neighbours = by_neighbours | _stands_together(keys, units, released)
-            else:
+            if released_units is not None:
                 by_composition = by_composition | (count_occurrences(keys, unit_keys(released, released_units)) > 0)
+                continue
+            assert expected is not None
+            by_records = by_records | _has_all_records(whole, within, units, released)
+            absent *= 1 - _chance_of_all_records(expected * len(released), within, units)
+            if ordered:
+                by_neighbours = by_neighbours | _stands_together(keys, units, released)
         # a set of one or two columns in a rare stratum says little that the whole does not
         layers = [*strata, *by_rarity] if at < 2 else strata
         for is_found, how in (
@@ -144,7 +146,7 @@ def probe_units(
                 for who, some in layers
                 if is_found.any()
             ]
-        if log_shares is not None:
+        if population is not None:
             looks += _weighted_probe(
                 f"who are alone with their records in {subset.label} {WITH_ALL_RECORDS}",
                 stands_for_unit,
@@ -214,9 +216,9 @@ def _rarity_strata_of_units(units: Units, order: Integers) -> list[tuple[str, Bo
     return found
 
 
-def _has_all_records(rows: Keys, units: Units, released: Keys) -> Booleans:
-    """Return whether a dataset has all records of each unit, as often as the unit has them, (U,)."""
-    lacks = count_occurrences(rows, released) < _count_within_unit(rows, units)
+def _has_all_records(rows: Keys, within: Integers, units: Units, released: Keys) -> Booleans:
+    """Return whether a dataset has all records of each unit, as often as the unit has them (``within``, (N,)), (U,)."""
+    lacks = count_occurrences(rows, released) < within
     return np.asarray(units.sum_by_unit(lacks.astype(np.int64)) == 0)
 
 
@@ -230,17 +232,23 @@ def _stands_together(keys: Keys, units: Units, released: Keys) -> Booleans:
     return found
 
 
-def _chance_of_all_records(rows: Keys, units: Units, released: int, log_shares: Floats) -> Floats:
-    """Return about the chance that a dataset of this many records of other units has all records of each unit, (U,).
+def _expected_shares(rows: Keys, within: Integers, log_shares: Floats) -> Floats:
+    """Return the share of the records of other units that is to be expected to have each record's row, (N,).
 
-    The number of each record in such a dataset is taken to be Poisson, with the mean that the records of the other units
-    and its share in the population (log, (N,)) lead to expect (Gamma prior): nothing depends on who is a member.
+    The others that have it, and its share in the population (log, (N,)), lead to expect it (mean of a Gamma distribution):
+    nothing depends on who is a member.
+    """
+    others = count_occurrences(rows, rows) - within
+    return np.asarray((PRIOR_RECORDS + others) / (PRIOR_RECORDS / np.exp(log_shares) + len(rows)))
+
+
+def _chance_of_all_records(expected: Floats, within: Integers, units: Units) -> Floats:
+    """Return about the chance that a dataset of other units has all records of each unit, (U,).
+
+    The number of each record there is taken to be Poisson with the ``expected`` mean, (N,); the unit has it ``within`` times.
     """
     from scipy.special import gammainc
 
-    within = _count_within_unit(rows, units)
-    others = count_occurrences(rows, rows) - within
-    expected = (PRIOR_RECORDS + others) / (PRIOR_RECORDS / (np.exp(log_shares) * released) + len(rows) / released)
     # of records that the unit has several times, each of them brings its part
     logs = np.log(np.maximum(gammainc(within, expected), LEAST_CHANCE)) / within
     return np.asarray(np.exp(units.sum_by_unit(logs)))

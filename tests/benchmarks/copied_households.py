@@ -29,6 +29,7 @@ import pandas as pd
 from households import (
     SCHEMA,
     as_microdata,
+    code_columns,
     copy_households,
     draw_households,
     hold_out,
@@ -36,8 +37,7 @@ from households import (
 )
 from prepared_workspaces import run_recipe
 
-from sfumato.engine.adversary.cells import cell_keys, comparable_numbers, count_occurrences
-from sfumato.engine.adversary.coded import JointColumn, code_by_value
+from sfumato.engine.adversary.cells import cell_keys, count_occurrences
 from sfumato.engine.adversary.membership_evidence import ProbeMatrix, weigh_evidence
 from sfumato.engine.adversary.people import find_people_in_release, mark_cells, sum_cells
 from sfumato.engine.adversary.unit_probes import RARELY_TOGETHER, list_unit_column_sets, probe_units
@@ -79,18 +79,16 @@ def scores_of_copies(households: int, share: float, seed: int, form: str) -> tup
         one.assign(income=one["income"] // INCOME_CLASS) for one in (pd.concat([data, controls]), released)
     )
     names, members = SCHEMA.non_identifiers, len(data)
-    ours, cells = as_microdata(joint), cell_keys(as_microdata(joint), names)
-    own, shown = mark_cells(cells, names), mark_cells(cell_keys(as_microdata(released), names), names)
-    coded = [
-        code_by_value(JointColumn(n, cells[n], (), None if n in LEVELS else comparable_numbers(ours, n))) for n in names
-    ]
+    own, shown = (mark_cells(cell_keys(as_microdata(one), names), names) for one in (joint, released))
     units, of_release = (Units.from_codes(pd.factorize(one["household"])[0]) for one in (joint, released))
     rows = sum_cells(own, names)
     # strata must not depend on who is a member: the order of the file would
     order = np.argsort(count_occurrences(rows, rows) + rows / 2.0**64)
     sets = list_unit_column_sets(names, ("age", "income"), ("region", "sex", "age"), ("region", "tenure"))
     numbered = of_release if form == "numbered" else None
-    by_unit = probe_units(own, units, [(shown, numbered)], sets, rows, order, coded, [form == "in file order"])
+    by_unit = probe_units(
+        own, units, [(shown, numbered)], sets, rows, order, code_columns(joint, names), [form == "in file order"]
+    )
     by_record = list(find_people_in_release(own, [shown], sets, order, unit_of=units.unit_of).probes)
     found = list[float]()
     for looks in (by_unit, by_record):

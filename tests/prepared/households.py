@@ -5,9 +5,13 @@ The people of a household are each like many others; who lives together is rare.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
+from sfumato.engine.adversary.cells import cell_keys
+from sfumato.engine.adversary.coded import CodedColumn, JointColumn, code_by_value
 from sfumato.engine.data.microdata import Microdata, conform_to_schema
 from sfumato.engine.data.schema import Kind, Role, Schema, Variable
 
@@ -93,3 +97,12 @@ def without_households(frame: pd.DataFrame) -> Microdata:
     """Return the people with an empty number of the household, as of a release whose rows are drawn one by one."""
     data = as_microdata(frame)
     return Microdata(SCHEMA, data.frame.assign(household=np.nan), "synthetic")
+
+
+def code_columns(frame: pd.DataFrame, names: Sequence[str]) -> list[CodedColumn]:
+    """Return some columns of the people coded by value, counts as numbers."""
+    people = as_microdata(frame)
+    return [
+        code_by_value(JointColumn(name, keys, (), people.numbers(name) if SCHEMA[name].kind is Kind.COUNT else None))
+        for name, keys in cell_keys(people, names).items()
+    ]

@@ -55,7 +55,7 @@ def levers(
     from sfumato.workspace.service.run_levers import enter_changed_run
     from sfumato.workspace.store.runs import RunState, find_run
 
-    from ..session.lever_lines import applied_lines, find_levers_for, sample_text, try_levers, useless_text
+    from ..session.lever_lines import applied_lines, find_levers_for, sample_text, try_levers, useless_of_tried_text
     from ..session.lever_memory import LeverMemory
     from .run import run_to_end
 
@@ -93,7 +93,7 @@ def levers(
     if shown:
         helping = any(one.is_shown for one in tried)
         last = f"Next: sfumato levers {run.id} --apply N" if helping else f"No lever that helps run {run.id} is known."
-        echo("\n".join(filter(None, (useless_text(tried), sample_text(tried), last))))
+        echo("\n".join(filter(None, (useless_of_tried_text(tried), sample_text(tried), last))))
 
 
 def _progress_writer(*, quiet: bool) -> Callable[[str], None]:

@@ -23,6 +23,7 @@ from sfumato.tui.widgets.lines import Line
 from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.page import CallInProcess, WorkspaceReader
+from ..session.lever_lines import useless_text
 from .levers import BY_HAND, LeverChosen
 
 if TYPE_CHECKING:
@@ -84,17 +85,9 @@ class LeverList(PagedOptionList, WorkspaceReader):
 
     @property
     def useless_text(self) -> str:
-        """Return how many levers were tried and do not help; empty for none."""
-        useless = len(self._levers) - len(self.shown_levers)
-        was, does = agreeing_word(useless, "was", "were"), agreeing_word(useless, "does", "do")
-        if not self.shown_levers:
-            # beside advice on which changes to combine, this must not read as if nothing could help
-            return (
-                f"{useless} {was} tried alone and {does} not help there; together, or in a whole run, they may"
-                if useless
-                else ""
-            )
-        return f"{useless} more {was} tried and {does} not help" if useless else ""
+        """Return how many levers were tried and do not help, in a sentence; empty for none."""
+        shown = len(self.shown_levers)
+        return useless_text(len(self._levers) - shown, shown)
 
     @property
     def untried_text(self) -> str:
@@ -115,8 +108,7 @@ class LeverList(PagedOptionList, WorkspaceReader):
     @property
     def trials_text(self) -> str:
         """Return on what levers were tried, how many could not be, and how many do not help."""
-        useless = f"{self.useless_text}." if self.useless_text else ""
-        return " ".join(filter(None, (self.sample_text, self.untried_text, useless)))
+        return " ".join(filter(None, (self.sample_text, self.untried_text, self.useless_text)))
 
     def _is_shown(self, at: int) -> bool:
         effect = self._effects.get(at)

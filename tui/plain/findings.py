@@ -323,7 +323,7 @@ def try_run_levers(session: PlainSession) -> None:
     from sfumato.workspace.service.run_levers import enter_changed_run
     from sfumato.workspace.store.runs import find_run
 
-    from ..session.lever_lines import applied_lines, find_levers_for, sample_text, try_levers, useless_text
+    from ..session.lever_lines import applied_lines, find_levers_for, sample_text, try_levers, useless_of_tried_text
     from ..session.lever_memory import LeverMemory
     from .release import examine_at_gate
     from .runs import follow_open_run
@@ -336,7 +336,7 @@ def try_run_levers(session: PlainSession) -> None:
     tried = list(try_levers(directory, found, memory, lambda text: talk.say(f"{text}.")))
     shown = [one for one in tried if one.is_shown]
     talk.print_numbered([f"{one.text}." for one in shown])
-    talk.print_lines([text for text in (useless_text(tried), sample_text(tried)) if text])
+    talk.print_lines([text for text in (useless_of_tried_text(tried), sample_text(tried)) if text])
     if not shown:
         talk.say(f"No lever that helps run {run.id} is known.")
         return

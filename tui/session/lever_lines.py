@@ -84,11 +84,21 @@ def try_levers(
         yield TriedLever(number, lever, effect)
 
 
-def useless_text(tried: list[TriedLever]) -> str:
-    """Return how many levers were tried and do not help; empty for none."""
-    useless = sum(not one.is_shown for one in tried)
+def useless_text(useless: int, shown: int) -> str:
+    """Return that so many levers were tried and do not help, beside those that are shown; empty for none."""
+    if not useless:
+        return ""
     was, does = agreeing_word(useless, "was", "were"), agreeing_word(useless, "does", "do")
-    return f"{useless} more {was} tried and {does} not help." if useless else ""
+    if shown:
+        return f"{useless} more {was} tried and {does} not help."
+    # beside advice on which changes to combine, this must not read as if nothing could help
+    return f"{useless} {was} tried alone and {does} not help there; together, or in a whole run, they may."
+
+
+def useless_of_tried_text(tried: list[TriedLever]) -> str:
+    """Return how many of the levers that were tried do not help; empty for none."""
+    shown = sum(one.is_shown for one in tried)
+    return useless_text(len(tried) - shown, shown)
 
 
 def sample_text(tried: list[TriedLever]) -> str:

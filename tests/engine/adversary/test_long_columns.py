@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from array_places import CountingPlace
 from numpy.typing import NDArray
 from prepared_tables import schema_of
 
@@ -59,32 +60,18 @@ N, BLOCK = 400, 23
 RNG = np.random.default_rng(8)
 
 
-class Place:
-    """Arrays in memory that begin with what nobody wrote, and are counted."""
-
-    def __init__(self) -> None:
-        self.arrays = self.released = 0
-
-    def new_array(self, rows: int, kind: np.dtype[Any]) -> NDArray[Any]:
-        self.arrays += 1
-        return np.frombuffer(bytearray(b"\x55" * (rows * kind.itemsize)), dtype=kind, count=rows)
-
-    def release_pages(self) -> None:
-        self.released += 1
-
-
 @pytest.fixture
-def place(monkeypatch: pytest.MonkeyPatch) -> Place:
+def place(monkeypatch: pytest.MonkeyPatch) -> CountingPlace:
     # what is done for many numbers is done for these
     monkeypatch.setattr(sorting, "MANY_TO_SORT", 30)
     monkeypatch.setattr(sorting, "SAMPLE", 25)
     monkeypatch.setattr(sorting, "DIFFERENT", 8)
     monkeypatch.setattr(sorting, "FEW_TO_SEARCH", 5)
     monkeypatch.setattr(sorting, "SORTED_TOGETHER", 4)
-    return Place()
+    return CountingPlace()
 
 
-def in_blocks(place: Place, compute: Callable[[], Any]) -> Any:
+def in_blocks(place: CountingPlace, compute: Callable[[], Any]) -> Any:
     before = place.arrays
     with placing_long_arrays(place, BLOCK):
         found = compute()
@@ -131,7 +118,7 @@ NUMBERS: dict[str, NDArray[Any]] = {
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_numbers_are_sorted_numbered_and_found_as_in_memory(place: Place, name: str) -> None:
+def test_numbers_are_sorted_numbered_and_found_as_in_memory(place: CountingPlace, name: str) -> None:
     values = NUMBERS[name]
     needles = np.append(values[::3], values[:50])
 
@@ -159,7 +146,7 @@ def test_numbers_are_sorted_numbered_and_found_as_in_memory(place: Place, name: 
 
 
 @pytest.mark.parametrize("name", [one for one in NUMBERS if NUMBERS[one].dtype == np.uint64])
-def test_keys_are_counted_and_found_as_in_memory(place: Place, name: str) -> None:
+def test_keys_are_counted_and_found_as_in_memory(place: CountingPlace, name: str) -> None:
     keys, others = NUMBERS[name], np.append(NUMBERS[name][5:80], np.arange(40, dtype=np.uint64))
 
     def answers() -> list[Any]:
@@ -173,7 +160,7 @@ def test_keys_are_counted_and_found_as_in_memory(place: Place, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", [one for one in NUMBERS if not np.isnan(NUMBERS[one].astype(float)).any()])
-def test_numbers_at_ranks_are_those_in_memory(place: Place, name: str) -> None:
+def test_numbers_at_ranks_are_those_in_memory(place: CountingPlace, name: str) -> None:
     values, ranks = NUMBERS[name], [0, 1, 57, 200, len(NUMBERS[name]) - 1]
     with placing_long_arrays(place, BLOCK):
         found = numbers_at_ranks(values, ranks)
@@ -181,7 +168,7 @@ def test_numbers_at_ranks_are_those_in_memory(place: Place, name: str) -> None:
     np.testing.assert_array_equal(numbers_at_ranks(values, ranks), np.sort(values)[ranks])
 
 
-def test_columns_are_selected_added_and_joined_as_in_memory(place: Place) -> None:
+def test_columns_are_selected_added_and_joined_as_in_memory(place: CountingPlace) -> None:
     values, kept = RNG.normal(size=N), RNG.random(N) < 0.3
 
     def answers() -> list[Any]:
@@ -193,7 +180,7 @@ def test_columns_are_selected_added_and_joined_as_in_memory(place: Place) -> Non
     assert_same(expected, answers())
 
 
-def test_only_long_columns_are_placed_and_only_while_the_block_lasts(place: Place) -> None:
+def test_only_long_columns_are_placed_and_only_while_the_block_lasts(place: CountingPlace) -> None:
     with placing_long_arrays(place, BLOCK):
         assert not is_long(BLOCK)
         new_column(BLOCK, np.int64)
@@ -205,7 +192,7 @@ def test_only_long_columns_are_placed_and_only_while_the_block_lasts(place: Plac
     assert [one.stop for one in long_blocks(N)] == [N]
 
 
-def test_a_place_without_room_leaves_columns_in_memory(place: Place) -> None:
+def test_a_place_without_room_leaves_columns_in_memory(place: CountingPlace) -> None:
     def full(rows: int, kind: object) -> NDArray[Any]:
         raise OSError(28, "No space left on device")
 
@@ -233,7 +220,7 @@ def people(seed: int) -> Microdata:
 
 
 @pytest.mark.parametrize("kept", [(), ("region",), ("region", "age"), ("age", "income"), ("region", "age", "income")])
-def test_equal_records_and_combinations_are_those_in_memory(place: Place, kept: tuple[str, ...]) -> None:
+def test_equal_records_and_combinations_are_those_in_memory(place: CountingPlace, kept: tuple[str, ...]) -> None:
     data, names = people(1), ("region", "age", "income", "visits")
     drawn = tuple(name for name in names if name not in kept)
     own_rows = people(2).frame.assign(**{name: data.frame[name] for name in kept})
@@ -259,7 +246,9 @@ def test_equal_records_and_combinations_are_those_in_memory(place: Place, kept: 
 
 
 @pytest.mark.parametrize("most", [20, 1_000_000])
-def test_own_values_and_codes_are_those_in_memory(place: Place, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+def test_own_values_and_codes_are_those_in_memory(
+    place: CountingPlace, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
     monkeypatch.setattr(exchanged_rows, "MOST_CELLS", most)
     data, other = people(1), people(2)
     rng = np.random.default_rng(3)
@@ -287,7 +276,7 @@ def test_own_values_and_codes_are_those_in_memory(place: Place, monkeypatch: pyt
     assert_same(answers(), in_blocks(place, answers))
 
 
-def test_nearest_records_tails_and_enumerations_are_those_in_memory(place: Place) -> None:
+def test_nearest_records_tails_and_enumerations_are_those_in_memory(place: CountingPlace) -> None:
     data, other = people(1), people(2)
 
     def answers() -> list[Any]:
@@ -310,7 +299,7 @@ def test_nearest_records_tails_and_enumerations_are_those_in_memory(place: Place
     assert_same(expected, in_blocks(place, answers))
 
 
-def test_blocks_that_are_not_joined_give_other_answers(place: Place) -> None:
+def test_blocks_that_are_not_joined_give_other_answers(place: CountingPlace) -> None:
     """The control: counts within blocks are no counts."""
     keys = NUMBERS["few keys"]
     with placing_long_arrays(place, BLOCK):

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 import pytest
-from households import SCHEMA, as_microdata, copy_households, draw_households, hold_out
+from households import SCHEMA, as_microdata, code_columns, copy_households, draw_households, hold_out
 
 from sfumato.engine.adversary.cells import cell_keys, count_sharing, row_keys
-from sfumato.engine.adversary.coded import CodedColumn, JointColumn, code_by_value
+from sfumato.engine.adversary.coded import JointColumn, code_by_value
 from sfumato.engine.adversary.exchanged_rows import exchange_rows
 from sfumato.engine.adversary.membership_evidence import MembershipProbe, count_probe, weigh_evidence
 from sfumato.engine.adversary.neighbours import nearest_neighbour_pairs
@@ -34,16 +34,7 @@ def probes(
     of_release = Units.from_codes(pd.factorize(released["household"])[0]) if is_numbered else None
     rows = row_keys(cell_keys(as_microdata(joint), names), names)
     order, sets = np.argsort(rows), [ColumnSet(names, "them")]
-    return probe_units(cells, units, [(theirs, of_release)], sets, rows, order, coded(joint, names)), units
-
-
-def coded(joint: pd.DataFrame, names: Sequence[str]) -> list[CodedColumn]:
-    """Return the columns of the joint table, ages as numbers."""
-    ours = as_microdata(joint)
-    return [
-        code_by_value(JointColumn(n, cells, (), ours.numbers(n) if n == "age" else None))
-        for n, cells in cell_keys(ours, names).items()
-    ]
+    return probe_units(cells, units, [(theirs, of_release)], sets, rows, order, code_columns(joint, names)), units
 
 
 def compositions(frame: pd.DataFrame, names: Sequence[str] = NAMES) -> dict[int, tuple[tuple[str, ...], ...]]:
@@ -91,7 +82,9 @@ def test_units_that_stand_one_record_after_the_other_are_found_by_loops() -> Non
     units = Units.from_codes(pd.factorize(joint["household"])[0])
     rows = row_keys(cell_keys(as_microdata(joint), NAMES), NAMES)
     sets = [ColumnSet(NAMES, "them")]
-    looks = probe_units(cells, units, [(theirs, None)], sets, rows, np.argsort(rows), coded(joint, NAMES), [True])
+    looks = probe_units(
+        cells, units, [(theirs, None)], sets, rows, np.argsort(rows), code_columns(joint, NAMES), [True]
+    )
     mine, shown = compositions(joint), list(map(tuple, released[list(NAMES)].astype(str).to_numpy().tolist()))
     times = Counter(mine.values())
     windows = {tuple(sorted(shown[at : at + size])) for size in range(1, 7) for at in range(len(shown) - size + 1)}
@@ -100,7 +93,9 @@ def test_units_that_stand_one_record_after_the_other_are_found_by_loops() -> Non
     assert set(joint["household"].to_numpy()[whole.hits]) == found
     assert 0 < len(found) < sum(times[some] == 1 for some in mine.values())
     # rows in another order show no neighbours
-    hidden = probe_units(cells, units, [(theirs, None)], sets, rows, np.argsort(rows), coded(joint, NAMES), [False])
+    hidden = probe_units(
+        cells, units, [(theirs, None)], sets, rows, np.argsort(rows), code_columns(joint, NAMES), [False]
+    )
     assert not any("one record after the other" in one.what for one in hidden)
 
 
@@ -114,7 +109,7 @@ def test_units_with_the_rarest_records_together_are_those_that_chance_seldom_bri
     mine, records = compositions(joint, names), len(joint)
     rows = Counter(row for some in mine.values() for row in some)
     row_of = list(map(tuple, joint[list(names)].astype(str).to_numpy().tolist()))
-    smooth = RowShares(coded(joint, names), np.arange(records, dtype=np.uint64)).log_shares(names)
+    smooth = RowShares(code_columns(joint, names), np.arange(records, dtype=np.uint64)).log_shares(names)
     share = dict(zip(row_of, np.exp(smooth), strict=True))
     chance = dict[int, float]()
     for k, some in mine.items():

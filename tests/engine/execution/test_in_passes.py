@@ -23,6 +23,7 @@ from sfumato.engine.execution.tasks import TaskKind
 from sfumato.engine.matching import match_blocks
 from sfumato.engine.methods.passes import Finished, IntoBuckets, NextPass, run_passes
 from sfumato.engine.methods.registry import method_by_key
+from sfumato.engine.methods.results import Measure
 from sfumato.engine.methods.run import Progress, Run
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.risk import attribute, identification, uniqueness
@@ -117,6 +118,15 @@ KNOWN = [
 """What the intruder knows; of the last two the search also leaves out all exact keys."""
 
 
+def check_values_of_records(found: Measure, whole: Measure) -> None:
+    """Check that the values of single records, block by block, are those of the whole table."""
+    assert found.record_blocks is not None
+    parts = list(found.record_blocks())
+    assert set(parts[0]) == set(whole.per_record)
+    for name, values in whole.per_record.items():
+        np.testing.assert_array_equal(np.concatenate([one[name] for one in parts]), values)
+
+
 @pytest.mark.parametrize("settings", KNOWN)
 @pytest.mark.parametrize("rows", [10**7, 700, 90])
 @pytest.mark.parametrize("missing", [False, True])
@@ -135,11 +145,7 @@ def test_matches_in_buckets_and_ranges_are_those_of_the_table(
             assert (one.measure, one.reason) == (other.measure, other.reason)
             exact = other.value is None or "expected" not in one.measure
             assert one.value == other.value if exact else one.value == pytest.approx(other.value, rel=1e-12)
-        assert found.record_blocks is not None
-        parts = list(found.record_blocks())
-        assert set(parts[0]) == set(whole.per_record)
-        for name, values in whole.per_record.items():
-            np.testing.assert_array_equal(np.concatenate([one[name] for one in parts]), values)
+        check_values_of_records(found, whole)
     assert blocks[0].estimates == blocks[1].estimates
 
 
@@ -169,11 +175,7 @@ def test_what_is_learnt_in_buckets_and_ranges_is_that_of_the_table(
         for one, other in zip(found.estimates, whole.estimates, strict=True):
             assert (one.measure, one.target, one.reason) == (other.measure, other.target, other.reason)
             assert one.value == pytest.approx(other.value, rel=1e-12)
-        assert found.record_blocks is not None
-        parts = list(found.record_blocks())
-        assert set(parts[0]) == set(whole.per_record)
-        for name, values in whole.per_record.items():
-            np.testing.assert_array_equal(np.concatenate([one[name] for one in parts]), values)
+        check_values_of_records(found, whole)
     # From sums of whole numbers, so that not even the last digit depends on blocks.
     assert blocks[0].estimates == blocks[1].estimates
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from array_places import CountingPlace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import gaussian_kde, norm
@@ -74,16 +75,6 @@ def test_the_log_scale_is_for_long_tails_of_positive_values() -> None:
 def test_curves_of_long_columns_are_those_in_memory(skewed: bool) -> None:
     """A block at a time: the last digits of sums differ, and no picture."""
 
-    class Place:
-        arrays = 0
-
-        def new_array(self, rows: int, kind: np.dtype[Any]) -> np.ndarray:
-            self.arrays += 1
-            return np.zeros(rows, dtype=kind)
-
-        def release_pages(self) -> None:
-            """Do nothing."""
-
     rng = np.random.default_rng(4)
     values = rng.lognormal(3, 1.5, 1000) if skewed else rng.normal(size=1000)
     points = curve_points(float(values.min()), float(values.max()))
@@ -93,7 +84,7 @@ def test_curves_of_long_columns_are_those_in_memory(skewed: bool) -> None:
         return [width, prefers_log(values), trimmed_range(values), is_sparse_at(values, points, width / 9),
                 default_kernel_density(values, points)]  # fmt: skip
 
-    expected, place = answers(), Place()
+    expected, place = answers(), CountingPlace()
     with placing_long_arrays(place, 64):
         found = answers()
     assert place.arrays or not skewed

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from array_places import CountingPlace
 from prepared_tables import variables_of
 from scipy import stats
 
@@ -55,18 +56,8 @@ def test_one_dataset_and_too_few_values_have_no_combination() -> None:
 
 
 def test_the_example_of_a_long_dataset_is_that_in_memory() -> None:
-    class Place:
-        arrays = 0
-
-        def new_array(self, rows: int, kind: np.dtype[Any]) -> np.ndarray:
-            self.arrays += 1
-            return np.zeros(rows, dtype=kind)
-
-        def release_pages(self) -> None:
-            """Do nothing."""
-
     long = [np.tile(values, 50) for values in COLUMNS]
-    expected, place = combined_mean("income", long, release_of(3)), Place()
+    expected, place = combined_mean("income", long, release_of(3)), CountingPlace()
     with placing_long_arrays(place, 16):
         found = combined_mean("income", long, release_of(3))
     assert place.arrays
