@@ -28,6 +28,7 @@ from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
+from ..statistics.number_facts import NumberFacts
 from ..statistics.ordered_blocks import (
     bounds_of_rank,
     cut_values,
@@ -153,27 +154,14 @@ class _VariableSums:
         if self.levels is not None:
             return _ValueStatistics((self.levels / self.present).tolist())
         moments, *near = zip(*deviations, strict=True)
-        squares = _squared_deviations(np.array(moments).tolist())
+        facts = NumberFacts.from_blocks(moments)
         found = []
         for q, own in zip(quantiles, near, strict=True):
             rank = rank_of_quantile(self.present, q)
             lower, upper = values_at_ranks(own, np.array([rank, rank + 1])).tolist()
             found.append(quantile_of_neighbours(lower, upper, self.present, q))
-        sd = float(np.sqrt(squares / (self.present - 1))) * self.scale if self.present > 1 else None
+        sd = facts.standard_deviation(ddof=1) * self.scale if self.present > 1 else None
         return _ValueStatistics((), self.total / self.present, sd, found, self.zeros / self.present)
-
-
-def _squared_deviations(moments: Sequence[Sequence[float]]) -> float:
-    """Return the sum of squared deviations from the mean, given number, mean and sum of each block."""
-    mean, deviations, n = 0.0, 0.0, 0.0
-    for records, own_mean, own_deviations in moments:
-        if records:
-            # Chan, Golub & LeVeque (1979)
-            apart = own_mean - mean if n else 0.0
-            deviations += own_deviations + apart * apart * n * records / (n + records)
-            mean = mean + apart * records / (n + records) if n else own_mean
-            n += records
-    return deviations
 
 
 class SummaryPasses(SummedPasses):
@@ -235,11 +223,7 @@ def _deviations_of_block(known: Mapping[str, _VariableSums], confidential: Micro
     found = []
     for name, one in known.items():
         values = released.present_numbers(name)
-        scaled = values / one.scale
-        mean = float(scaled.mean()) if len(scaled) else 0.0
-        scaled -= mean
-        moments = np.array([len(values), mean, float(np.sum(scaled * scaled))])
-        found.append((moments, *values_between(values, one.between)))
+        found.append((NumberFacts.from_values(values / one.scale).as_array, *values_between(values, one.between)))
     return tuple(found)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from ecdf_of_arrays import ecdf_difference
 from prepared_tables import schema_of
 from scipy.stats import chisquare
 
@@ -21,7 +22,7 @@ from sfumato.engine.recipe.checks import check_steps
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.synthesis.cart import CartSpec, cart, draw
 from sfumato.engine.utility.cluster import ClusterSpec, cluster
-from sfumato.engine.utility.ecdf import EcdfSpec, ecdf, ecdf_difference
+from sfumato.engine.utility.ecdf import EcdfSpec, ecdf
 from sfumato.engine.utility.interval_overlap import IntervalOverlapSpec, interval_overlap
 from sfumato.engine.utility.propensity import PropensitySpec, propensity
 from sfumato.engine.utility.summary import SummarySpec, summary

@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from ecdf_of_arrays import ecdf_difference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from prepared_tables import schema_of
@@ -15,7 +16,7 @@ from sfumato.engine.data.schema import Kind, Variable
 from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.run import Run
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.utility.ecdf import EcdfSpec, ecdf, ecdf_difference
+from sfumato.engine.utility.ecdf import EcdfSpec, ecdf
 
 few_values = st.lists(st.integers(0, 5).map(float), min_size=1, max_size=12)
 many_values = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=12)

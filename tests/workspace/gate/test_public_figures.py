@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from ecdf_of_arrays import ecdf_difference
 from prepared_tables import variables_of
 from prepared_workspaces import run_recipe
 from public_figures import agreement, drawn_tables, exact_figure
@@ -26,7 +27,7 @@ from sfumato.engine.methods.privacy import PrivacyAccount, sum_accounts
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.budget import check_budget, privacy_accounts
 from sfumato.engine.recipe.recipe import Recipe
-from sfumato.engine.utility.ecdf import ecdf_difference, largest_gap
+from sfumato.engine.utility.ecdf import largest_gap
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Finding, examine_release
 from sfumato.workspace.gate.public_figures import (
