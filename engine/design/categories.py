@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..data.arrays import Floats
+from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Variable
 from ..errors import BadInput, NotComputable
@@ -22,7 +21,6 @@ from ..methods.privacy import UncoveredUse
 from ..methods.spec import Param
 from .binning import BinningRule, check_binning_rules
 
-Codes = NDArray[np.int64]
 Inside = Literal["uniform", "donor"]
 
 BinsByVariable = Annotated[
@@ -90,7 +88,7 @@ class VariableCategories:
         """Return the levels in their order, of a variable with levels."""
         return tuple(str(level) for level in data.column(self.variable.name).cat.categories)
 
-    def category_codes(self, data: Microdata) -> Codes:
+    def category_codes(self, data: Microdata) -> Integers:
         """Return the category of every record, (n,)."""
         numbers = data.numbers(self.variable.name)
         missing = np.isnan(numbers)
@@ -100,7 +98,7 @@ class VariableCategories:
             filled = np.clip(places, 0, self.value_count - 1)
         return np.where(missing, self.value_count, filled).astype(np.int64)
 
-    def draw_values(self, codes: Codes, data: Microdata, inside: Inside, rng: np.random.Generator) -> Floats:
+    def draw_values(self, codes: Integers, data: Microdata, inside: Inside, rng: np.random.Generator) -> Floats:
         """Return a value for each drawn category, (n,), as ``Microdata.numbers`` returns them.
 
         Inside its bin a number is uniform, or, where ``inside`` is "donor", that of a confidential record of the bin,
@@ -114,7 +112,7 @@ class VariableCategories:
             values = self._draw_donors(bins, values, data, rng)
         return np.where(codes < self.value_count, values, np.nan)
 
-    def _draw_uniform(self, bins: Codes, rng: np.random.Generator) -> Floats:
+    def _draw_uniform(self, bins: Integers, rng: np.random.Generator) -> Floats:
         """Return a uniform number inside the bin of each code, whole where the variable is."""
         low, high = self.edges[bins], self.edges[bins + 1]
         if self.is_integer:
@@ -124,7 +122,7 @@ class VariableCategories:
             values = np.clip(low + rng.random(len(bins)) * (high - low), low, np.nextafter(high, low))
         return values
 
-    def _draw_donors(self, bins: Codes, values: Floats, data: Microdata, rng: np.random.Generator) -> Floats:
+    def _draw_donors(self, bins: Integers, values: Floats, data: Microdata, rng: np.random.Generator) -> Floats:
         """Return the number of a random confidential record of each bin; ``values`` where the bin has none."""
         own = self.category_codes(data)
         numbers = data.numbers(self.variable.name)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.arrays import Floats
+from ..data.arrays import Booleans, Floats
 from ..data.block_sums import Summands, SummedTable
 from ..data.blocks import row_blocks
 from ..data.distinct_records import distinct_records, representative_records
@@ -225,6 +225,6 @@ def require_independent_columns(design: CompletedDesign, x: Floats, terms: Seque
         )
 
 
-def _missing_indicators(block: _TermColumns) -> NDArray[np.bool_]:
+def _missing_indicators(block: _TermColumns) -> Booleans:
     """Mark the columns of a block that are indicators of missing values."""
     return np.asarray(np.arange(len(block.column_names)) >= len(block.fill))

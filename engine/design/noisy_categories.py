@@ -22,7 +22,7 @@ from ..errors import BadInput
 from ..margins.private_domain import DeclaredRange, RangeTail, count_noisy_cells, select_levels
 from ..margins.zcdp import sigma_of_rho
 from .binning import BinningRule
-from .categories import Codes, Inside, VariableCategories, categories_of_variable, drop_cut_at_bound, edges_between
+from .categories import Inside, VariableCategories, categories_of_variable, drop_cut_at_bound, edges_between
 
 # No setting lowers the threshold of kept levels: below the noise it would release the name of a level that one person
 # has.
@@ -44,7 +44,7 @@ class KeptLevelCategories(VariableCategories):
         every = super().level_texts(data)
         return (*(every[at] for at in self.kept), OTHERS)
 
-    def category_codes(self, data: Microdata) -> Codes:
+    def category_codes(self, data: Microdata) -> Integers:
         """Return the category of every record, (n,)."""
         missing = data.missing_mask(self.variable.name)
         own = np.where(missing, 0, data.numbers(self.variable.name)).astype(np.int64)
@@ -53,7 +53,7 @@ class KeptLevelCategories(VariableCategories):
         place[self.kept] = np.arange(len(self.kept))
         return np.where(missing, self.value_count, place[own])
 
-    def draw_values(self, codes: Codes, data: Microdata, inside: Inside, rng: np.random.Generator) -> Floats:
+    def draw_values(self, codes: Integers, data: Microdata, inside: Inside, rng: np.random.Generator) -> Floats:
         return np.where(codes < self.others_code, np.append(self.kept, 0)[np.minimum(codes, self.others_code)], np.nan)
 
 

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pandas as pd
 
+from ..data.arrays import Integers
 from ..data.microdata import Microdata, conform_to_schema
 from ..data.rows import distinct_rows
 from ..data.schema import MissingPolicy, Schema
@@ -26,7 +27,7 @@ from ..methods.privacy import UncoveredUse
 from ..methods.spec import Param
 from ..statistics.csv_lines import TableLines, is_list_of_lines
 from ..wording import count_noun
-from .categories import Codes, VariableCategories
+from .categories import VariableCategories
 
 SeedKind = Literal["uniform", "confidential", "public"]
 WORDS: tuple[SeedKind, ...] = ("uniform", "confidential")
@@ -162,7 +163,7 @@ def draw_seeds(
     rng: np.random.Generator,
     *,
     own: bool = False,
-) -> dict[str, Codes]:
+) -> dict[str, Integers]:
     """Draw the initial categories of ``count`` records, codes (count,) by target.
 
     With ``own``, each record starts at its own confidential record.

@@ -12,9 +12,8 @@ from functools import partial
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..data.arrays import Floats
+from ..data.arrays import Booleans, Floats
 from ..data.block_sums import Summands, SummedTable, ask_together
 from ..data.blocks import row_blocks
 from ..data.distinct_records import distinct_records, representative_records
@@ -42,7 +41,7 @@ class SequentialRegression:
     target: str
     terms: tuple[PredictorTerm, ...]
     names: tuple[str, ...]
-    kept: NDArray[np.bool_]
+    kept: Booleans
     x: Floats
     records: Floats
     ones: Floats
@@ -177,7 +176,7 @@ def _join_descriptions(parts: Sequence[Summands]) -> Summands:
 
 
 def _likelihood_of_block(
-    design: Design, target: str, kept: NDArray[np.bool_], to_q: Floats, gamma: Floats, data: Microdata
+    design: Design, target: str, kept: Booleans, to_q: Floats, gamma: Floats, data: Microdata
 ) -> Summands:
     """Return the sums of ``logistic_sums`` over the records of a block."""
     distinct = distinct_records(data, design.columns)

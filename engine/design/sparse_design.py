@@ -180,9 +180,7 @@ def _cross_table(one: TermEntries, other: TermEntries, values: Floats) -> Floats
 class SummedDesign(ABC):
     """Design X of K = ``width`` columns, of which sums over blocks of rows are computed."""
 
-    @property
-    @abstractmethod
-    def width(self) -> int: ...
+    width: int
 
     @abstractmethod
     def sum_blocks(self, work: BlockWork, labels: Floats | None = None) -> Summands:
@@ -202,8 +200,8 @@ class SparseDesign(SummedDesign):
     terms: Sequence[SparseTerm]
     rows: int
 
-    @property
-    def width(self) -> int:
+    @cached_property
+    def width(self) -> int:  # type: ignore[override]
         return sum(term.width for term in self.terms)
 
     def blocks(self) -> Iterator[tuple[slice, list[TermEntries]]]:
@@ -235,18 +233,13 @@ class SparseDesign(SummedDesign):
 class AskedDesign(SummedDesign):
     """Design of a table that is asked for sums over its blocks.
 
-    columns: number of columns
     table: the table
     on_block: carries out a work on the entries, number and labels of the rows of a block of the table
     """
 
-    columns: int
+    width: int
     table: SummedTable
     on_block: Callable[..., Summands]
-
-    @property
-    def width(self) -> int:
-        return self.columns
 
     def sum_blocks(self, work: BlockWork, labels: Floats | None = None) -> Summands:
         """Return sums over the blocks, which have labels of their own."""

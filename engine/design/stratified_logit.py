@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..data.arrays import Floats, Integers
+from ..data.arrays import Booleans, Floats, Integers
 from ..data.distinct_records import distinct_records, representative_records
 from ..data.microdata import Microdata
 from ..errors import BadInput, near_miss_hint
@@ -44,7 +43,7 @@ class StratumRecords:
     number: int
     name: str
     rows: Integers
-    kept: NDArray[np.bool_]
+    kept: Booleans
     x: Floats
     y: Integers
     class_keys: Integers
@@ -52,7 +51,7 @@ class StratumRecords:
     weights: Floats | None = None
     combination_of: Integers | None = None
 
-    def rows_of_records(self, records: Integers) -> tuple[Integers, NDArray[np.bool_]]:
+    def rows_of_records(self, records: Integers) -> tuple[Integers, Booleans]:
         """Return the row of each of some records of the table, 0 where it has none, and whether it has one."""
         return find_places(records if self.combination_of is None else self.combination_of[records], self.rows)
 
@@ -70,7 +69,7 @@ class StratumRecords:
         )
 
 
-def find_places(values: Integers, ascending: Integers) -> tuple[Integers, NDArray[np.bool_]]:
+def find_places(values: Integers, ascending: Integers) -> tuple[Integers, Booleans]:
     """Return the place of each value in an ascending array, 0 where it is absent, and whether it is present."""
     places = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
     there = ascending[places] == values

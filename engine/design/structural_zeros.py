@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.arrays import Booleans
 from ..data.conditions import (
     CONDITION_FORM,
     Condition,
@@ -31,7 +32,6 @@ from ..data.schema import Kind
 from ..errors import BadInput
 from .categories import VariableCategories
 
-Mask = NDArray[np.bool_]
 _COMPARED = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
 
 
@@ -58,7 +58,7 @@ class StructuralZeroTerm:
         column, *values = (side[0].atom.text for side in sides)
         return cls(column, term.sign, tuple(values))
 
-    def fulfilling_levels(self, categories: VariableCategories, data: Microdata, size: int, place: str) -> Mask:
+    def fulfilling_levels(self, categories: VariableCategories, data: Microdata, size: int, place: str) -> Booleans:
         """Mark which of the ``size`` categories of its variable fulfil it, (size,). Raises BadInput."""
         present = np.arange(size) < categories.value_count
         if not self.values:
@@ -72,7 +72,7 @@ class StructuralZeroTerm:
         )
         return np.append(found, np.zeros(size - len(found), dtype=np.bool_))
 
-    def _fulfilling_names(self, categories: VariableCategories, data: Microdata, place: str) -> Mask:
+    def _fulfilling_names(self, categories: VariableCategories, data: Microdata, place: str) -> Booleans:
         """Mark the levels that fulfil it, of a variable with levels. Raises BadInput."""
         names = [str(level) for level in data.column(self.column).cat.categories]
         for value in self.values:
@@ -85,7 +85,7 @@ class StructuralZeroTerm:
             raise BadInput(place, f'the levels of "{self.column}" have no order: use = or !=')
         return np.asarray(_COMPARED[self.sign](at, names.index(self.values[0])))
 
-    def _fulfilling_bins(self, categories: VariableCategories, place: str) -> Mask:
+    def _fulfilling_bins(self, categories: VariableCategories, place: str) -> Booleans:
         """Mark the bins all of whose numbers fulfil it. Raises BadInput where only some numbers of a bin do."""
         if categories.variable.kind is Kind.DATE:
             raise BadInput(place, f'"{self.column}" is a date, which conditions do not compare')
@@ -117,7 +117,7 @@ class StructuralZeroTerm:
 
 def _bins_between(
     first: NDArray[np.float64], past: NDArray[np.float64], low: float, high: float, name: str, place: str
-) -> Mask:
+) -> Booleans:
     """Mark the bins between low and high. Raises BadInput where a bin is partly inside."""
     inside = (first >= low) & (past <= high)
     if (~inside & (past > low) & (first < high)).any():
@@ -158,7 +158,7 @@ class StructuralZero:
 
     def possible_levels(
         self, categories: Mapping[str, VariableCategories], sizes: Mapping[str, int], data: Microdata, place: str
-    ) -> Mask:
+    ) -> Booleans:
         """Mark the categories of all variables, side by side (D,), that a record may have that fulfils the condition.
 
         Raises BadInput.

@@ -16,9 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..data.arrays import Floats, Integers
+from ..data.arrays import Booleans, Floats, Integers
 from ..data.intervals import UNBOUNDED, Range, bounded_interval
 from ..data.rows import distinct_codes, distinct_rows
 from ..errors import NotComputable
@@ -28,8 +27,6 @@ from ..statistics.interval_estimate import RESIDUAL_ROUNDING, IntervalEstimate, 
 
 _ROUNDING = 1e-12
 """How far a sum of weights may be from what it would be without rounding."""
-
-Mask = NDArray[np.bool_]
 
 
 def effective_sample_size(weights: Floats) -> float:
@@ -46,7 +43,7 @@ def design_effect(weights: Floats) -> float:
     return max(1.0, len(weights) / effective_sample_size(weights))
 
 
-def weighted_share(holds: Mask, weights: Floats) -> float:
+def weighted_share(holds: Booleans, weights: Floats) -> float:
     """Return the weighted share of records (n,) for which something holds."""
     return float(weights[holds].sum() / weights.sum())
 
@@ -150,7 +147,7 @@ class SurveySample:
                 f"{self.single_cluster_strata:,} {what} a single cluster, so that nothing says how much its clusters differ; join such strata with others like them"
             )
 
-    def degrees_of_freedom(self, inside: Mask) -> int:
+    def degrees_of_freedom(self, inside: Booleans) -> int:
         """Return the number of clusters minus that of strata, among the records (n,) inside a domain.
 
         Raises NotComputable where there are no more clusters than strata.
@@ -228,7 +225,7 @@ def survey_quantile(values: Floats, sample: SurveySample, p: float, confidence: 
 
 
 def survey_linear_coefficients(
-    x: Floats, y: Floats, sample: SurveySample, inside: Mask, confidence: float = 0.95
+    x: Floats, y: Floats, sample: SurveySample, inside: Booleans, confidence: float = 0.95
 ) -> list[IntervalEstimate]:
     """Fit weighted least squares of y (k,) on the independent columns of x (k, K), and return K coefficients with
     intervals.
@@ -253,7 +250,7 @@ def survey_linear_coefficients(
 
 
 def survey_logistic_coefficients(
-    x: Floats, y: Floats, sample: SurveySample, inside: Mask, confidence: float = 0.95
+    x: Floats, y: Floats, sample: SurveySample, inside: Booleans, confidence: float = 0.95
 ) -> list[IntervalEstimate]:
     """Fit a weighted logistic regression of y (k,), 0 or 1, and return K coefficients as ``survey_linear_coefficients``
     does.
@@ -282,7 +279,7 @@ def survey_logistic_coefficients(
     return [t_interval(float(b), float(e), degrees, confidence) for b, e in found]
 
 
-def _remaining_degrees(sample: SurveySample, inside: Mask, coefficients: int) -> int:
+def _remaining_degrees(sample: SurveySample, inside: Booleans, coefficients: int) -> int:
     """Return the degrees of freedom of coefficients. Raises NotComputable where none remain."""
     # Korn & Graubard 1999, §2.4; the intercept costs none.
     degrees = sample.degrees_of_freedom(inside) + 1 - coefficients

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
+from ..data.record_keys import KeyNumbers
 from ..data.rows import distinct_codes
 from .radius import Radius
 
@@ -92,18 +93,11 @@ class VariableComparison:
 
 def _value_codes(confidential: Microdata, released: Microdata, name: str) -> tuple[Integers, Integers]:
     """Return codes of both tables' values, (n,) and (m,), in the order of the values; missing is a value."""
-    ours, theirs = confidential.column(name), released.column(name)
-    if confidential.schema[name].kind.has_levels:
-        known = {str(level): code for code, level in enumerate(confidential.frame[name].cat.categories)}
-        for level in released.frame[name].cat.categories:
-            known.setdefault(str(level), len(known))
-        return tuple(  # type: ignore[return-value]
-            np.array([known[str(one)] for one in own.cat.categories] + [-1], dtype=np.int64)[own.cat.codes.to_numpy()]
-            for own in (ours, theirs)
-        )
-    both = np.concatenate([confidential.numbers(name), released.numbers(name)])
-    codes = distinct_codes(both).codes.astype(np.int64)
-    return codes[: len(ours)], codes[len(ours) :]
+    numbers, tables = KeyNumbers.from_tables([name], [confidential, released]), (confidential, released)
+    both = np.concatenate([numbers.columns_of(data)[0] for data in tables])
+    codes = np.nan_to_num(both, nan=-1.0) if name in numbers.levels else distinct_codes(both).codes
+    ours, theirs = np.split(codes.astype(np.int64), [len(confidential)])
+    return ours, theirs
 
 
 def _window_ranks(window: tuple[Floats, Floats], distinct: Floats) -> tuple[Integers, Integers]:

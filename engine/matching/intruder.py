@@ -8,7 +8,6 @@ levels.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -18,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..data.arrays import Floats
+from ..data.arrays import Booleans, Floats
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Role, Schema
 from ..errors import BadInput, NotComputable
@@ -89,7 +88,7 @@ def misclassify(values: NDArray[Any] | pd.Series, level: float, rng: np.random.G
     return np.where(wrong & (codes >= 0), distinct[moved], np.asarray(values))
 
 
-def draw_unknown(values: NDArray[Any] | pd.Series, level: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+def draw_unknown(values: NDArray[Any] | pd.Series, level: float, rng: np.random.Generator) -> Booleans:
     """Draw a mask (n,) of the records whose value is unknown, each with probability S of at most 1."""
     _refuse_above_one(level)
     return rng.random(len(values)) < level
@@ -110,23 +109,14 @@ def example_of_noise(model: str, level: float) -> str:
 
     Empty for a level of 0 and for models whose level is a probability.
     """
-    width = Z_95 * level
-    ends: dict[float, tuple[float, float]] = {}
-    # counts are rounded besides, which an example need not show
-    if model == "log_normal":
-        ends = {true: (true * math.exp(-width * true), true * math.exp(width * true)) for true in (1.0, 10.0)}
-    elif model == "log_normal_constant":
-        ends = {10.0: (10 * math.exp(-width), 10 * math.exp(width))}
-    elif model == "log_relative":
-        spread = [math.expm1(math.log1p(10) * (1 + way * width)) for way in (-1, 1)]
-        ends = {10.0: (max(0.0, spread[0]), spread[1])}
-    elif model == "relative":
-        ends = {10.0: (10 * max(0.0, 1 - width), 10 * (1 + width))}
-    if level == 0 or not ends:
+    if level == 0 or model not in NOISE_ON_NUMBERS:
         return ""
+    values = np.array([1.0, 10.0] if model == "log_normal" else [10.0])
+    # Counts are rounded besides, which an example need not show.
+    ends = np.round(_window_ends(values, model, level, Z_95), 2).T.tolist()
     said = ", and of ".join(
-        f"{true:g} between {format_number(round(low, 2))} and {format_number(round(high, 2))}"
-        for true, (low, high) in ends.items()
+        f"{value:g} between {format_number(low)} and {format_number(high)}"
+        for value, (low, high) in zip(values, ends, strict=True)
     )
     return f"he mostly (95 %) believes of a true {said}"
 
@@ -338,7 +328,7 @@ def draw_belief_windows(
 
     def window_around(times: float) -> Callable[[Microdata], WindowKey]:
         """Return the function that matches within ``times`` standard deviations of the belief."""
-        low, high = (believed, believed) if times == 0 else _belief_window_ends(believed, model, level, times)
+        low, high = (believed, believed) if times == 0 else _window_ends(believed, model, level, times)
         lower, upper = low, high
         if radius:
             # An open radius has no window around 0; the end of the belief's own window then stands.
@@ -349,7 +339,7 @@ def draw_belief_windows(
     return [window_around(times) for times in (0.0, *(BELIEF_WINDOWS if level else ()))]
 
 
-def _belief_window_ends(believed: Floats, model: NoiseModel, level: float, times: float) -> tuple[Floats, Floats]:
+def _window_ends(believed: Floats, model: str, level: float, times: float) -> tuple[Floats, Floats]:
     """Return the ends of the windows of ``times`` standard deviations around each belief, (n,) each."""
     # The intruder does not know the true value, so the belief replaces it in the standard deviation.
     if model == "relative":
@@ -378,7 +368,7 @@ def _misclassified_key(
 
 
 def window_with_unknown(
-    confidential: Microdata, name: str, radius: MatchTolerance | None, lacking: NDArray[np.bool_]
+    confidential: Microdata, name: str, radius: MatchTolerance | None, lacking: Booleans
 ) -> Callable[[Microdata], WindowKey]:
     """Return the function that gives each record's window against a release.
 

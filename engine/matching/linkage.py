@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..data.arrays import Floats, Integers
+from ..data.arrays import Booleans, Floats, Integers
 from .blocks import AT_ONCE, ComparisonBlocks, group_alike_records
 from .comparisons import AgreementPatterns, PatternCodes, VariableComparison
 from .match_weights import LevelWeights
@@ -36,7 +35,7 @@ class RecordLinks:
     candidates: Integers
     ties: Integers
     probability: Floats
-    hit: NDArray[np.bool_]
+    hit: Booleans
     variance: float
 
     @property

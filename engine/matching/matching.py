@@ -64,13 +64,14 @@ class BoxEdges:
         """
         distinct, rank = points if isinstance(points, RankedPoints) else RankedPoints.from_points(points)
         start, stop = np.empty((2, len(lower)), dtype=_narrow_int_type(len(distinct)))
+        beyond = np.append(distinct, np.nan)
         for rows in row_blocks(len(lower)):
             low, high = lower[rows], upper[rows]
             # Sorted needles are found faster; upper ends ascend nearly as lower ones do.
             order = np.argsort(low) if len(distinct) > FEW_TO_SEARCH else None
             start[rows] = sorted_search(distinct, low, "left", order)
             if upper is lower:
-                stop[rows] = start[rows] + _is_value_at(distinct, start[rows], low)
+                stop[rows] = start[rows] + (beyond[start[rows]] == low)
             else:
                 stop[rows] = np.where(
                     np.isnan(low) | np.isnan(high), start[rows], sorted_search(distinct, high, "right", order)
@@ -90,13 +91,6 @@ class BoxEdges:
     def select(self, queries: Integers, points: Integers) -> BoxEdges:
         """Return the same side for some of the queries and points."""
         return BoxEdges(self.start[queries], self.stop[queries], self.rank[points], self.distinct_count)
-
-
-def _is_value_at(ascending: Floats, place: Counts, values: Floats) -> Booleans:
-    """Return whether each value stands at its position, (q,), which may be beyond the end."""
-    if not len(ascending):
-        return np.zeros(len(place), dtype=np.bool_)
-    return np.asarray(ascending[np.minimum(place, len(ascending) - 1)] == values)
 
 
 class RankedPoints(NamedTuple):
@@ -219,19 +213,12 @@ def _count_by_dyadic_intervals(group: Integers, point_group: Integers, sides: Se
     others = [side for side in sides if side is not cut]
     counts = np.zeros(len(group), dtype=np.int64)
     for level, query, node in _dyadic_intervals(cut.start, cut.stop):
-        points = _points_in_nodes(node, cut.rank >> level)
+        points = np.flatnonzero(np.isin(cut.rank >> level, node))
         nodes = (cut.distinct_count >> level) + 1
         parts = _compact_groups(group[query] * nodes + node, point_group[points] * nodes + (cut.rank[points] >> level))
         found = _count_in_sorted_sides(*parts, [side.select(query, points) for side in others])
         counts += np.bincount(query, weights=found, minlength=len(group)).astype(np.int64)
     return counts
-
-
-def _points_in_nodes(node: Integers, point_node: Integers) -> Integers:
-    """Return the points that lie in any of the nodes."""
-    asked = np.zeros(int(max(node.max(initial=0), point_node.max(initial=0))) + 1, dtype=np.bool_)
-    asked[node] = True
-    return np.flatnonzero(asked[point_node])
 
 
 def _compact_groups(group: Integers, point_group: Integers) -> tuple[Integers, Integers]:

@@ -121,17 +121,15 @@ def all_subsets(names: Sequence[str]) -> Iterator[Subset]:
             yield frozenset(chosen)
 
 
-def search_subsets(
-    names: Sequence[str], value_of: Callable[[Subset], float], also: Iterable[Subset] = ()
-) -> dict[Subset, float]:
+def search_subsets(names: Sequence[str], value_of: Callable[[Subset], float]) -> dict[Subset, float]:
     """Return the values of a selection of subsets, for too many variables to try all.
 
-    These are all variables, none, single ones, pairs, those in ``also``, all but one, and then, from the best of these
-    on, the neighbours with one variable more or less until nothing improves.
+    These are all variables, none, single ones, pairs, all but one, and then, from the best of these on, the neighbours
+    with one variable more or less until nothing improves.
     """
     first: list[Iterable[str]] = [names, (), *([name] for name in names), *combinations(names, 2)]
     values: dict[Subset, float] = {}
-    for chosen in [*map(frozenset, first), *also, *(frozenset(names) - {name} for name in names)]:
+    for chosen in [*map(frozenset, first), *(frozenset(names) - {name} for name in names)]:
         values.setdefault(chosen, value_of(chosen))
     best = max(values, key=lambda one: values[one])
     while True:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.arrays import Booleans
 from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema, Variable
 from ..data.spelling import spell_as_whole
@@ -37,7 +38,7 @@ def check_conditions(schema: Schema, among: TargetConditions, place: str) -> Non
                 _parse_interval(schema[name], text, f"{where}[{i}]")
 
 
-def meets_conditions(data: Microdata, among: TargetConditions, place: str) -> NDArray[np.bool_]:
+def meets_conditions(data: Microdata, among: TargetConditions, place: str) -> Booleans:
     """Return whether each record (n,) meets all conditions; a missing value does not.
 
     Raises BadInput if no record does, or a level is unknown.
@@ -75,7 +76,7 @@ def sort_rows_by_value(data: Microdata, rows: NDArray[np.intp]) -> NDArray[np.in
     return np.asarray(rows[np.lexsort(tuple(columns[::-1]))])
 
 
-def _meets_condition(data: Microdata, name: str, texts: Sequence[str], where: str) -> NDArray[np.bool_]:
+def _meets_condition(data: Microdata, name: str, texts: Sequence[str], where: str) -> Booleans:
     """Return whether each record (n,) has one of the levels or lies in one of the intervals."""
     variable = data.schema[name]
     if not variable.kind.has_levels:

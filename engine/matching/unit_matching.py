@@ -321,18 +321,8 @@ def own_units(confidential: Units, released: Units) -> Integers:
 
 def _count_equal(keys: Keys, among: Keys) -> Integers:
     """Count the occurrences of each key (q,) among others (k,)."""
-    ascending = np.sort(among)
-    starts = np.flatnonzero(np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)])
-    distinct, counts = ascending[starts], np.diff(np.append(starts, len(ascending)))
-    if not len(distinct):
-        return np.zeros(len(keys), dtype=np.int64)
-    # sorted needles are found several times faster
-    order = np.argsort(keys)
-    sought = keys[order]
-    place = np.searchsorted(distinct, sought).clip(max=len(distinct) - 1)
-    found = np.empty(len(keys), dtype=np.int64)
-    found[order] = np.where(distinct[place] == sought, counts[place], 0)
-    return found
+    codes = pd.factorize(np.concatenate([keys, among]))[0].astype(np.int64)
+    return np.asarray(count_in_boxes(codes[: len(keys)], codes[len(keys) :], []), dtype=np.int64)
 
 
 def _without_repeats(*columns: Floats) -> list[Floats]:

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.arrays import Floats
-from ..design.categories import Codes
+from ..data.arrays import Floats, Integers
 
 LARGEST_KEY = 2**62
 HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -41,7 +40,7 @@ class FeatureKey:
             space *= size
         return space
 
-    def key_of_records(self, codes: Mapping[str, Codes], records: int) -> Codes:
+    def key_of_records(self, codes: Mapping[str, Integers], records: int) -> Integers:
         """Return the key of each record, (records,)."""
         key = np.zeros(records, dtype=np.int64)
         for name, size in zip(self.named, self.sizes, strict=True):
@@ -49,7 +48,7 @@ class FeatureKey:
         return key * 2 + hash_to_bit([codes[name] for name in self.hashed], records) if self.hashed else key
 
 
-def hash_to_bit(codes: Sequence[Codes], records: int) -> Codes:
+def hash_to_bit(codes: Sequence[Integers], records: int) -> Integers:
     """Return a bit for each record, (records,), that depends on all of its codes: the 1-bit hash of §3.2."""
     # A fixed mixer, not Python's salted ``hash``: the keys of a fit must be the same wherever it is drawn from.
     state = np.zeros(records, dtype=np.uint64)
@@ -71,32 +70,32 @@ class ConditionalTable:
     """
 
     size: int
-    keys: Codes
-    starts: Codes
-    categories: Codes
-    upto: Codes
+    keys: Integers
+    starts: Integers
+    categories: Integers
+    upto: Integers
 
     @classmethod
-    def from_records(cls, keys: Codes, codes: Codes, size: int) -> ConditionalTable:
+    def from_records(cls, keys: Integers, codes: Integers, size: int) -> ConditionalTable:
         """Count the records with each key and category, given both for each record, (n,)."""
         cells, counts = np.unique(keys * size + codes, return_counts=True)
         rows, starts = np.unique(cells // size, return_index=True)
         return cls(size, rows, np.append(starts, len(cells)).astype(np.int64), cells % size, np.cumsum(counts))
 
     @property
-    def records_before(self) -> Codes:
+    def records_before(self) -> Integers:
         """Return the number of records before each row, and in all, (rows + 1,)."""
         return np.concatenate([[0], self.upto])[self.starts]
 
-    def find_rows(self, keys: Codes) -> Codes:
+    def find_rows(self, keys: Integers) -> Integers:
         """Return the row of each key, (k,); the number of rows for a key that no record has."""
         places = np.searchsorted(self.keys, keys)
         found = self.keys[np.minimum(places, len(self.keys) - 1)] == keys
         return np.where(found, places, len(self.keys))
 
     def draw_categories(
-        self, rows: Codes, uniform: Floats, rng: np.random.Generator
-    ) -> tuple[Codes, NDArray[np.bool_]]:
+        self, rows: Integers, uniform: Floats, rng: np.random.Generator
+    ) -> tuple[Integers, NDArray[np.bool_]]:
         """Draw a category for each of these rows, (k,), from its records or uniformly over all categories.
 
         ``uniform`` (rows + 1,) has the probabilities of a uniform draw, the last that of keys that no record has, which
@@ -162,7 +161,7 @@ class ConditionalTable:
         return cls(size, *(np.asarray(arrays[f"{prefix}.{name}"], dtype=np.int64) for name in names))
 
 
-def mutual_information(first: Codes, second: Codes, sizes: tuple[int, int]) -> float:
+def mutual_information(first: Integers, second: Integers, sizes: tuple[int, int]) -> float:
     """Return the mutual information of two features in nats, from their counts."""
     joint = np.bincount(first * sizes[1] + second, minlength=sizes[0] * sizes[1]).reshape(sizes) / len(first)
     outer = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)

@@ -20,14 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from ..data.arrays import Floats
+from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..data.provenance import FitUncertainty
 from ..data.rows import dense_ranks
 from ..data.schema import Kind, Schema
 from ..design.categories import (
     BinsByVariable,
-    Codes,
     InsideBin,
     VariableCategories,
     categories_of_variable,
@@ -72,7 +71,7 @@ def _cell_key(categories: Mapping[str, VariableCategories]) -> FeatureKey:
     return FeatureKey(tuple(categories), tuple(one.size for one in categories.values()), ())
 
 
-def _cells_of_records(categories: Mapping[str, VariableCategories], data: Microdata) -> Codes:
+def _cells_of_records(categories: Mapping[str, VariableCategories], data: Microdata) -> Integers:
     """Return the number of each record's cell, (n,), all 0 without variables."""
     return _cell_key(categories).key_of_records(
         {name: one.category_codes(data) for name, one in categories.items()}, len(data)
@@ -105,7 +104,7 @@ def joint_draw(
     return found
 
 
-def _add_missing_groups(fit: Fit, of: Codes) -> Fit:
+def _add_missing_groups(fit: Fit, of: Integers) -> Fit:
     """Return the fit with groups for all records to draw, ``of`` (n,).
 
     A group that no confidential record is in, as where a predictor was synthesised, has the prior alone.
@@ -120,7 +119,9 @@ def _add_missing_groups(fit: Fit, of: Codes) -> Fit:
     return replace(fit, arrays={**fit.arrays, "groups": every, "starts": starts})
 
 
-def draw_cells_by_group(fit: Fit, rows: Codes, concentration: float, space: int, rng: np.random.Generator) -> Codes:
+def draw_cells_by_group(
+    fit: Fit, rows: Integers, concentration: float, space: int, rng: np.random.Generator
+) -> Integers:
     """Draw a cell for each record from its group, (records,), by one draw of theta in each group.
 
     ``rows`` (records,) are the positions of the groups in the fit, ``space`` is the number of cells of a group.
@@ -144,8 +145,8 @@ def draw_cells_by_group(fit: Fit, rows: Codes, concentration: float, space: int,
 
 
 def _draw_unlisted_cells(
-    rows: Codes, starts: Codes, cells: Codes, concentration: float, space: int, rng: np.random.Generator
-) -> Codes:
+    rows: Integers, starts: Integers, cells: Integers, concentration: float, space: int, rng: np.random.Generator
+) -> Integers:
     """Draw cells that no confidential record has, for records of these groups (k,): (k,)."""
     count = len(rows)
     order = np.argsort(rows, kind="stable")
@@ -165,7 +166,9 @@ def _draw_unlisted_cells(
     return found
 
 
-def _draw_empty_cells(group: Codes, starts: Codes, cells: Codes, space: int, rng: np.random.Generator) -> Codes:
+def _draw_empty_cells(
+    group: Integers, starts: Integers, cells: Integers, space: int, rng: np.random.Generator
+) -> Integers:
     """Draw a cell for each of these groups (k,), uniform among the cells in which the group has no record."""
     owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     # Rejection would rarely find an empty cell there; so few cells are left that they can be listed.
@@ -196,13 +199,13 @@ class TableCounts:
     """
 
     space: int
-    names: Codes
-    counts: Codes | Floats
-    groups: Codes
-    totals: Codes | Floats
+    names: Integers
+    counts: Integers | Floats
+    groups: Integers
+    totals: Integers | Floats
 
     @classmethod
-    def from_records(cls, groups: Codes, cells: Codes, space: int, weights: Floats | None = None) -> TableCounts:
+    def from_records(cls, groups: Integers, cells: Integers, space: int, weights: Floats | None = None) -> TableCounts:
         """Count the records (n,) of each cell and group, or sum their ``weights`` (n,)."""
         if weights is None:
             names, counts = np.unique(groups * space + cells, return_counts=True)
@@ -211,11 +214,11 @@ class TableCounts:
             space, *_sum_weights_by_name(groups * space + cells, weights), *_sum_weights_by_name(groups, weights)
         )
 
-    def count_in_cells(self, groups: Codes, cells: Codes) -> Floats:
+    def count_in_cells(self, groups: Integers, cells: Integers) -> Floats:
         """Return the counts of these cells, (k,)."""
         return _look_up_counts(self.names, self.counts, groups * self.space + cells)
 
-    def count_in_groups(self, groups: Codes) -> Floats:
+    def count_in_groups(self, groups: Integers) -> Floats:
         """Return the counts of these groups, (k,)."""
         return _look_up_counts(self.groups, self.totals, groups)
 
@@ -227,12 +230,12 @@ class TableCounts:
         return float(cells.sum() - (gammaln(total + released.totals) - gammaln(total)).sum())
 
 
-def _sum_weights_by_name(names: Codes, weights: Floats) -> tuple[Codes, Floats]:
+def _sum_weights_by_name(names: Integers, weights: Floats) -> tuple[Integers, Floats]:
     found, place = np.unique(names, return_inverse=True)
     return found, np.bincount(place, weights, len(found)).astype(np.float64)
 
 
-def _look_up_counts(names: Codes, counts: Codes | Floats, asked: Codes) -> Floats:
+def _look_up_counts(names: Integers, counts: Integers | Floats, asked: Integers) -> Floats:
     places = np.minimum(np.searchsorted(names, asked), len(names) - 1)
     return np.where(names[places] == asked, counts[places], 0).astype(np.float64)
 

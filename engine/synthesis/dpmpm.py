@@ -21,10 +21,11 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.arrays import Integers
 from ..data.microdata import Microdata
 from ..data.provenance import FitUncertainty
 from ..data.schema import Kind, Schema
-from ..design.categories import BinsByVariable, Codes, InsideBin, VariableCategories, categories_of_variable, check_bins
+from ..design.categories import BinsByVariable, InsideBin, VariableCategories, categories_of_variable, check_bins
 from ..design.structural_zeros import StructuralZero
 from ..errors import BadInput, NotComputable, NotConverged
 from ..methods.chains import KEEP_CHAINS, chain_storage_bytes, require_room_for_chains
@@ -208,7 +209,7 @@ def joint_draw(
     classes = rows.draw_classes(log_weights, log_levels[:, starts[-1] :], rng)
     found: dict[str, NDArray[np.generic]] = {}
     for (name, categories), first, last in zip(own.items(), starts[:-1], starts[1:], strict=True):
-        codes: Codes = draw_levels_given_classes(classes, log_levels[:, first:last], rng)
+        codes: Integers = draw_levels_given_classes(classes, log_levels[:, first:last], rng)
         found[name] = categories.draw_values(codes, confidential, spec.inside, rng)
     return found
 

@@ -25,13 +25,12 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.arrays import Floats
+from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..data.provenance import FitUncertainty
 from ..data.schema import Kind, Schema
 from ..design.categories import (
     BinsByVariable,
-    Codes,
     InsideBin,
     VariableCategories,
     categories_of_variable,
@@ -61,7 +60,7 @@ class FeatureKeys:
     categories: Mapping[str, VariableCategories]
     keys: Mapping[str, FeatureKey]
 
-    def record_codes(self, data: Microdata, names: Sequence[str]) -> dict[str, Codes]:
+    def record_codes(self, data: Microdata, names: Sequence[str]) -> dict[str, Integers]:
         """Return the category of every record in each of these features, (n,) each."""
         return {name: self.categories[name].category_codes(data) for name in names}
 
@@ -206,7 +205,7 @@ class PerturbedSampler:
     uniform_shares: Mapping[str, Floats]
     neighbours: float = 0.0
 
-    def draw_sweep(self, state: Mapping[str, Codes], records: int, rng: np.random.Generator) -> dict[str, Codes]:
+    def draw_sweep(self, state: Mapping[str, Integers], records: int, rng: np.random.Generator) -> dict[str, Integers]:
         """Draw every target once, in turn, for ``records`` records at the same time, and return their codes."""
         now = dict(state)
         for name, table in self.tables.items():
@@ -214,7 +213,7 @@ class PerturbedSampler:
             now[name] = self._draw_feature(name, rows, self.uniform_shares[name], rng)
         return {name: now[name] for name in self.tables}
 
-    def blocks(self, seeds: Mapping[str, Codes], size: int, rng: np.random.Generator) -> dict[str, Codes]:
+    def blocks(self, seeds: Mapping[str, Integers], size: int, rng: np.random.Generator) -> dict[str, Integers]:
         """Draw blocks of ``size`` records, one block from each seed, and return their codes, (size, blocks)."""
         count = len(next(iter(seeds.values())))
         now = dict(seeds)
@@ -232,7 +231,7 @@ class PerturbedSampler:
                 drawn[name][b] = now[name]
         return drawn
 
-    def _draw_feature(self, name: str, rows: Codes, mixed: Floats, rng: np.random.Generator) -> Codes:
+    def _draw_feature(self, name: str, rows: Integers, mixed: Floats, rng: np.random.Generator) -> Integers:
         """Draw a category of one target for each of these rows of its table."""
         categories, table = self.features.categories[name], self.tables[name]
         drawn, counted = table.draw_categories(rows, mixed, rng)
@@ -241,7 +240,7 @@ class PerturbedSampler:
         return drawn
 
 
-def move_to_neighbours(codes: Codes, present: int, share: float, rng: np.random.Generator) -> Codes:
+def move_to_neighbours(codes: Integers, present: int, share: float, rng: np.random.Generator) -> Integers:
     """Move a ``share`` of the categories to an adjacent one, at random to either side, at the ends to the only one.
 
     Missing values stay, and so does a single category.

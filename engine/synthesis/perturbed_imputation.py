@@ -17,13 +17,12 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.arrays import Floats
+from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..data.provenance import FitUncertainty
 from ..data.schema import Kind, Schema
 from ..design.categories import (
     BinsByVariable,
-    Codes,
     InsideBin,
     VariableCategories,
     categories_of_variable,
@@ -102,7 +101,7 @@ def joint_draw(
 def category_probabilities(
     arrays: Mapping[str, NDArray[Any]],
     name: str,
-    state: Mapping[str, Codes],
+    state: Mapping[str, Integers],
     categories: Mapping[str, VariableCategories],
 ) -> Floats:
     """Return the probability of each category of a feature given the codes of the others, (records, size)."""
@@ -119,12 +118,12 @@ def category_probabilities(
 
 
 def _fit_feature(
-    codes: Mapping[str, Codes],
+    codes: Mapping[str, Integers],
     categories: Mapping[str, VariableCategories],
     spec: PerturbedImputationSpec,
     name: str,
     rng: np.random.Generator,
-) -> tuple[Codes, Floats, float, int]:
+) -> tuple[Integers, Floats, float, int]:
     """Fit the model of a feature; return its classes, coefficients, the penalty's strength, and the steps."""
     others = [feature for feature in categories if feature != name]
     records = len(codes[name])
@@ -150,7 +149,7 @@ def _fit_feature(
     return classes, coefficients, 1 / best, steps
 
 
-def _fit_elastic_net(design: Floats, codes: Codes, strength: float, mixing: float, seed: int) -> tuple[Floats, int]:
+def _fit_elastic_net(design: Floats, codes: Integers, strength: float, mixing: float, seed: int) -> tuple[Floats, int]:
     """Fit a penalised multinomial logit; return coefficients (1 + indicators, classes) and the number of steps.
 
     The first row of coefficients are the intercepts.
@@ -184,7 +183,7 @@ def softmax_rows(scores: Floats) -> Floats:
 
 
 def _holdout_deviance(
-    design: Floats, codes: Codes, held: NDArray[np.bool_], strength: float, mixing: float, seed: int
+    design: Floats, codes: Integers, held: NDArray[np.bool_], strength: float, mixing: float, seed: int
 ) -> float:
     """Return the deviance of the records that are held out."""
     kept = codes[~held]

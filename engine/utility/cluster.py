@@ -245,14 +245,14 @@ def _cluster_points(points: Floats, ours: int, spec: ClusterSpec, run: Run) -> t
         raise NotComputable("no variable varies, so there are no clusters")
     rows = np.bincount(point).astype(np.float64)
     same_shape = unique / column_scales(unique.ravel())  # squares of distances neither overflow nor vanish
-    label = average_linkage(same_shape, rows, _report_merges(run, len(unique))).cut_clusters(spec.clusters)[point]
+
+    def report_merges(clusters: int) -> None:
+        """Report progress by the number of clusters left."""
+        run.report(Progress(len(unique) - clusters, len(unique), "clusters merged"))
+
+    label = average_linkage(same_shape, rows, report_merges).cut_clusters(spec.clusters)[point]
     counts = [np.bincount(part, minlength=label.max() + 1) for part in (label[:ours], label[ours:])]
     return cluster_difference(counts[0], counts[1], spec.weights == "equal"), len(unique)
-
-
-def _report_merges(run: Run, points: int) -> Callable[[int], None]:
-    """Return a function that reports progress from the number of clusters left."""
-    return lambda clusters: run.report(Progress(points - clusters, points, "clusters merged"))
 
 
 def _sample_rows(n: int, m: int, limit: int, rng: np.random.Generator) -> tuple[Integers, Integers]:
@@ -291,19 +291,13 @@ def _make_points(
         values = np.concatenate([confidential.numbers(name), released.numbers(name)])
         if released.schema[name].kind.has_levels:
             codes = missing_as_level(values)
-            columns.append(_level_indicators(codes[rows], np.unique(codes)))
+            occurring = np.unique(codes)
+            columns += [np.equal(codes[rows, None], occurring)] if len(occurring) > 1 else []
             continue
         filled, missing = fill_with_mean(values)
         columns += [_scale_values(filled, scaling)[rows, None]] if np.ptp(filled) > 0 else []
         columns += [missing[rows, None]] if np.ptp(missing) > 0 else []
     return np.hstack(columns)
-
-
-def _level_indicators(codes: Floats, occurring: Floats) -> Floats:
-    """Return an indicator column of codes (k,) for each level that occurs among all rows, (k, L); none for a single
-    level.
-    """
-    return np.equal(codes[:, None], occurring if len(occurring) > 1 else occurring[:0]).astype(np.float64)
 
 
 def _scale_values(values: Floats, scaling: str) -> Floats:

@@ -21,6 +21,7 @@ from ..data.arrays import Integers
 from ..data.block_sums import Summands, SummedTable, keep_parts
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
+from ..data.record_keys import KeyNumbers
 from ..data.schema import Kind, Schema, compared_variables
 from ..data.table_blocks import OneBlock
 from ..design.binning import (
@@ -97,8 +98,7 @@ class MarginPasses(SummedPasses):
         return True
 
     def start(self, confidential: Microdata, released: Microdata, spec: MarginDistanceSpec, n_blocks: int) -> NextPass:
-        spec, hidden, levels = spec.for_release(confidential.schema, ()), dict[str, str](), dict[str, Categories]()
-        rules: dict[str, BinningRule] = {}
+        spec, hidden, rules = spec.for_release(confidential.schema, ()), dict[str, str](), dict[str, BinningRule]()
         for name in spec.variables:
             try:
                 comparable_categories(confidential, released, name, None)
@@ -107,9 +107,8 @@ class MarginPasses(SummedPasses):
                 continue
             if confidential.schema[name].kind in BINNED:
                 rules[name] = spec.bins.get(name, TEN_OF_EQUAL_COUNT)
-            else:
-                both = (data.column(name).cat.categories for data in (confidential, released))
-                levels[name] = tuple(dict.fromkeys(str(level) for own in both for level in own))
+        compared = [name for name in spec.variables if name not in hidden]
+        levels = KeyNumbers.from_tables(compared, [confidential, released]).levels
         sizes = [_category_count(own) for own in levels.values()] + [_most_categories(rule) for rule in rules.values()]
         largest = sorted(sizes, reverse=True)[: 3 if spec.ways == "triples" else 2]
         if math.prod(largest) >= _LARGEST_CELL and n_blocks > 1:
