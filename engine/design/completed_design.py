@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.arrays import Booleans, Floats
+from ..data.arrays import Floats
 from ..data.block_sums import Summands, SummedTable
 from ..data.blocks import row_blocks
 from ..data.distinct_records import distinct_records, representative_records
@@ -210,7 +210,7 @@ def completed_triangle(design: CompletedDesign, table: Microdata, weights: Float
 def require_independent_columns(design: CompletedDesign, x: Floats, terms: Sequence[str], place: str) -> None:
     """Raise BadInput at ``place[j]`` where in R of the design of these terms columns before determine one of term j."""
     owners = np.repeat(np.arange(len(terms)), [len(block.column_names) for block in design.blocks])
-    told = np.concatenate([[False], *(_missing_indicators(block) for block in design.blocks)])
+    told = np.concatenate([[False], *(np.arange(len(one.column_names)) >= len(one.fill) for one in design.blocks)])
     # Indicators of missing values come last and are exempt: two variables may lack the same records.
     order = np.argsort(told, kind="stable")
     dependent = np.empty(x.shape[1], dtype=np.bool_)
@@ -223,8 +223,3 @@ def require_independent_columns(design: CompletedDesign, x: Floats, terms: Seque
             f'"{terms[j]}" is aliased: the intercept and the terms before it determine a column of it, or no record has '
             "one of its levels; leave it out",
         )
-
-
-def _missing_indicators(block: _TermColumns) -> Booleans:
-    """Mark the columns of a block that are indicators of missing values."""
-    return np.asarray(np.arange(len(block.column_names)) >= len(block.fill))

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..data.arrays import Floats, Integers
+from ..data.arrays import Floats
 from ..data.blocks import row_blocks
 from ..data.microdata import Microdata
 from ..data.schema import Schema
@@ -122,7 +122,8 @@ class Design:
         table = np.full([size + 2 for size in coefficients.shape], np.nan)
         table[(slice(None, -1),) * len(levels)] = 0.0
         table[(slice(1, -1),) * len(levels)] = coefficients
-        found = np.asarray(table[tuple(_level_codes(factor, data) for factor in levels)])
+        codes = tuple(data.column(factor.column).cat.codes.to_numpy().astype(np.int64) for factor in levels)
+        found = np.asarray(table[codes])
         for factor in term.factors:
             if not factor.has_indicators(self.schema):
                 found = found * factor_numbers(factor, data)
@@ -162,7 +163,3 @@ def factor_numbers(factor: TermFactor, data: Microdata) -> Floats:
         return np.asarray(getattr(np, factor.function)(numbers))
     levels = np.append(level_numbers(data.column(factor.column).cat.categories), np.nan)
     return np.asarray(levels[np.where(np.isnan(numbers), -1, numbers).astype(np.int64)])
-
-
-def _level_codes(factor: TermFactor, data: Microdata) -> Integers:
-    return np.asarray(data.column(factor.column).cat.codes.to_numpy(), dtype=np.int64)

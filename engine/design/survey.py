@@ -17,7 +17,6 @@ So a plan may synthesise the weight like any variable, after those that it is co
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -28,7 +27,7 @@ from ..data.arrays import Floats, Integers
 from ..data.rows import distinct_codes
 from ..data.schema import SURVEY_SETTING, DesignPart, Kind, Role, Schema
 from ..errors import BadInput, NotComputable
-from ..methods.results import Estimate, Measure
+from ..methods.results import Measure
 from ..wording import agreeing_word, count_noun
 
 if TYPE_CHECKING:
@@ -143,10 +142,11 @@ def check_survey_variables(schema: Schema) -> None:
     """Raise BadInput where the schema declares a weight or a part of the design twice, a part without a weight, or one
     of a wrong kind.
     """
-    for place, found in _declared_parts(schema):
+    weights = schema.names_by_role(Role.WEIGHT)
+    parts = (("design", [variable.name for variable in schema if variable.design is part]) for part in DesignPart)
+    for place, found in (("role", weights), *parts):
         for name in found[1:]:
             raise BadInput(f"variables.{name}.{place}", f'"{found[0]}" is that already; a table has one')
-    weights = schema.names_by_role(Role.WEIGHT)
     for variable in schema:
         place = f"variables.{variable.name}"
         numeric = variable.kind in (Kind.COUNT, Kind.CONTINUOUS)
@@ -160,13 +160,6 @@ def check_survey_variables(schema: Schema) -> None:
             raise BadInput(
                 f"{place}.kind", f"a number of clusters is a count or continuous, this one is {variable.kind}"
             )
-
-
-def _declared_parts(schema: Schema) -> Iterator[tuple[str, list[str]]]:
-    """Yield the role and each part of the design, with the variables that declare it."""
-    yield "role", list(schema.names_by_role(Role.WEIGHT))
-    for part in DesignPart:
-        yield "design", [variable.name for variable in schema if variable.design is part]
 
 
 def check_survey_weights(data: Microdata) -> None:
@@ -210,11 +203,8 @@ def add_unweighted_remark(method: Method, measure: Measure, schema: Schema) -> M
     """Add ``UNWEIGHTED`` to the reason of each value of an unweighted measure."""
     if not is_unweighted(method, schema):
         return measure
-    return replace(
-        measure, estimates=tuple(one if one.value is None else add_remark(one, UNWEIGHTED) for one in measure.estimates)
+    said = (
+        one if one.value is None else replace(one, reason="; ".join(filter(None, (one.reason, UNWEIGHTED))))
+        for one in measure.estimates
     )
-
-
-def add_remark(estimate: Estimate, words: str) -> Estimate:
-    """Return the estimate with one more remark in its reason."""
-    return replace(estimate, reason="; ".join(filter(None, (estimate.reason, words))))
+    return replace(measure, estimates=tuple(said))

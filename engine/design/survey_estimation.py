@@ -62,13 +62,10 @@ def weighted_sd(values: Floats, weights: Floats) -> float:
     return float(np.sqrt(weights @ deviations**2 / weights.sum() * n / (n - 1))) * scale
 
 
-def weighted_quantile(values: Floats, weights: Floats, p: float) -> float:
-    """Return the smallest of the values (n,) with a weighted share of at least p, 0 to 1, at or below it."""
-    return float(_weighted_quantiles(values, weights, [p])[0])
-
-
-def _weighted_quantiles(values: Floats, weights: Floats, shares: Sequence[float]) -> Floats:
-    """Return the weighted quantiles of values (n,) at several shares."""
+def weighted_quantiles(values: Floats, weights: Floats, shares: Sequence[float]) -> Floats:
+    """Return the smallest of the values (n,) with a weighted share of at least each given one, 0 to 1, at or below it,
+    (k,).
+    """
     order = np.argsort(values, kind="stable")
     below = np.cumsum(weights[order])
     # Lowered, so that a share that is reached exactly counts as reached despite rounding.
@@ -211,14 +208,14 @@ def survey_quantile(values: Floats, sample: SurveySample, p: float, confidence: 
     """
     inside = ~np.isnan(values)
     present, weights = values[inside], sample.weights[inside]
-    found = weighted_quantile(present, weights, p)
+    found = float(weighted_quantiles(present, weights, [p])[0])
     share = survey_mean(np.where(inside, values <= found, np.nan), sample, confidence)
     half = t_quantile(share.degrees_of_freedom, confidence) * share.standard_error
     # Woodruff (1952): the interval of the share at or below the quantile is inverted to values.
     ends = share.value - half, share.value + half
     if ends[0] < 0 or ends[1] > 1:
         raise NotComputable(f"too few records lie beyond the {p:g} quantile for an interval of it")
-    lower, upper = map(float, _weighted_quantiles(present, weights, ends))
+    lower, upper = map(float, weighted_quantiles(present, weights, ends))
     # Half the interval's width over its t, as svyquantile has it.
     error = (upper - lower) / (2 * t_quantile(share.degrees_of_freedom, confidence))
     return IntervalEstimate(found, error, lower, upper, share.degrees_of_freedom)

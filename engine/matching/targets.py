@@ -22,9 +22,6 @@ from ..partition.hierarchies import Interval, parse_interval
 from ..wording import count_noun
 
 TargetConditions = Mapping[str, tuple[str, ...]]
-INTERVAL_FORMS = {
-    Kind.DATE: '"[2020-01-01, 2020-06-30]" or ">= 2020-01-01"',
-}
 
 
 def check_conditions(schema: Schema, among: TargetConditions, place: str) -> None:
@@ -96,6 +93,7 @@ def _parse_interval(variable: Variable, text: str, where: str) -> Interval:
     """Return the interval that a text writes. Raises BadInput."""
     found = parse_interval(text, variable.kind) or parse_interval(f"[{text}, {text}]", variable.kind)
     if found is None:
-        forms = INTERVAL_FORMS.get(variable.kind, '"[20, 30)", "20-29", ">=65" or "65+"')
+        numbers, dates = '"[20, 30)", "20-29", ">=65" or "65+"', '"[2020-01-01, 2020-06-30]" or ">= 2020-01-01"'
+        forms = dates if variable.kind is Kind.DATE else numbers
         raise BadInput(where, f'"{text}" is no interval of "{variable.name}"; write one value, {forms}')
     return found

@@ -135,10 +135,11 @@ def squared_distance(
     level = distinct // values
     levels = int(level.max()) + 1
     own = (np.ones(len(ours)), np.ones(len(theirs))) if weights is None else weights
-    cells = [_weighted_counts(part, w, len(distinct)) for part, w in zip((cell[:n], cell[n:]), own, strict=True)]
+    tables = zip((cell[:n], cell[n:]), own, strict=True)
+    cells = [np.bincount(part, w, len(distinct)).astype(np.float64) for part, w in tables]
     parts = tuple(zip((our_level, their_level), own, strict=True))
-    sizes = [_weighted_counts(part, w, levels) for part, w in parts]
-    squares = [_weighted_counts(part, w**2, levels) for part, w in parts]
+    sizes = [np.bincount(part, w, levels) for part, w in parts]
+    squares = [np.bincount(part, w**2, levels) for part, w in parts]
     both = (sizes[0] > 0) & (sizes[1] > 0)
     kept = np.flatnonzero(both[level])
     # Kish's effective sample size within each level.
@@ -151,11 +152,6 @@ def squared_distance(
     return DistributionDistance(
         total, None if lacking else float(np.sum(np.sort(expected))), lacking, lacking + int(both.sum())
     )
-
-
-def _weighted_counts(codes: Integers, weights: Floats, count: int) -> Floats:
-    """Return the sum of weights of each code below ``count``."""
-    return np.asarray(np.bincount(codes, weights, count), dtype=np.float64)
 
 
 def _cell_terms(counts: list[Floats], sizes: list[Floats], records: list[Floats]) -> tuple[Floats, Floats]:

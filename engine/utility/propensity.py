@@ -29,20 +29,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, combinations, islice, product
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..data.arrays import Floats, Integers
+from ..data.arrays import Booleans, Floats, Integers
 from ..data.block_sums import BlockWork, Summands, SummedTable, add_sums
 from ..data.blocks import row_blocks
 from ..data.intervals import NON_NEGATIVE, Range
 from ..data.microdata import Microdata
 from ..data.record_hashes import hash_records
+from ..data.record_keys import KeyNumbers
 from ..data.schema import Kind, Schema, Variable
 from ..data.table_blocks import OneBlock
+from ..design.binning import comparable_categories
 from ..design.logistic import BlockedLogistic, logistic_regression
 from ..design.sparse_design import (
     AskedDesign,
@@ -85,17 +87,12 @@ PMSE_RANGE: Range = (0.0, 0.25)
 """c (1 - c) is at most 1/4."""
 
 
-def _sum_of_hashes(columns: Sequence[Floats]) -> int:
-    """Return the sum of the records' hashes, modulo 2^64, whatever the order of the records."""
-    return sum(int(hash_records(columns, rows).sum()) for rows in row_blocks(len(columns[0]))) % 2**64
-
-
 def mean_squared_distance(scores: Floats, y: Floats) -> float:
     """Compute the pMSE, mean (p_i - c)^2, of scores (N,), with c the share of ones in y (N,) (Woo et al. 2009)."""
     return float(np.mean((scores - y.mean()) ** 2))
 
 
-def logit_pmse(design: SparseDesign, y: Floats, repeated: NDArray[np.bool_]) -> tuple[float, float, int]:
+def logit_pmse(design: SparseDesign, y: Floats, repeated: Booleans) -> tuple[float, float, int]:
     """Compute the pMSE of a logistic regression of y (N,) on a design (N, K), its expectation for a correct model, and the
     coefficients that can differ.
 
@@ -111,7 +108,7 @@ def logit_pmse(design: SparseDesign, y: Floats, repeated: NDArray[np.bool_]) -> 
 
 
 def _blocked_logit_pmse(
-    design: SummedDesign, y: Floats, repeated: NDArray[np.bool_], records: int, c: float
+    design: SummedDesign, y: Floats, repeated: Booleans, records: int, c: float
 ) -> tuple[float, float, int]:
     """Return what ``logit_pmse`` does, block by block."""
     basis = independent_basis(design)
@@ -176,20 +173,6 @@ def _stack_variable(confidential: Microdata, released: Microdata, name: str) -> 
     return missing_as_level(values) if released.schema[name].kind.has_levels else values
 
 
-def _is_varying(values: Floats) -> bool:
-    """Return whether the values (N,) are neither all equal nor all missing."""
-    return bool(((values != values[0]) & ~(np.isnan(values) & np.isnan(values[0]))).any())
-
-
-def _measure_by_permutation(x: Integers, levels: Sequence[int], y: Floats, spec: PropensitySpec, run: Run) -> Measure:
-    """Measure by a classification tree, with the null by permutation."""
-    pmse = partial(tree_pmse, x, levels=levels, minbucket=spec.minbucket, cp=spec.cp)
-    own, permuted = permutation_null(pmse, y, spec.permutations, run)
-    null, lower, upper = monte_carlo_mean(permuted, within=PMSE_RANGE)
-    no_split = "the tree does not split when labels are permuted, so its null is 0"
-    return _ratio_measure(own, Estimate("null_pmse", null, lower=lower, upper=upper), no_split)
-
-
 def _ratio_measure(pmse: float, null: Estimate, why_zero: str, degrees: int = 0) -> Measure:
     """Return the estimates of the pMSE, its null and their ratio.
 
@@ -230,7 +213,8 @@ def _repetition_remark(ratio: float, degrees: int) -> str:
 def _varying_variables(confidential: Microdata, released: Microdata, names: Sequence[str]) -> dict[str, Floats]:
     """Return the variables of both tables that vary, (N,) each. Raises NotComputable where none does."""
     stacked = {name: _stack_variable(confidential, released, name) for name in names}
-    varying = {name: values for name, values in stacked.items() if _is_varying(values)}
+    # Missing values are all alike.
+    varying = {name: values for name, values in stacked.items() if len(pd.unique(values)) > 1}
     if not varying:
         raise NotComputable(NOTHING_VARIES)
     return varying
@@ -238,7 +222,7 @@ def _varying_variables(confidential: Microdata, released: Microdata, names: Sequ
 
 def _logit_design(
     effects: Sequence[Sequence[SparseTerm]], same: Sequence[bool], model: str, records: int
-) -> tuple[SparseDesign, NDArray[np.bool_]]:
+) -> tuple[SparseDesign, Booleans]:
     """Return the design of the variables' terms, and whether each column is repeated. Raises NotComputable."""
     terms = [(term, own) for of, own in zip(effects, same, strict=True) for term in of]
     if model == "logit_interactions":
@@ -294,22 +278,6 @@ def _tree_columns(columns: Sequence[Floats], unordered: Sequence[bool]) -> tuple
             blocks.append(missing.astype(np.int64))
             levels.append(0)
     return np.column_stack(blocks), levels
-
-
-def _levels_of_both(confidential: Microdata, released: Microdata, names: Sequence[str]) -> dict[str, list[str]]:
-    """Return the levels of each variable that has levels, in either table.
-
-    Raises NotComputable where a variable is released as class means.
-    """
-    found = {}
-    for name in names:
-        if not confidential.schema[name].kind.has_levels:
-            continue
-        if not released.schema[name].kind.has_levels:
-            raise NotComputable(f'"{name}" is released as class means, which are not among its levels')
-        both = (data.column(name).cat.categories for data in (confidential, released))
-        found[name] = list(dict.fromkeys(str(level) for levels in both for level in levels))
-    return found
 
 
 def _table_of_units(data: Microdata, names: Sequence[str], levels_of: Mapping[str, Sequence[str]]) -> Microdata:
@@ -385,12 +353,6 @@ class _VariableTerms:
     width: int = 0
     numbers: NumberFacts | None = None
 
-    @classmethod
-    def from_counts(cls, counts: Integers) -> Self:
-        """Return the indicators of the levels that occur, given the records of each code from -1."""
-        column, width = IndicatorTerm.number_columns(counts > 0)
-        return cls(column, width)
-
     @property
     def varies(self) -> bool:
         """Return whether the values are neither all equal nor all missing."""
@@ -416,12 +378,12 @@ class _VariableTerms:
         return found
 
 
-DesignOfBlock = Callable[[Microdata, Microdata], tuple[SparseDesign, NDArray[np.bool_]]]
+DesignOfBlock = Callable[[Microdata, Microdata], tuple[SparseDesign, Booleans]]
 
 
 def _design_of_block(
     terms: Mapping[str, _VariableTerms], same: Sequence[bool], model: str, confidential: Microdata, released: Microdata
-) -> tuple[SparseDesign, NDArray[np.bool_]]:
+) -> tuple[SparseDesign, Booleans]:
     """Return the design of a block of both tables, and whether each column is repeated. Raises NotComputable."""
     effects = [own.terms_of(_stack_variable(confidential, released, name)) for name, own in terms.items()]
     return _logit_design(effects, same, model, len(confidential) + len(released))
@@ -512,22 +474,22 @@ def _join_facts(levels: Mapping[str, int], parts: Sequence[Summands]) -> Summand
     for name in parts[0][1]:
         aligned, sums, facts = zip(*(of[name] for _, of in parts), strict=True)
         if name in levels:
-            terms = _VariableTerms.from_counts(np.sum(facts, axis=0))
+            terms = _VariableTerms(*IndicatorTerm.number_columns(np.sum(facts, axis=0) > 0))
         else:
             terms = _VariableTerms(numbers=NumberFacts.from_blocks(facts))
-        found[name] = _VariableFacts(all(aligned), _are_sums_equal(np.sum(sums, axis=0, dtype=np.uint64)), terms)
+        ours, theirs = np.array(sums, dtype=np.uint64).sum(axis=0)
+        found[name] = _VariableFacts(all(aligned), bool(ours == theirs), terms)
     return np.sum([sizes for sizes, _ in parts], axis=0), found
 
 
 def _hash_sums(stacked: Sequence[Floats], ours: int) -> NDArray[np.uint64]:
-    """Return the sums of the records' hashes in both tables, modulo 2^64, the first ``ours`` of (n,) confidential."""
-    sums = (_sum_of_hashes([values[rows] for values in stacked]) for rows in (slice(ours), slice(ours, None)))
+    """Return the sums of the records' hashes in both tables, modulo 2^64, the first ``ours`` of (n,) confidential.
+
+    Of the same records equally often, in whatever order, they are equal; a difference is missed once in 2^64.
+    """
+    tables = ([values[rows] for values in stacked] for rows in (slice(ours), slice(ours, None)))
+    sums = (sum(int(hash_records(own, rows).sum()) for rows in row_blocks(len(own[0]))) % 2**64 for own in tables)
     return np.array(list(sums), dtype=np.uint64)
-
-
-def _are_sums_equal(sums: NDArray[np.uint64]) -> bool:
-    """Return whether both tables have the same records equally often: a difference is missed once in 2^64."""
-    return int(sums[0]) == int(sums[1])
 
 
 def _hash_records(names: Sequence[str], confidential: Microdata, released: Microdata) -> Summands:
@@ -546,7 +508,8 @@ def find_repeated(found: Mapping[str, _VariableFacts], both: SummedTable) -> lis
         together, in_place = (*before, name), in_order and one.aligned
         is_same = in_place or (one.alike and not before)
         if one.alike and before and not in_place:
-            is_same = _are_sums_equal(both.ask_sums(partial(_hash_records, together), add_sums, together)[0])
+            ((ours, theirs),) = both.ask_sums(partial(_hash_records, together), add_sums, together)
+            is_same = bool(ours == theirs)
         same.append(is_same)
         if is_same:
             in_order, before = in_place, together
@@ -640,7 +603,9 @@ def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpe
             raise NotComputable(
                 'every record is a unit of its own; leave out of = "units", or give a variable the role "unit"'
             )
-        levels_of = _levels_of_both(confidential, released, names)
+        for name in names:
+            comparable_categories(confidential, released, name, None)
+        levels_of = KeyNumbers.from_tables(names, [confidential, released]).levels
         confidential, released = (_table_of_units(data, names, levels_of) for data in (confidential, released))
         spec = replace(spec, of="records", variables=confidential.schema.names)
     if spec.model != "cart":
@@ -648,4 +613,9 @@ def propensity(confidential: Microdata, released: Microdata, spec: PropensitySpe
     varying = _varying_variables(confidential, released, spec.variables or names)
     y = np.repeat([0.0, 1.0], [len(confidential), len(released)])
     unordered = [released.schema[name].kind in (Kind.CATEGORICAL, Kind.BINARY) for name in varying]
-    return _measure_by_permutation(*_tree_columns(list(varying.values()), unordered), y, spec, run)
+    x, levels = _tree_columns(list(varying.values()), unordered)
+    pmse = partial(tree_pmse, x, levels=levels, minbucket=spec.minbucket, cp=spec.cp)
+    own, permuted = permutation_null(pmse, y, spec.permutations, run)
+    null, lower, upper = monte_carlo_mean(permuted, within=PMSE_RANGE)
+    no_split = "the tree does not split when labels are permuted, so its null is 0"
+    return _ratio_measure(own, Estimate("null_pmse", null, lower=lower, upper=upper), no_split)

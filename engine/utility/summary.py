@@ -18,7 +18,7 @@ from ..data.microdata import Microdata
 from ..data.schema import Kind, Schema, compared_variables, value_range
 from ..data.table_blocks import OneBlock
 from ..design.survey import SurveyDesign
-from ..design.survey_estimation import design_effect, weighted_mean, weighted_quantile, weighted_sd, weighted_share
+from ..design.survey_estimation import design_effect, weighted_mean, weighted_quantiles, weighted_sd, weighted_share
 from ..errors import BadInput
 from ..execution.combining import BOUNDS, average_within_bounds, stated_bounds
 from ..methods.asked_passes import SummedPasses
@@ -70,7 +70,7 @@ class _ValueStatistics:
         return cls(
             mean=weighted_mean(values, own),
             sd=weighted_sd(values, own) if len(values) > 1 else None,
-            quantiles=[weighted_quantile(values, own, q) for q in spec.quantiles],
+            quantiles=weighted_quantiles(values, own, spec.quantiles).tolist(),
             share_of_zeros=weighted_share(values == 0, own),
         )
 

@@ -27,7 +27,7 @@ from sfumato.engine.design.survey_estimation import (
     survey_mean,
     survey_quantile,
     weighted_mean,
-    weighted_quantile,
+    weighted_quantiles,
     weighted_sd,
 )
 from sfumato.engine.errors import NotComputable
@@ -267,7 +267,7 @@ def test_a_quantile_of_equal_weights_is_one_of_the_two_values_between_which_the_
 ) -> None:
     rank = (len(y) - 1) * p
     nearest = np.sort(y)[[int(np.floor(rank)), min(int(np.floor(rank)) + 1, len(y) - 1)]]
-    assert weighted_quantile(y, np.full(len(y), weight), p) in nearest
+    assert weighted_quantiles(y, np.full(len(y), weight), [p])[0] in nearest
 
 
 def test_coefficients_of_equal_weights_are_the_plain_ones_and_their_errors_are_robust_ones() -> None:
@@ -293,7 +293,7 @@ def test_a_record_of_weight_2_is_a_record_twice_in_estimates_but_not_in_their_er
     repeated, once = np.repeat(y, w), np.ones(int(w.sum()))
     weights = w.astype(float)
     assert weighted_mean(y, weights) == pytest.approx(weighted_mean(repeated, once), abs=1e-12)
-    assert weighted_quantile(y, weights, p) == weighted_quantile(repeated, once, p)
+    assert weighted_quantiles(y, weights, [p]) == weighted_quantiles(repeated, once, [p])
     if np.ptp(y) > 0 and (w > 1).all():
         of_twice = survey_mean(repeated, SurveySample.from_codes(once)).standard_error
         assert of_twice < survey_mean(y, SurveySample.from_codes(weights)).standard_error
