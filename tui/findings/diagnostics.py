@@ -40,9 +40,10 @@ from sfumato.workspace.reporting.diagnostics import (
     convergence_lines,
     convergence_summary,
     fit_answer,
+    fit_facts,
+    fit_meaning,
     fold_passed_parameters,
     missing_check_text,
-    missing_check_texts,
     parameter_or_model_text,
     statistic_cells,
     statistics_summary,
@@ -60,7 +61,8 @@ from ..widgets.panel import FrameEdge, FrameSides
 from ..widgets.plot import Plot
 from ..widgets.sparkline import trend_line
 from ..widgets.tables import Columns, GridTable, TableColumn, table_columns
-from .fits import fit_lines
+from .drawn_values import DrawnValues, drawn_value_lines, read_drawn_values
+from .fits import model_lines
 
 if TYPE_CHECKING:
     from sfumato.workspace.plots.figure import Figure
@@ -320,7 +322,7 @@ STATISTICS = ("r_hat", "bulk", "tail", "sampler")
 READING = 1
 """Lines of the text at the cursor."""
 LEAST_FITS = 4
-"""Lines from which the fits are told below the models."""
+"""Lines from which the model at the cursor is described below the table."""
 PARAMETERS, TABLE, PLOT = "diagnostics-parameters", "diagnostics-table", "diagnostics-plot"
 
 
@@ -430,6 +432,7 @@ class DiagnosticsPane(RunPane):
         self._folds = False
         self._answer, self._summary = ("", "", ""), ""
         self._statistic = ""
+        self._drawn: dict[str, DrawnValues] = {}
 
     def compose(self) -> ComposeResult:
         """Yield a line of summary, the parameters or all statistics, and the text at the cursor."""
@@ -450,7 +453,7 @@ class DiagnosticsPane(RunPane):
         run_id = self.line.run.id
         # Traces of the previous run must not be drawn beside statistics of this one.
         if run_id != self._traced_run:
-            self._traced = TracedModels()
+            self._traced, self._drawn = TracedModels(), {}
         # The statistics come first: a trace is long, and the tab would be empty while it is read.
         self.read(lambda workspace: read_diagnostics(workspace, run_id), partial(self._show_statistics, run_id))
         self.compute(lambda workspace: read_traces(workspace, run_id), partial(self._take_traces, run_id))
@@ -498,7 +501,6 @@ class DiagnosticsPane(RunPane):
         table = parameter_table(lines, self._traced.shape_title) if sampled or not lines else unsampled_table(lines)
         grid.show_table(table, lines, lines[0].parameter_key if lines and stays_first else None)
         self._show_summary()
-        self._show_fits()
         self._show_reading()
 
     def _show_summary(self) -> None:
@@ -542,7 +544,7 @@ class DiagnosticsPane(RunPane):
         self._show_fits()
 
     def _show_fits(self) -> None:
-        """Show what is known of the fits below the models, where there is room."""
+        """Show the model at the cursor below the table, where there is room."""
         told, switcher = self.query_one("#diagnostics-fits"), self.query_one(ContentSwitcher)
         # The table of samplers may be wider than a narrow place, and has a bar that scrolls then.
         is_wide = any(line.convergence.parameter for line in self._parameters)
@@ -551,25 +553,55 @@ class DiagnosticsPane(RunPane):
         heads = (self.query_one(f"#{name}", Static) for name in ("diagnostics-head", "diagnostics-matters"))
         above = sum(len(wrap_text(str(one.content), width)) for one in heads)
         room = self.size.height - above - READING - rows - (not is_wide)
-        told.display = (
-            bool(self._parameters) and not self._is_failed and self.shown_view == PARAMETERS and room >= LEAST_FITS
-        )
+        line = self._current_line
+        told.display = line is not None and not self._is_failed and self.shown_view == PARAMETERS and room >= LEAST_FITS
         switcher.styles.height = rows if told.display else "1fr"
-        if told.display:
-            order = [line.convergence.target for line in self._parameters]
-            more = f"and more: Statistics, by {current_key(self.app, 'statistics')}"
-            in_rows = [line.convergence.target for line in self._parameters if line.fit_text]
-            # Why there is no check is said once, not in each row.
-            whys = [
-                f"{why[:1].upper()}{why[1:]}."
-                for why in missing_check_texts([line for line in self._parameters if line.fit_text])
-            ]
-            said = [Content.styled(line, "$text-muted") for why in whys for line in wrap_text(why, width)]
-            said += [Content("")] if said and room > len(said) + LEAST_FITS else []
-            text = fit_lines(
-                self._lines, order, self._traced.shapes, width, max(1, room - len(said)), more, known=in_rows
+        if told.display and line is not None:
+            text = self._model_text(line, width, room)
+            told.query_one(Static).update(Content("\n").join([*([] if is_wide else [Content("")]), *text]))
+
+    def _model_text(self, line: ConvergenceLine, width: int, room: int) -> list[Content]:
+        """Return what is known of the model of a line, and below it the values that were drawn from it."""
+        target = line.convergence.target
+        facts = [
+            ("fit", "" if line.fit_text else dict(fit_facts(self._lines_of(target))).get(target, "")),
+            ("what it means", fit_meaning(self._lines, target)),
+            ("drawn from", ", ".join(self._predictors_of(target))),
+        ]
+        more = f"and more: Statistics, by {current_key(self.app, 'statistics')}"
+        known = [fact for fact in facts if fact[1]]
+        text = model_lines(self._lines, target, known, self._traced.shapes, width, room, more)
+        if target not in self._drawn:
+            self._read_drawn(target)
+        values = self._drawn.get(target)
+        drawn = drawn_value_lines(values, width, room - len(text) - 1) if values else []
+        return [*text, *([Content("")] if text and drawn else []), *drawn]
+
+    def _lines_of(self, target: str) -> list[Diagnostic]:
+        """Return the statistics of the model of a variable."""
+        return [line for line in self._lines if line.target == target]
+
+    def _predictors_of(self, target: str) -> Sequence[str]:
+        """Return the variables that a variable is drawn from; none where its step names none."""
+        steps = () if self.line is None else self.line.run.recipe.synthesis
+        specs = [step.spec for step in steps if step.target == target]
+        return getattr(specs[0], "predictors", None) or () if specs else ()
+
+    def _read_drawn(self, target: str) -> None:
+        """Read the values of a variable in the data and in the release."""
+        if self.line is not None and self._traced_run == self.line.run.id:
+            run = self.line.run
+            self._drawn[target], predictors = {}, self._predictors_of(target)
+            self.compute(
+                lambda workspace: read_drawn_values(workspace, run, target, predictors),
+                partial(self._take_drawn, run.id, target),
             )
-            told.query_one(Static).update(Content("\n").join([*([] if is_wide else [Content("")]), *said, *text]))
+
+    def _take_drawn(self, run_id: int, target: str, values: DrawnValues) -> None:
+        """Show the values of a variable, unless another run is shown by now."""
+        if self.line is not None and run_id == self.line.run.id:
+            self._drawn[target] = values
+            self._show_fits()
 
     @property
     def shown_statistics(self) -> Sequence[Diagnostic]:
@@ -604,6 +636,8 @@ class DiagnosticsPane(RunPane):
         self.query_one("#diagnostics-reading", Line).set_text(
             texts[self.shown_view]() if self.shown_view in texts else ""
         )
+        if self.shown_view == PARAMETERS:
+            self._show_fits()
 
     def _parameter_text(self) -> str:
         """Return the text about the parameter under the cursor, and say in the footer what enter does there."""

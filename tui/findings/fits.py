@@ -1,9 +1,9 @@
-"""Lines with what is known of the fits of a run's models: the variables first, then the parameters of each model."""
+"""Lines with what is known of the fit of one model of a run: its facts first, then its parameters."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from rich.cells import cell_len
 from textual.content import Content
@@ -17,58 +17,44 @@ from sfumato.workspace.reporting.words import sign_for
 from ..widgets.facts import fact_lines
 from ..widgets.sparkline import trend_line
 
-FITS = "What is known of the fits"
-INTERVALS = "; lines: mean {} 2 sd on one axis, {} is 0"
+INTERVALS = "; {} {} 2 sd, {} 0"
 GAP = 4
 """Cells between two columns of parameters."""
 MOST_NAME, SHAPE, MOST_INTERVAL = 30, 12, 61
 """Most cells of a parameter's name, those of the picture of its draws, and most of its interval on a common axis."""
 
 
-def fit_lines(
+def model_lines(
     lines: Sequence[Diagnostic],
-    order: Sequence[str],
+    target: str,
+    facts: Sequence[tuple[str, str]],
     shapes: SparklineValues,
     width: int,
     room: int,
     more: str,
-    known: Collection[str] = (),
 ) -> list[Content]:
-    """Return at most ``room`` lines of ``width`` cells, the last one ``more`` where something is left out.
+    """Return what is known of the model of one variable in at most ``room`` lines of ``width`` cells.
 
-    Variables come first, in the ``order`` of the table above, without those that it tells, ``known``. Below them stand
-    the parameters of each model under its name, in as few columns as fit, with the shape of their draws if there is room.
+    Its heading comes first, then ``facts`` by name, then its parameters in as few columns as fit, with the shape of
+    their draws if there is room; without room for all, parameters come before facts. The last line is ``more`` where
+    something is left out.
     """
-    places = {target: at for at, target in reversed(list(enumerate(order)))}
-    targets = sorted(dict.fromkeys(line.target for line in lines), key=lambda one: places.get(one, len(places)))
-    own = {target: [line for line in lines if line.target == target] for target in targets}
-    variables = [
-        (target, text)
-        for target in targets
-        for part, text in fit_facts(own[target])
-        if part == target and target not in known
-    ]
-    is_headed = bool(variables) or not known
-    most = max([1, *(_most_across(own[target], target, width) for target in targets)])
+    own = [line for line in lines if line.target == target]
     blocks: list[list[Content]] = []
-    headed: list[list[Content]] = []
-    for across in range(1, most + 1):
-        blocks = [[Content.styled(FITS, "bold")]] if is_headed else []
-        blocks += [fact_lines([fact], width) for fact in variables]
-        models = [made for target in targets if (made := _parameter_blocks(target, own[target], shapes, width, across))]
-        headed = [made[0] for made in models] if variables else []
-        blocks += [block for made in models for block in made]
-        if sum(map(len, blocks)) + len(headed) <= room:
-            # A blank line parts the models where it hides nothing.
-            return [line for block in blocks for line in ([Content("")] if block in headed else []) + block]
+    for across in range(1, _most_across(own, target, width) + 1):
+        parameters = _parameter_blocks(target, own, shapes, width, across)
+        heading = parameters[0] if parameters else [Content.styled(f"Model of {target}", "bold")]
+        blocks = [heading, *(fact_lines([fact], width) for fact in facts), *parameters[1:]]
+        if sum(map(len, blocks)) <= room:
+            return [line for block in blocks for line in block]
+    heading, *rest = blocks
+    blocks = [heading, *rest[len(facts) :], *rest[: len(facts)]]
     told: list[Content] = []
     for at, block in enumerate(blocks):
         # A fact is told as a whole or not at all, and the last line says that there is more.
-        last = at == len(blocks) - 1
-        if len(told) + len(block) > room - (not last):
+        if len(told) + len(block) > room - (at < len(blocks) - 1):
             # A heading of which nothing is told says nothing.
-            told = told[:-1] if at and blocks[at - 1] in headed else told
-            return [*told, Content.styled(more, "$text-muted")]
+            return [*told, Content.styled(more, "$text-muted")] if at > 1 else []
         told += block
     return told
 
@@ -92,21 +78,22 @@ def _parameter_blocks(
     said = f", {count_noun(len(parameters), 'parameter')}" if parameters else ""
     drawn = ": mean and sd of the draws" if any(line.name in OF_DRAWS for line in lines) else ""
     blocks = [[Content.styled(f"Model of {target}{said}{drawn}", "bold")]] if facts else []
-    blocks += [fact_lines([("all together", text)], width) for text in whole]
+    last = [fact_lines([("all together", text)], width) for text in whole]
     if not parameters:
-        return blocks
+        return [*blocks, *last]
     name = min(MOST_NAME, max(cell_len(part) for part, _ in parameters))
     value = max(cell_len(text) for _, text in parameters)
     cell = name + 1 + value
     if cell > width:
-        return blocks + [fact_lines([fact], width, MOST_NAME) for fact in parameters]
+        return [*blocks, *(fact_lines([fact], width, MOST_NAME) for fact in parameters), *last]
     across = min(most, _most_across(lines, target, width))
     slot = (width + GAP) // across - GAP
     intervals = _interval_lines(lines, min(MOST_INTERVAL, slot - cell - 1)) if across == 1 else {}
     if intervals:
         blocks[0] = [
             Content.assemble(
-                *blocks[0], (INTERVALS.format(sign_for("plus or minus"), sign_for("limit")), "$text-muted")
+                *blocks[0],
+                (INTERVALS.format(sign_for("bar"), sign_for("plus or minus"), sign_for("limit")), "$text-muted"),
             )
         ]
     shape = SHAPE if slot >= cell + 1 + SHAPE else 0
@@ -118,7 +105,8 @@ def _parameter_blocks(
             picture = fit_text(trend_line(shapes.get((target, part), ()), shape), max(0, slot - cell - 1))
             parts += [intervals[part]] if part in intervals else [(picture + " " * GAP, "$primary")]
         blocks.append([Content.assemble(*parts)])
-    return blocks
+    # The line at the cursor has the statistics of the whole model too, so that they yield to the parameters.
+    return [*blocks, *last]
 
 
 def _interval_lines(lines: Sequence[Diagnostic], width: int) -> dict[str, Content]:

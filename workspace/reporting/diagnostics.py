@@ -253,6 +253,34 @@ def _leaves_text(values: Mapping[str, float | None]) -> str:
     return f"{number(leaves)} leaves of {number(smallest)} or more{alike}"
 
 
+def fit_meaning(lines: Sequence[Diagnostic], target: str) -> str:
+    """Return what the leaves of a variable's tree, or the statistics of its sampler, mean for the values drawn from it.
+
+    Empty for other models.
+    """
+    own = [line for line in lines if line.target == target]
+    whole = {line.name: line.value for line in own if line.parameter in ("", target, ALL_PARAMETERS)}
+    if whole.get("pareto_k") is not None:
+        size = number(whole.get("effective_sample_size"))
+        return (
+            f"The draws have weights and count as {size} independent ones; a Pareto k of at most {LARGEST_K} means that "
+            "the weights can be trusted."
+        )
+    if any(line.name == "r_hat" for line in own):
+        return (
+            f"Chains agree where R-hat is at most {LARGEST_R_HAT}; they have enough draws where each effective sample "
+            f"size (ESS) is at least {number(SMALLEST_SIZE)}."
+        )
+    leaves, smallest, uniform = (whole.get(name) for name in ("leaves", "smallest_leaf", "leaves_of_one_value"))
+    if leaves == 1:
+        return f"The values of {target} are drawn as if nothing else mattered: they follow no other variable."
+    if leaves is None or smallest is None:
+        return ""
+    said = f"The tree parts the records into {number(leaves)} groups; a value is drawn within a record's own group."
+    alike = round(leaves * (uniform or 0.0))
+    return said + (f" In {count_noun(alike, 'group')} all records have one value." if alike else "")
+
+
 def _row_fits(diagnostics: Sequence[Diagnostic]) -> dict[str, str]:
     """Return what is known of the fits by variable, as far as it has room in a line of the table."""
     own: dict[str, list[Diagnostic]] = {}

@@ -2,18 +2,22 @@
 
 import csv
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from textual.widgets import Input
 
+from sfumato.engine.data.schema import Kind, Variable
 from sfumato.engine.methods.results import Diagnostic, ImportanceTrace
 from sfumato.engine.posterior.ensemble import chain_trace
 from sfumato.tui.app.project import ProjectScreen
 from sfumato.tui.findings.diagnostics import ParameterDialog, figure_series
-from sfumato.tui.findings.fits import fit_lines
+from sfumato.tui.findings.drawn_values import drawn_value_lines
+from sfumato.tui.findings.fits import model_lines
 from sfumato.tui.widgets.plot import Plot
 from sfumato.tui.widgets.sparkline import trend_line
+from sfumato.workspace.plots.column import VariableValues
 from sfumato.workspace.plots.traces import trace_figure
 from sfumato.workspace.reporting.diagnostics import (
     ALL_PARAMETERS,
@@ -24,6 +28,7 @@ from sfumato.workspace.reporting.diagnostics import (
     convergence_summary,
     convergence_text,
     fit_answer,
+    fit_meaning,
     fold_passed_parameters,
     missing_check_text,
     missing_check_texts,
@@ -311,10 +316,26 @@ async def test_columns_that_are_empty_are_left_out_and_names_are_whole(sit, buil
 async def test_models_without_a_sampler_have_what_is_known_of_their_fits(sit, built_data):
     async with sit(built_data, tab="diagnostics", size=(120, 40)) as seat:
         assert "No check fails: no model has a sampler that must settle" in seat.text
-        assert "What is known of the fits" in seat.text
+        assert "Model of income" in seat.text
         assert "Draws" not in seat.footer
         await seat.press("act:statistics")
-        assert "hat is known of the fit" not in seat.text
+        assert "Model of income" not in seat.text
+
+
+@pytest.mark.slow
+async def test_the_model_below_the_table_is_that_of_the_row_under_the_cursor(sit, built_data):
+    workspace = Workspace.open(sampled(built_data, None, STATISTICS))
+    with workspace.write_transaction() as connection:
+        connection.execute(
+            "INSERT INTO diagnostic (run_id, target, name, parameter, value, rule) VALUES (1, 'reviews', 'r_hat', 'tau', 1.0, '')"
+        )
+    workspace.close()
+    async with sit(built_data, tab="diagnostics", size=(120, 40)) as seat:
+        await seat.until(lambda: "Model of income, 2 parameters" in seat.text)
+        assert "tau" not in seat.text.split("Model of income")[1]
+        await seat.press("G")
+        await seat.until(lambda: "Model of reviews, 1 parameter" in seat.text)
+        assert "Model of income" not in seat.text
 
 
 async def test_many_parameters_within_limits_are_one_line_until_all_are_asked_for(sit, built_data):
@@ -390,22 +411,55 @@ def test_a_tree_is_told_in_its_row_and_why_it_is_not_checked_once():
     assert missing_check_texts(found) == ["no convergence check for z and x: a tree is grown once"]
 
 
-def test_fits_are_told_whole_by_variable_and_then_by_model_in_columns():
-    tree = [Diagnostic("leaves", "x", 5.0, target="x"), Diagnostic("leaves", "z", 1.0, target="z")]
+def test_the_model_at_the_cursor_is_told_alone_with_its_parameters_in_columns():
+    tree = [Diagnostic("leaves", "x", 5.0, target="x")]
     draws = [
         Diagnostic(name, f"alpha[{n}]", 0.5, target="y") for n in range(6) for name in ("mean_of_draws", "sd_of_draws")
     ]
-    told = [one.plain.rstrip() for one in fit_lines([*draws, *tree], ["z", "y", "x"], {}, 80, 20, "more")]
-    assert [line.split()[0] for line in told[1:3]] == ["z", "x"], "as in the table above"
-    assert "Model of y, 6 parameters: mean and sd of the draws; lines: mean ± 2 sd on one axis, ┃ is 0" in told
-    assert told[-6].count("mean 0.5 · sd 0.5") == 1
-    assert "━■━" in told[-6], "with room the interval of each is drawn, on one axis"
-    told = [one.plain.rstrip() for one in fit_lines([*draws, *tree], ["z", "y", "x"], {}, 80, 10, "more")]
-    assert told[-3].count("mean 0.5 · sd 0.5") == 2
-    assert "alpha[0]" in told[-3]
-    assert not [one for one in fit_lines(tree, ["z", "x"], {}, 80, 10, "more", known=["x", "z"]) if one.plain]
-    short = fit_lines([*draws, *tree], ["z"], {}, 80, 4, "more")
-    assert [one.plain.split()[0] for one in short] == ["What", "z", "x", "more"]
+
+    def told(target, room, facts=(("drawn from", "x"),)):
+        return [one.plain.rstrip() for one in model_lines([*draws, *tree], target, facts, {}, 80, room, "more")]
+
+    assert told("x", 20) == ["Model of x", "drawn from     x"]
+    roomy = told("y", 20)
+    assert roomy[:2] == ["Model of y, 6 parameters: mean and sd of the draws; ━ ± 2 sd, ┃ 0", "drawn from     x"]
+    assert roomy[-6].count("mean 0.5 · sd 0.5") == 1
+    assert "━■━" in roomy[-6], "with room the interval of each is drawn, on one axis"
+    assert told("y", 5)[-1].count("mean 0.5 · sd 0.5") == 2, "without it they stand beside each other"
+    short = told("y", 3)
+    assert "alpha[0]" in short[1], "parameters come before facts where room is short"
+    assert short[-1] == "more"
+    assert told("y", 1) == [], "no heading without anything below it"
+
+
+def test_what_leaves_and_samplers_mean_is_said_in_words():
+    def leaves(n, uniform):
+        values = {"leaves": n, "smallest_leaf": 20.0, "leaves_of_one_value": uniform}
+        return [Diagnostic(name, "x", value, target="x") for name, value in values.items()]
+
+    assert fit_meaning(leaves(1.0, 0.0), "x").endswith("they follow no other variable.")
+    assert "parts the records into 22 groups" in fit_meaning(leaves(22.0, 2 / 22), "x")
+    assert fit_meaning(leaves(22.0, 2 / 22), "x").endswith("In 2 groups all records have one value.")
+    weighted = [Diagnostic(*one, target="x") for one in WEIGHTS]
+    assert "count as 120 independent ones" in fit_meaning(weighted, "x")
+    assert "Chains agree where R-hat" in fit_meaning([Diagnostic(*one, target="x") for one in STATISTICS], "x")
+    assert fit_meaning(leaves(1.0, 0.0), "y") == ""
+
+
+def test_values_drawn_stand_beside_those_of_the_data_with_what_they_go_with():
+    x = np.tile([0.0, 1.0], 500)
+    drawn = RNG.permutation(x)
+    yes_no = Variable("y", Kind.BINARY, levels=("no", "yes"))
+    values = {
+        "y": VariableValues(yes_no, x, (drawn,), ("no", "yes")),
+        "x": VariableValues(replace(yes_no, name="x"), x, (x,), ("no", "yes")),
+    }
+    told = [one.plain.rstrip() for one in drawn_value_lines(values, 100, 20)]
+    assert told[2].split()[:5] == ["no", "50.0", "%", "50.0", "%"]
+    assert told[-1].split()[:2] == ["x", "1.00"], "in the data y is x"
+    assert float(told[-1].split()[2]) < 0.2, "in the release it is not"
+    assert len(drawn_value_lines(values, 100, 4)) == 4, "what they go with needs room of its own"
+    assert drawn_value_lines(values, 100, 3) == drawn_value_lines(values, 20, 20) == []
 
 
 @pytest.mark.slow
