@@ -31,7 +31,7 @@ BY_UNIT, WHOLE_UNITS, UNITS_OF_SIZE = "by unit", "whole units", "units of "
 """What a number says that counts units, where it is not known what these are."""
 UNKNOWN = Output("", "", "none")
 SHORT_TITLES: Mapping[str, str] = {
-    "synthesis.cart": "CART",
+    "synthesis.cart": "trees (CART)",
     "synthesis.ctgan": "CTGAN",
     "synthesis.dirichlet_multinomial": "Dirichlet-multinomial",
     "synthesis.dpmpm": "DPMPM",

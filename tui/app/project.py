@@ -363,12 +363,13 @@ class ProjectScreen(OpensRecords, ChecksRunSeals, PageScreen):
         self._ask_gate_soon()
 
     def _ask_gate_soon(self) -> None:
-        """Ask the gate about the run whose findings are read, unless its answer is known or Verdicts asks."""
+        """Ask the gate about the run in the title, unless its answer is known or the page itself asks."""
         if self._asks_gate is not None:
             self._asks_gate.stop()
             self._asks_gate = None
         line = self._shown_line
-        if line is None or PLACE_BY_TAB[self._tab] != "findings" or self._tab == "verdicts":
+        # Runs and Verdicts ask at once, and a title that names a run says the same of it on every page.
+        if line is None or PLACE_BY_TAB[self._tab] not in ("data", "plan", "findings") or self._tab == "verdicts":
             return
         if line.run.state is RunState.DONE and line.run.id not in self._gate_answers:
             self._asks_gate = self.set_timer(ASK_SECONDS, self._ask_gate)

@@ -320,6 +320,20 @@ def rows_with_whole_steps(rows: Sequence[Keyed], width: int) -> list[Keyed]:
     return found
 
 
+def rows_with_most_whole_steps(
+    rows: Sequence[Keyed], fitted: Sequence[Keyed], width: int, most: int
+) -> Sequence[Keyed]:
+    """Return ``fitted`` rows with as many whole steps of ``rows``, from the first on, as leave at most so many rows."""
+    chosen = [rows_with_whole_steps([one], width) for one in fitted]
+    if sum(map(len, chosen)) > most:
+        return fitted
+    for at, one in enumerate(rows):
+        whole = rows_with_whole_steps([one], width)
+        if sum(map(len, chosen)) - len(chosen[at]) + len(whole) <= most:
+            chosen[at] = whole
+    return [row for part in chosen for row in part]
+
+
 def rows_with_first_settings(rows: Sequence[Keyed], width: int) -> list[Keyed]:
     """Return rows of the list in which a step longer than ``width`` cells ends with the number of its other settings."""
     return [
@@ -329,14 +343,23 @@ def rows_with_first_settings(rows: Sequence[Keyed], width: int) -> list[Keyed]:
 
 
 def _fit_settings(cells: Cells, width: int) -> str:
-    """Return a step in ``width`` cells: ``Linkability: known age, sex; 2 more settings``; unchanged where none fits."""
+    """Return a step in ``width`` cells: ``Linkability: known age, sex; also records, seed``, or with the number of its
+    other settings where their names do not fit; unchanged where neither does.
+    """
     text = str(cells.get("step", ""))
+    if cell_len(text) <= width:
+        return text
     parts = text.split("; ")
-    tried = (
-        f"{'; '.join(parts[:most])}; {count_noun(len(parts) - most, 'more setting')}"
-        for most in range(len(parts) - 1, 0, -1)
-    )
-    return text if cell_len(text) <= width else next((one for one in tried if cell_len(one) <= width), text)
+    most = range(len(parts) - 1, 0, -1)
+    named = (f"{'; '.join(parts[:at])}; also {', '.join(map(_setting_name, parts[at:]))}" for at in most)
+    counted = (f"{'; '.join(parts[:at])}; {count_noun(len(parts) - at, 'more setting')}" for at in most)
+    return next((one for one in (*named, *counted) if cell_len(one) <= width), text)
+
+
+def _setting_name(phrase: str) -> str:
+    """Return the name of a setting from its phrase: ``records`` of ``records 1000``, ``kept back`` of ``20 % kept back``."""
+    said = phrase.lstrip("0123456789., %")
+    return said if said != phrase else phrase.removeprefix("a ").partition(" ")[0]
 
 
 def fit_names(names: str, width: int) -> str:
@@ -354,6 +377,10 @@ MOST_ANSWER, LEAST_ANSWER, BETWEEN = 14, 5, 2
 """Most and least lines of what the run of the plan found, and blank lines around a part below the list."""
 LED_BY = "why", "who knows it"
 """Facts of a step that stand first where it has few lines."""
+DRAWN_BY = "replaces", "predictors"
+"""Facts of a step that draws a variable which the sentence on what it does has too."""
+SETTINGS_MEANING = "Settings at their default"
+"""Heading above what the settings mean that the plan does not name."""
 TOLD = 2
 """Facts of a step before those about its variable: what it does and why."""
 LEAST_STEP, MOST_LIST = 6, 0.6
@@ -419,7 +446,9 @@ def _step_row(
     cells = {"mark": sign_for("fail") if wrong else "", **step_cells(section, words, step)}
     reason = step_reason(section, step)
     told = [("what it does", step_sentence(section, words, step, title)), ("why", reason)] if reason else []
-    return StepRow(key, section, cells, words, [*told, *words.facts])
+    # The sentence names the variable and what it is drawn from.
+    facts = [fact for fact in words.facts if not told or section != "synthesis" or fact[0] not in DRAWN_BY]
+    return StepRow(key, section, cells, words, [*told, *facts])
 
 
 def _line_count(text: Content) -> int:
@@ -673,14 +702,14 @@ class PlanTab(EditQueue):
                 self._began, own = True, [one.key for one in steps if one.key != SETTINGS]
                 wrong = [one.key for one in steps if one.cells["mark"]]
                 self._want = self._want or next(iter([*wrong, *own]), None)
-            room = self.query_one("#plan-body").size.height - HEADER - MOST_HEAD
+            above = wrap_text(self._head_text, max(1, self._list_width))[:MOST_HEAD]
+            room = self.query_one("#plan-body").size.height - HEADER - len(above)
             is_wide = self.app.size.width >= BESIDE_FROM
             list_width = self._list_width if is_wide else self.query_one("#plan-body").size.width
             width = max(LEAST_WIDTH, list_width - BEFORE_STEP)
-            # Long steps are whole if the list still fits; else they name their first settings and count the others.
+            # Long steps are whole as far as the list still fits; others name their first settings and count the rest.
             fitted = rows_with_first_settings(rows, width)
-            tried = [rows_with_whole_steps(one, width) for one in (rows, fitted)]
-            rows = next((one for one in tried if is_wide and len(one) <= room), fitted)
+            rows = rows_with_most_whole_steps(rows, fitted, width, room) if is_wide else fitted
             self._row_count = len(rows)
             self.query_one(StepGrid).show_table(step_table(steps), rows, self._want)
             self._divide_lines()
@@ -736,11 +765,17 @@ class PlanTab(EditQueue):
         if self.app.size.width < BESIDE_FROM:
             # The row above says what the step does; a few lines are for what it does not.
             facts = sorted(facts, key=lambda fact: LED_BY.index(fact[0]) if fact[0] in LED_BY else len(LED_BY))
+        is_narrow = self.app.size.width < BESIDE_FROM
+        if is_narrow and found.cells.get("settings"):
+            title = f"{title}: {found.cells['settings']}"
         text = titled_facts(title, [*begins, *facts], width)
-        if found.key != SETTINGS and not is_below and self._released:
-            released = titled_facts("What the plan releases", self._released, width)
-            if _line_count(text) + _line_count(released) + 2 <= self._detail_lines:
-                text = Content("\n\n").join([text, released])
+        parts = [] if found.key == SETTINGS or is_below else [("What the plan releases", self._released)]
+        parts += [(SETTINGS_MEANING, found.words.meanings)]
+        parts += [] if is_below or is_narrow else [(UNPROTECTED, self._unprotected)]
+        for heading, own in parts:
+            part = titled_facts(heading, own, width)
+            if own and _line_count(text) + _line_count(part) + 1 <= self._detail_lines:
+                text = Content("\n\n").join([text, part])
         text = _marked_lines(text, told.size.height, width)
         # An unchanged text is not sent to the terminal again.
         if not is_same_text(told.content, text):

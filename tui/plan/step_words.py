@@ -28,6 +28,7 @@ GROUPS = {
 }
 """Heading of the steps of each section in the list."""
 ALL_VARIABLES = "all variables"
+READS = "reads "
 DATA_AND_RELEASE = "Data and release"
 """Name of the settings of a plan that are no step."""
 
@@ -38,7 +39,7 @@ def step_cells(section: str, words: StepDescription, step: Mapping[str, Any]) ->
     """
     if section != "synthesis" or "method" not in step:
         said = step_sentence(section, words, step)
-        whole = ": ".join(filter(None, (DATA_AND_RELEASE, said))) if section == "settings" else said
+        whole = f"{DATA_AND_RELEASE}: {said.removeprefix(READS)}".removesuffix(": ") if section == "settings" else said
         return {"step": whole, "method": "", "from": "", "settings": ""}
     # It loads methods, which takes the app longer than to start.
     from sfumato.engine.methods.labels import short_method_title
@@ -58,7 +59,7 @@ def step_sentence(section: str, words: StepDescription, step: Mapping[str, Any],
     title: title of the variable that a step draws
     """
     if section == "settings":
-        return "; ".join(filter(None, (f"reads {words.name}" if words.name else "", words.settings)))
+        return "; ".join(filter(None, (f"{READS}{words.name}" if words.name else "", words.settings)))
     if section != "synthesis" or "method" not in step:
         return ": ".join(filter(None, (words.name, words.settings)))
     target, given, others = _draw_parts(words)

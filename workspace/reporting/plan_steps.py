@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sfumato.engine.methods.labels import KNOWLEDGE, measure_name, method_and_output
 from sfumato.engine.methods.registry import method_of_step
 from sfumato.engine.methods.spec import to_plain_value
 from sfumato.engine.recipe.thresholds import BOUNDS
-from sfumato.engine.wording import count_noun, format_percent
+from sfumato.engine.wording import count_noun, count_records, format_percent
 
 from .words import limit_text, role_text
 
@@ -22,15 +22,21 @@ RELEASE = ("m", "seed", "records", "epsilon", "redraws", "unmet")
 DATA = ("where", "sample", "holdout")
 DATA_NAMES = {"holdout": "kept back"}
 """Names of settings of the data in words, where the setting's own is none."""
+FULL_NAMES = {"cp": "complexity (cp)", "minbucket": "smallest leaf (minbucket)"}
+"""Names of settings with a word for what they are, where the setting's own is an abbreviation."""
 
 
 @dataclass(frozen=True)
 class StepDescription:
-    """Description of a step of a plan: its name, its settings in a line, and facts as pairs of a name and a text."""
+    """Description of a step of a plan: its name, its settings in a line, and facts as pairs of a name and a text.
+
+    meanings: what its other settings mean, which have their defaults
+    """
 
     name: str
     settings: str
     facts: Facts
+    meanings: Facts = field(default_factory=list)
 
 
 def describe_step(section: str, step: Mapping[str, Any], table: Mapping[str, Any]) -> StepDescription:
@@ -66,10 +72,12 @@ def _describe_method_step(section: str, step: Mapping[str, Any], table: Mapping[
     target = exact_value_text(step.get("target"))
     given = {key: value for key, value in step.items() if key not in HEADLINE_KEYS}
     line = "; ".join(filter(None, [target, *settings_phrases(given)]))
+    helps = {} if method is None else {info.name: info.param.help for info in method.spec.params()}
     facts: Facts = [
         ("replaces", target),
-        *((name_with_spaces(key), exact_value_text(value)) for key, value in given.items()),
+        *((name_with_spaces(key), _explained_value(value, helps.get(key, ""))) for key, value in given.items()),
     ]
+    meanings: Facts = []
     if method is not None:
         results = {f"{method.key}.{one.name}" for one in method.result_outputs}
         defaults = {
@@ -85,7 +93,7 @@ def _describe_method_step(section: str, step: Mapping[str, Any], table: Mapping[
             if defaults.get(name) == [] and people
         ]
         facts += [
-            ("defaults", "; ".join(settings_phrases(defaults))),
+            ("defaults", "; ".join(settings_phrases(defaults, in_words=False))),
             (
                 "measures",
                 "; ".join(dict.fromkeys(measure_name(f"{method.key}.{one.name}") for one in method.result_outputs)),
@@ -94,7 +102,14 @@ def _describe_method_step(section: str, step: Mapping[str, Any], table: Mapping[
             ("source", method.source),
             ("key", method.key),
         ]
-    return StepDescription(method.title if method else name, line, _nonempty_facts(facts))
+        meanings = [(name_with_spaces(key), helps[key]) for key, value in defaults.items() if exact_value_text(value)]
+    return StepDescription(method.title if method else name, line, _nonempty_facts(facts), _nonempty_facts(meanings))
+
+
+def _explained_value(value: object, meaning: str) -> str:
+    """Return a number, or yes or no, with what the setting means; other values as they are."""
+    text = exact_value_text(value)
+    return f"{text}: {meaning}" if meaning and isinstance(value, bool | int | float) else text
 
 
 def _limits_on_results(results: set[str], table: Mapping[str, Any]) -> list[str]:
@@ -216,9 +231,18 @@ def _nonempty_facts(facts: Facts) -> Facts:
     return [(name, text) for name, text in facts if text]
 
 
-def settings_phrases(settings: Mapping[str, Any]) -> list[str]:
-    """Return settings as phrases: ``predictors age, sex``, ``smoothing yes``, ``5 datasets``; empty ones are left out."""
-    return [_setting_phrase(key, value) for key, value in settings.items() if exact_value_text(value)]
+def settings_phrases(settings: Mapping[str, Any], *, in_words: bool = True) -> list[str]:
+    """Return settings as phrases: ``predictors age, sex``, ``smoothing yes``, ``5 datasets``; empty ones are left out.
+
+    Not ``in_words``, each has its own name, under which its meaning is told.
+    """
+    return [
+        _setting_phrase(key, value)
+        if in_words
+        else f"{FULL_NAMES.get(key, name_with_spaces(key))} {exact_value_text(value)}"
+        for key, value in settings.items()
+        if exact_value_text(value)
+    ]
 
 
 def _setting_phrase(key: str, value: object) -> str:
@@ -228,6 +252,8 @@ def _setting_phrase(key: str, value: object) -> str:
         return count_noun(value, "dataset")
     if key == "holdout" and isinstance(value, int | float):
         return f"{format_percent(value)} kept back"
+    if key == "minbucket" and isinstance(value, int):
+        return f"leaves of at least {count_records(value)}"
     if key == "radius":
         return f"a match within {text}"
     return f"{name_with_spaces(key)} {text}"

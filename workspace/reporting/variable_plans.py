@@ -25,6 +25,7 @@ ROLE_MEANINGS: Mapping[Role, str] = {
     Role.OTHER: "its role does not say who knows it; released unchanged, it still tells people apart",
 }
 """Who could know a variable of each role."""
+DRAWN_WITHOUT_ROLE = "its role does not say who knows it; only drawn values of it are released"
 UNCHANGED = "everybody keeps their own value"
 
 
@@ -87,7 +88,8 @@ def _describe_variable(name: str, role: Role, recipe: Recipe, table: Mapping[str
         if step.get("target") == name
         for one in [describe_step("threshold", {**step, "target": None}, table)]
     ]
-    return VariablePlan(name, treatment, text, ROLE_MEANINGS[role], tuple(attacks), tuple(limits))
+    reason = DRAWN_WITHOUT_ROLE if role is Role.OTHER and treatment == "drawn" else ROLE_MEANINGS[role]
+    return VariablePlan(name, treatment, text, reason, tuple(attacks), tuple(limits))
 
 
 def _treatment_of(name: str, role: Role, recipe: Recipe, table: Mapping[str, Any]) -> tuple[Treatment, str]:

@@ -249,8 +249,8 @@ async def test_another_policy_has_the_run_examined_again(sit, unique, examined):
         assert "? ✗ NO" in frame_title(seat).replace("  ", " ")
 
 
-@pytest.mark.parametrize("tab", ["results", "records"])
-async def test_a_page_of_findings_asks_the_gate_where_the_app_starts_there(sit, unique, examined, monkeypatch, tab):
+@pytest.mark.parametrize("tab", ["results", "records", "data", "plan"])
+async def test_a_page_of_a_run_asks_the_gate_where_the_app_starts_there(sit, unique, examined, monkeypatch, tab):
     monkeypatch.setattr("sfumato.tui.app.project.ASK_SECONDS", 0.01)
     async with sit(unique, tab=tab) as seat:
         await seat.until(lambda: "✗ may not leave" in seat.text.splitlines()[0])

@@ -15,6 +15,7 @@ from sfumato.tui.plan.plan import (
     StepRow,
     fit_names,
     rows_with_first_settings,
+    rows_with_most_whole_steps,
     run_plan_text,
     step_table,
 )
@@ -96,11 +97,11 @@ async def test_the_cursor_passes_the_headings_of_the_steps(sit, built_data):
 
 
 def test_settings_stand_beside_whole_names_alone():
-    cells = {"mark": "", "step": "pay", "method": "CART", "from": "age, sex, town", "settings": "minbucket 5"}
+    cells = {"mark": "", "step": "pay", "method": "trees (CART)", "from": "age, sex, town", "settings": "smoothing yes"}
     table = step_table([StepRow("synthesis[0]", "synthesis", cells, StepDescription("", "", []), [])])
     rows = [("heading 0", {"heading": RowHeading("Draw")}), ("synthesis[0]", cells)]
-    widths = [{one.name: one.width for one in table.columns_in(rows, width)} for width in (60, 44)]
-    assert widths[0]["settings"] == len("minbucket 5")
+    widths = [{one.name: one.width for one in table.columns_in(rows, width)} for width in (66, 44)]
+    assert widths[0]["settings"] == len("smoothing yes")
     assert widths[0]["from"] >= len("age, sex, town")
     assert "settings" not in widths[1]
 
@@ -118,8 +119,19 @@ def test_what_has_no_room_in_a_row_is_counted():
     ]
     assert rows_with_first_settings(rows, 60) == rows
     fitted = rows_with_first_settings(rows, 48)
-    assert fitted[0][1]["step"] == "Linkability: known age, sex; 2 more settings"
+    assert fitted[0][1]["step"] == "Linkability: known age, sex; also records, seed"
+    (counted,) = rows_with_first_settings([("a", {"step": f"{step}; ways 2; more 3", "method": ""})], 44)
+    assert counted[1]["step"] == "Linkability: known age, sex; 4 more settings"
     assert fitted[1:] == rows[1:]
+
+
+def test_as_many_long_steps_as_have_room_are_whole():
+    long = "Linkability: known age, sex; records 1000; seed 3"
+    rows = [(key, {"step": long, "method": ""}) for key in ("a", "b")]
+    fitted = rows_with_first_settings(rows, 48)
+    assert [len(rows_with_most_whole_steps(rows, fitted, 48, most)) for most in (1, 2, 3, 4)] == [2, 2, 3, 4]
+    first = rows_with_most_whole_steps(rows, fitted, 48, 3)
+    assert [row[0] for row in first] == ["a", "a 0", "b"], "the first step is whole first"
 
 
 def test_every_method_that_draws_has_a_short_name_of_its_own():
@@ -466,15 +478,17 @@ async def test_the_step_under_the_cursor_is_named_and_said_whole(sit, built_data
     """
     async with sit(built_data, "g", "j", size=size, tab="plan") as seat:
         said = seat.app.screen.query_one("#plan-step").content.plain
-        assert said.startswith("Bayesian linear regression\n")
         if size[0] < 100:
+            assert said.startswith("Bayesian linear regression: transform log\n"), "its settings have no column here"
             lines = said.splitlines()
             assert lines[1].startswith("why")
             assert "who knows it" in said
             assert said.endswith(" …")
             assert len(lines) == seat.app.screen.query_one("#plan-step").size.height
             return
-        for words in ("replaces income", "predictors region, visits", "key synthesis.linear_regression"):
+        assert said.startswith("Bayesian linear regression\n")
+        drawn = "draws income by Bayesian linear regression, given region, visits"
+        for words in (drawn, "Settings at their default", "key synthesis.linear_regression"):
             assert words in " ".join(said.split()), "in columns or in lines, as wide as the pane is"
         await seat.press("G")
         said = seat.app.screen.query_one("#plan-step").content.plain
@@ -548,7 +562,7 @@ async def test_the_plan_says_what_it_releases_why_a_step_is_there_and_how_long_a
         assert "what it does draws income by Bayesian linear regression, given region, visits" in text
         assert "why the values as they were recorded are not released" in text
         assert "who knows it it is what an intruder wants to learn" in text
-        assert "replaces income" in text
+        assert "replaces income" not in text, "the sentence names it"
 
 
 @pytest.mark.slow

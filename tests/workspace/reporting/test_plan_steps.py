@@ -32,11 +32,14 @@ def words(section, index=0, plan=PLAN):
 def test_a_step_is_called_by_its_method_and_says_every_setting():
     found = words("synthesis")
     assert found.name == "Classification and regression trees"
-    assert found.settings == "income; predictors age, sex; minbucket 7; smoothing yes"
+    assert found.settings == "income; predictors age, sex; leaves of at least 7 records; smoothing yes"
     facts = dict(found.facts)
     assert (facts["replaces"], facts["predictors"], facts["key"]) == ("income", "age, sex", "synthesis.cart")
-    assert "cp 1e-08" in facts["defaults"]
+    assert "complexity (cp) 1e-08" in facts["defaults"]
     assert "minbucket" not in facts["defaults"]
+    assert facts["minbucket"] == "7: fewest records in a leaf; a split needs three times as many"
+    assert dict(found.meanings)["cp"].startswith("complexity")
+    assert "minbucket" not in dict(found.meanings), "it is explained where its value stands"
 
 
 def test_what_an_intruder_knows_is_said_where_the_plan_leaves_it_to_the_roles():
