@@ -24,7 +24,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.arrays import Booleans, Floats, Integers
-from ..data.blocks import row_blocks
+from ..data.blocks import blocks_of_sizes, row_blocks
 from ..data.rows import Values, distinct_codes, number_groups
 from ..data.sorting import FEW_TO_SEARCH, sorted_search
 from ..errors import NotComputable
@@ -413,27 +413,19 @@ class RecordMatcher:
         """
         return CachedMatcher(self, ()).match_windows(within, own)
 
-    def batches(self) -> Iterator[GroupBatch]:
-        """Yield batches of whole groups that are counted together; a single one for small tables."""
+    def batches(self, windows: Sequence[WindowKey]) -> Iterator[GroupBatch]:
+        """Yield batches of whole groups that are counted together, with fixed windows; a single one for small tables."""
         if sum(map(len, (self.group, self.released_group))) <= AT_ONCE:
-            yield GroupBatch(slice(None), slice(None), self.group, self.released_group)
+            yield GroupBatch(slice(None), slice(None), self.group, self.released_group, windows)
             return
-        ranges = list(self._group_ranges())
-        part = np.repeat(np.arange(len(ranges), dtype=np.min_scalar_type(len(ranges))), [b - a for a, b in ranges])
-        both = [_rows_by_batch(part[of], len(ranges)) for of in (self.group, self.released_group)]
-        for (first, _), ours, theirs in zip(ranges, *both, strict=True):
-            yield GroupBatch(ours, theirs, self.group[ours] - first, self.released_group[theirs] - first)
-
-    def _group_ranges(self) -> Iterator[tuple[int, int]]:
-        """Yield ranges of groups, end exclusive, with at most ``AT_ONCE`` records of both tables or a single group."""
         sizes = sum(np.bincount(of, minlength=self.group_count) for of in (self.group, self.released_group))
-        ends = np.cumsum(sizes)
-        first = 0
-        while first < self.group_count:
-            before = int(ends[first - 1]) if first else 0
-            last = max(first + 1, int(np.searchsorted(ends, before + AT_ONCE, "right")))
-            yield first, last
-            first = last
+        ranges = list(blocks_of_sizes(np.asarray(sizes), AT_ONCE))
+        widths = [groups.stop - groups.start for groups in ranges]
+        part = np.repeat(np.arange(len(ranges), dtype=np.min_scalar_type(len(ranges))), widths)
+        both = [_rows_by_batch(part[of], len(ranges)) for of in (self.group, self.released_group)]
+        for groups, ours, theirs in zip(ranges, *both, strict=True):
+            first = groups.start
+            yield GroupBatch(ours, theirs, self.group[ours] - first, self.released_group[theirs] - first, windows)
 
     def matching_rows(self, within: Sequence[WindowKey], records: Sequence[int]) -> list[Integers]:
         """Return the matching released records of each chosen confidential record, ascending."""
@@ -478,19 +470,23 @@ def _rows_by_batch(part: NDArray[Any], parts: int) -> list[Integers]:
     return np.split(order, np.cumsum(np.bincount(part, minlength=parts))[:-1])
 
 
-class GroupBatch(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class GroupBatch:
     """Whole groups of records that are counted together.
 
     confidential_rows: rows of their confidential records
     released_rows: rows of their released records
     group: group of each of these confidential records, from 0, (n,)
     released_group: group of each of these released records, (n_r,)
+    windows: fixed windows of all records, which are sides of the batch's boxes
     """
 
     confidential_rows: slice | Integers
     released_rows: slice | Integers
     group: Integers
     released_group: Integers
+    windows: Sequence[WindowKey] = ()
+    _counters: dict[str, Any] = field(default_factory=dict)
 
     @property
     def group_count(self) -> int:
@@ -508,6 +504,46 @@ class GroupBatch(NamedTuple):
             window.upper[self.confidential_rows],
             window.released[self.released_rows],
         )
+
+    @cached_property
+    def sides(self) -> list[BoxEdges]:
+        """Return the fixed windows as sides, computed once."""
+        return [self.edges_in_batch(window) for window in self.windows]
+
+    def count_points(self, more: Sequence[WindowKey]) -> Counts:
+        """Count the points in the boxes of the batch with further windows, (n,)."""
+        others = [self.edges_in_batch(window) for window in more]
+        if len(self.sides) == len(others) == 1 and not (
+            self.sides[0].has_missing_points or others[0].has_missing_points
+        ):
+            if not others[0].is_single_valued:
+                return self._sorted_points.count_in_side(others[0])
+            cells = self.group_count * others[0].distinct_count * (self.sides[0].distinct_count + 1)
+            if more[0].ranked_points is not None and cells < MAX_CELLS:
+                return self._count_single_valued(more[0].ranked_points, others[0])
+        return count_in_boxes(self.group, self.released_group, [*self.sides, *others])
+
+    def _count_single_valued(self, ranked: RankedPoints, other: BoxEdges) -> Counts:
+        """Count points with a further side that covers at most one value per query, (n,)."""
+        staying, group = self.sides[0], self.group
+        width = staying.distinct_count + 1
+        # The value joins the group's key, and the counter depends on the points alone: it serves all further sides with
+        # the same points.
+        if self._counters.get("ranked") is not ranked:
+            keys = (self.released_group * other.distinct_count + other.rank) * width + staying.rank
+            cells = self.group_count * other.distinct_count * width
+            self._counters.update(ranked=ranked, below=_counter_below(keys, None, cells))
+        below: Callable[[Integers], Integers] = self._counters["below"]
+        counts = np.zeros(len(group), dtype=np.int64)
+        asked = np.flatnonzero((other.start < other.stop) & (staying.start < staying.stop))
+        cell = (group[asked] * other.distinct_count + other.start[asked]) * width
+        counts[asked] = below(cell + staying.stop[asked]) - below(cell + staying.start[asked])
+        return counts
+
+    @cached_property
+    def _sorted_points(self) -> SortedPoints:
+        """Return the points sorted by the fixed side, computed once."""
+        return SortedPoints.from_groups(self.group, self.released_group, self.sides[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -539,60 +575,13 @@ class CachedMatcher:
             return np.asarray(count_in_boxes(matcher.group, matcher.released_group, []), dtype=np.int64)
         candidates = np.zeros(len(matcher.group), dtype=np.int64)
         for part in self._cached_batches:
-            candidates[part.batch.confidential_rows] = part.count_points(more)
+            candidates[part.confidential_rows] = part.count_points(more)
         return candidates
 
     @cached_property
-    def _cached_batches(self) -> list[CachedBatch]:
-        """Return the batches of groups with the fixed windows as sides."""
-        return [
-            CachedBatch(part, [part.edges_in_batch(window) for window in self.windows])
-            for part in self.matcher.batches()
-        ]
-
-
-@dataclass(frozen=True, eq=False)
-class CachedBatch:
-    """Batch of groups, with the fixed windows as sides of its boxes."""
-
-    batch: GroupBatch
-    sides: Sequence[BoxEdges] = ()
-    _counters: dict[str, Any] = field(default_factory=dict)
-
-    def count_points(self, more: Sequence[WindowKey]) -> Counts:
-        """Count the points in the boxes of the batch with further windows, (n,)."""
-        others = [self.batch.edges_in_batch(window) for window in more]
-        if len(self.sides) == len(others) == 1 and not (
-            self.sides[0].has_missing_points or others[0].has_missing_points
-        ):
-            if not others[0].is_single_valued:
-                return self._sorted_points.count_in_side(others[0])
-            cells = self.batch.group_count * others[0].distinct_count * (self.sides[0].distinct_count + 1)
-            if more[0].ranked_points is not None and cells < MAX_CELLS:
-                return self._count_single_valued(more[0].ranked_points, others[0])
-        return count_in_boxes(self.batch.group, self.batch.released_group, [*self.sides, *others])
-
-    def _count_single_valued(self, ranked: RankedPoints, other: BoxEdges) -> Counts:
-        """Count points with a further side that covers at most one value per query, (n,)."""
-        staying, group = self.sides[0], self.batch.group
-        width = staying.distinct_count + 1
-        # The value joins the group's key, and the counter depends on the points alone: it serves all further sides with
-        # the same points.
-        if self._counters.get("ranked") is not ranked:
-            keys = (self.batch.released_group * other.distinct_count + other.rank) * width + staying.rank
-            cells = self.batch.group_count * other.distinct_count * width
-            self._counters.update(ranked=ranked, below=_counter_below(keys, None, cells))
-        below: Callable[[Integers], Integers] = self._counters["below"]
-        counts = np.zeros(len(group), dtype=np.int64)
-        asked = np.flatnonzero((other.start < other.stop) & (staying.start < staying.stop))
-        cell = (group[asked] * other.distinct_count + other.start[asked]) * width
-        counts[asked] = below(cell + staying.stop[asked]) - below(cell + staying.start[asked])
-        return counts
-
-    @cached_property
-    def _sorted_points(self) -> SortedPoints:
-        """Return the points sorted by the fixed side, computed once."""
-        return SortedPoints.from_groups(self.batch.group, self.batch.released_group, self.sides[0])
+    def _cached_batches(self) -> list[GroupBatch]:
+        """Return the batches of groups with the fixed windows."""
+        return list(self.matcher.batches(self.windows))
 
 
 def expected_match_risk(matches: Matches) -> float:

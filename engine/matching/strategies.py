@@ -151,6 +151,22 @@ def find_best_subsets(
     ``result_of`` returns the outputs of one subset by name and is called once per subset. Up to ``most`` variables all
     subsets are tried.
     """
+    searched = len(names) > most
+    found = (
+        _results_of_search(names, result_of)
+        if searched
+        else {chosen: result_of(chosen) for chosen in all_subsets(names)}
+    )
+    return {
+        output: (value, make_strategy(names, chosen, searched=searched, most=most))
+        for output, (value, chosen) in _best_by_output(found).items()
+    }
+
+
+def _results_of_search(
+    names: Sequence[str], result_of: Callable[[Subset], Mapping[str, float]]
+) -> dict[Subset, Mapping[str, float]]:
+    """Return the outputs by name of the subsets that ``search_subsets`` tries for each output."""
     found: dict[Subset, Mapping[str, float]] = {}
 
     def cached_results(chosen: Subset) -> Mapping[str, float]:
@@ -159,24 +175,20 @@ def find_best_subsets(
             found[chosen] = result_of(chosen)
         return found[chosen]
 
-    searched = len(names) > most
-    if not searched:
-        for chosen in all_subsets(names):
-            cached_results(chosen)
-    else:
-        outputs = list(cached_results(frozenset(names)))
-        for output in outputs:
-            # Each output has a best strategy of its own, so each is searched from where it is largest.
-            search_subsets(names, lambda chosen, output=output: cached_results(chosen).get(output, -np.inf))  # type: ignore[misc]
+    for output in list(cached_results(frozenset(names))):
+        # Each output has a best strategy of its own, so each is searched from where it is largest.
+        search_subsets(names, lambda chosen, output=output: cached_results(chosen).get(output, -np.inf))  # type: ignore[misc]
+    return found
+
+
+def _best_by_output(found: Mapping[Subset, Mapping[str, float]]) -> dict[str, tuple[float, Subset]]:
+    """Return the largest value of each output, and the first of the subsets that have it."""
     best: dict[str, tuple[float, Subset]] = {}
     for chosen, values in found.items():
         for output, value in values.items():
             if output not in best or _is_better(value, best[output][0]):
                 best[output] = value, chosen
-    return {
-        output: (value, make_strategy(names, chosen, searched=searched, most=most))
-        for output, (value, chosen) in best.items()
-    }
+    return best
 
 
 def _is_better(value: float, best: float) -> bool:
@@ -431,22 +443,12 @@ def _superset_sums(values: Floats, k: int) -> Floats:
 
 def _search_some_subsets(counter: SubsetCounter[Matches], names: Sequence[str]) -> BestOfBoth:
     """Return the best of the subsets that ``search_subsets`` tries, by both measures."""
-    values: dict[Subset, tuple[float, float]] = {}
 
-    def cached_value(chosen: Subset, place: int) -> float:
-        """Return one of both measures of a subset, computed once."""
-        if chosen not in values:
-            values[chosen] = _finds_and_true_rate(counter.match_targets(chosen))
-        return values[chosen][place]
+    def values_of(chosen: Subset) -> dict[str, float]:
+        """Return both measures of a subset."""
+        return dict(zip(("found", "certain"), _finds_and_true_rate(counter.match_targets(chosen)), strict=True))
 
-    for place in (0, 1):
-        search_subsets(names, lambda chosen, place=place: cached_value(chosen, place))  # type: ignore[misc]
-    order = sorted(values, key=lambda one: (-len(one), sorted(one)))
-    found = []
-    for place in (0, 1):
-        best = order[0]
-        for chosen in order:
-            if _is_better(values[chosen][place], values[best][place]):
-                best = chosen
-        found.append((values[best][place], best))
-    return tuple(found)  # type: ignore[return-value]
+    values = _results_of_search(names, values_of)
+    # Of equal values the largest set is the one that is named.
+    best = _best_by_output({one: values[one] for one in sorted(values, key=lambda one: (-len(one), sorted(one)))})
+    return best["found"], best["certain"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data.arrays import Floats, Integers
+from ..data.blocks import blocks_of_sizes
 
 PAIRS_AT_ONCE = 1 << 22
 
@@ -55,13 +56,9 @@ class PairsInWindows:
     def chunks(self) -> Iterator[tuple[Integers, Integers]]:
         """Yield the queries and the points of pairs, (p,) each, in blocks; at least one block."""
         pairs = self.stop - self.start
-        ends = np.cumsum(pairs)
-        begin = 0
-        while begin < len(pairs):
-            before = int(ends[begin - 1]) if begin else 0
-            end = max(begin + 1, int(np.searchsorted(ends, before + PAIRS_AT_ONCE, "right")))
-            some = pairs[begin:end]
-            query = np.repeat(np.arange(begin, end), some)
+        for block in blocks_of_sizes(pairs, PAIRS_AT_ONCE):
+            some = pairs[block]
+            query = np.repeat(np.arange(block.start, block.stop), some)
             place = self.start[query] + np.arange(len(query)) - np.repeat(np.cumsum(some) - some, some)
             point = self.order[place]
             # The first window too: a missing end holds nothing.
@@ -70,7 +67,6 @@ class PairsInWindows:
                 inside = (self.lower[query, column] <= value) & (value <= self.upper[query, column])
                 query, point = query[inside], point[inside]
             yield query, point
-            begin = end
         if not len(pairs):
             nobody = np.empty(0, dtype=np.int64)
             yield nobody, nobody
