@@ -54,6 +54,7 @@ class MembershipProbe:
     whole_units: whether each row stands for all records of its unit, of which no other is listed
     hit_weights: weight of each of the hits, (h,), and of the eligible rows, (e,), if whole units are listed; None if each
         counts once
+    columns: names of the columns that it compares; empty if it does not compare values for equality
     """
 
     who: str
@@ -65,6 +66,7 @@ class MembershipProbe:
     whole_units: bool = False
     hit_weights: Floats | None = None
     eligible_weights: Floats | None = None
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +80,7 @@ class ProbeCounts:
     n_eligible_controls: number of hold-out people that could be found
     score: standardised number of members among those found
     records: rows of the members found, ascending, (n_members,) where no units are counted
+    columns: names of the columns that are compared; empty if no values are compared for equality
     """
 
     who: str
@@ -88,6 +91,7 @@ class ProbeCounts:
     n_eligible_controls: int
     score: float
     records: Integers
+    columns: tuple[str, ...] = ()
 
     @property
     def holdout_p(self) -> float:
@@ -267,7 +271,9 @@ def count_probe(
         return _count_units(probe, could, members, unit_of, score)
     of_members, found = int((could < members).sum()), np.sort(probe.hits[probe.hits < members])
     controls = len(probe.hits) - len(found)
-    return ProbeCounts(probe.who, probe.what, len(found), of_members, controls, len(could) - of_members, score, found)
+    return ProbeCounts(
+        probe.who, probe.what, len(found), of_members, controls, len(could) - of_members, score, found, probe.columns
+    )
 
 
 def _count_units(probe: MembershipProbe, could: Integers, members: int, unit_of: Integers, score: float) -> ProbeCounts:
@@ -279,7 +285,15 @@ def _count_units(probe: MembershipProbe, could: Integers, members: int, unit_of:
     records = np.flatnonzero(np.isin(unit_of, own)) if probe.whole_units else np.sort(probe.hits[probe.hits < members])
     of_members = int(is_member[eligible].sum())
     return ProbeCounts(
-        probe.who, probe.what, len(own), of_members, len(found) - len(own), len(eligible) - of_members, score, records
+        probe.who,
+        probe.what,
+        len(own),
+        of_members,
+        len(found) - len(own),
+        len(eligible) - of_members,
+        score,
+        records,
+        probe.columns,
     )
 
 

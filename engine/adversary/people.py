@@ -198,6 +198,8 @@ def find_people_in_release(
         Unit of each record, (N,), where several records describe one.
     """
     layers = rarity_strata(len(order))
+    if unit_of is not None:  # units are counted, and their records are what is rare
+        layers = [(who.replace("rarest people", "rarest records"), size) for who, size in layers]
     own = {name: cells[order] for name, cells in own.items()}  # records stand by rarity: a stratum is the first of them
 
     def compare_on(subset: ColumnSet) -> PeopleInRelease:
@@ -218,9 +220,9 @@ def find_people_in_release(
                         subset.label, SOME_COLUMNS, found, pairs + int((counts == 2).sum()), unit_of
                     )
                 )
-        looks = _column_set_probes(subset.label, layers, lone, times, order)
+        looks = _column_set_probes(subset, layers, lone, times, order)
         if len(subset.names) == len(own):
-            looks += _level_group_probes(subset.label, groups, lone, times, order)
+            looks += _level_group_probes(subset, groups, lone, times, order)
         return PeopleInRelease(tuple(looks), tuple(tests))
 
     results = map_on_threads(compare_on, subsets)
@@ -231,13 +233,14 @@ def find_people_in_release(
 
 
 def _column_set_probes(
-    what: str, layers: Sequence[tuple[str, int]], lone: Integers, times: Sequence[Integers], order: Integers
+    subset: ColumnSet, layers: Sequence[tuple[str, int]], lone: Integers, times: Sequence[Integers], order: Integers
 ) -> list[MembershipProbe]:
     """Return the probes of a set of columns.
 
     ``lone`` (k,) are the unique people, ``times`` how often each dataset has their row, (k,) each; records are sorted
     by rarity.
     """
+    what, columns = subset.label, subset.names
     often = np.max(times, axis=0)
     # A flag a record, so that people come out by rarity and a stratum is a part of the array, without a copy.
     eligible = _sort_places(lone, len(order))
@@ -247,7 +250,12 @@ def _column_set_probes(
         found, could = np.searchsorted(hits, size), np.searchsorted(eligible, size)
         looks.append(
             MembershipProbe(
-                who, f"{ALONE} {what} stand in the release", order[hits[:found]], order[eligible[:could]], True
+                who,
+                f"{ALONE} {what} stand in the release",
+                order[hits[:found]],
+                order[eligible[:could]],
+                True,
+                columns=columns,
             )
         )
     everybody = layers[-1][0]
@@ -261,6 +269,7 @@ def _column_set_probes(
                 f"{ALONE} {what} stand in {count_noun(k, 'row')} of a dataset or more",
                 repeated,
                 order[eligible],
+                columns=columns,
             )
         )
     if len(times) > 1:
@@ -269,21 +278,25 @@ def _column_set_probes(
         found_again = order[lone[again]]
         looks.append(
             MembershipProbe(
-                everybody, f"{ALONE} {what} stand in {least} of the datasets or more", found_again, order[eligible]
+                everybody,
+                f"{ALONE} {what} stand in {least} of the datasets or more",
+                found_again,
+                order[eligible],
+                columns=columns,
             )
         )
     return looks
 
 
 def _level_group_probes(
-    what: str, groups: Sequence[LevelGroup], lone: Integers, times: Sequence[Integers], order: Integers
+    subset: ColumnSet, groups: Sequence[LevelGroup], lone: Integers, times: Sequence[Integers], order: Integers
 ) -> list[MembershipProbe]:
     """Return a probe for each group: a model can memorise one group alone."""
     is_alone, is_found = (np.zeros(len(order), dtype=np.bool_) for _ in range(2))
     is_alone[order[lone]] = True
     is_found[order[lone[np.max(times, axis=0) > 0]]] = True
     return [
-        MembershipProbe(f"the people {one.label}", f"{ALONE} {what} stand in the release", one.records[is_found[one.records]], one.records[is_alone[one.records]], True)
+        MembershipProbe(f"the people {one.label}", f"{ALONE} {subset.label} stand in the release", one.records[is_found[one.records]], one.records[is_alone[one.records]], True, columns=subset.names)
         for one in groups
     ]  # fmt: skip
 

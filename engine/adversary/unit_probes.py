@@ -142,6 +142,7 @@ def probe_units(
                     # what chance seldom brings together must not be lost among many looks at what it often does
                     is_main=at < 2 and who == SEVERAL_RECORDS and how != WITH_ALL_RECORDS,
                     whole_units=True,
+                    columns=subset.names,
                 )
                 for who, some in layers
                 if is_found.any()
@@ -149,6 +150,7 @@ def probe_units(
         if population is not None:
             looks += _weighted_probe(
                 f"who are alone with their records in {subset.label} {WITH_ALL_RECORDS}",
+                subset.names,
                 stands_for_unit,
                 (units.sizes > 1) & is_alone,
                 by_records,
@@ -159,10 +161,18 @@ def probe_units(
 
 
 def _weighted_probe(
-    what: str, stands_for_unit: Integers, could: Booleans, is_found: Booleans, chance: Floats, *, is_main: bool
+    what: str,
+    columns: tuple[str, ...],
+    stands_for_unit: Integers,
+    could: Booleans,
+    is_found: Booleans,
+    chance: Floats,
+    *,
+    is_main: bool,
 ) -> list[MembershipProbe]:
     """Return the probe of units (U,) whose records are seldom all in a release by chance, weighted by how seldom.
 
+    what, columns: how they are found, in words, and the columns that are compared
     could, is_found: which units could be found, and which were, (U,)
     chance: chance that all records of a unit of other people are there, (U,)
     """
@@ -181,6 +191,7 @@ def _weighted_probe(
             whole_units=True,
             hit_weights=weights[could & is_found],
             eligible_weights=weights[could],
+            columns=columns,
         )
     ]
 

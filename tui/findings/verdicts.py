@@ -62,7 +62,6 @@ ROWS_OF_PEOPLE, FEWEST_PEOPLE = 2, 4
 PARTS_OF_COLUMN, LEVERS_PERCENT, LEAST_OF_LEVERS = 4, 40, 4
 """Share of the column beside the list that people have, that of the levers, and lines that these have at least."""
 NONE = "The plan of this run sets no limits."
-NONE_BUT_POLICY = "The plan of this run sets no limits; those above are of the policy and the gate."
 FOCUSED_STEPS: Mapping[type[Widget], str] = {
     DialPane: "next: {mark} ticks or unticks what he knows; {zoom_in} {zoom_out} how surely; {open}: studies",
     PeopleAtRisk: "next: {open} shows the records of the one under the cursor",
@@ -437,8 +436,9 @@ class VerdictsPane(RunPane, SplitView):
         """Show the board, or the reason why there are no verdicts."""
         shown = self.query_one(VerdictBoard)
         gate = self._gate_lines
-        said = NONE if gate.answer is None or not gate.findings else NONE_BUT_POLICY
-        none = self.empty_text("verdicts", said) if self._is_read else "…"
+        # Above the findings of the gate stands already that the plan sets no limits.
+        none = "" if gate.answer is not None and gate.findings else self.empty_text("verdicts", NONE)
+        none = none if self._is_read else "…"
         self.set_heading_count(self._heading_counts())
         if gate.answer is None:
             self.set_frame_title(None)

@@ -19,12 +19,12 @@ from .gate_lines import answer_lines, cut_lines
 if TYPE_CHECKING:
     from sfumato.workspace.gate.answer import ReleaseAnswer
 
-MOST_LINES = ((9, 1), (16, 2), (24, 4), (30, 8), (45, 10), (1 << 30, 12))
+MOST_LINES = ((9, 1), (16, 2), (24, 4), (30, 11), (45, 11), (1 << 30, 12))
 """Greatest number of lines of the panel in a terminal of fewer lines than the first number."""
 BRIEF_QUESTION, BRIEFEST_QUESTION = "May this leave", "Leave"
 BRIEF_ANSWERS = {"no": "NO", "to be judged": "JUDGE", "yes": "YES"}
-FOUND = "can be found"
-"""End of a claim about people who can be found."""
+COUNTED_CLAIMS = {"can be found": "found", "exposed": "exposed"}
+"""Ends of a claim about people, each with the word that says the same in a narrow title."""
 TITLE_NEEDS = 44
 """Cells of a terminal in which the frame's title has the answer in full; in fewer the panel repeats it."""
 
@@ -46,8 +46,9 @@ def shorter_answer_titles(answer: ReleaseAnswer) -> tuple[Content, ...]:
     found, the question comes before what decides.
     """
     (_, _, said), (_, _, brief) = (replace_unprintable(one).partition("? ") for one in (answer.headline, answer.title))
-    counted = answer.people and answer.claim.endswith(FOUND)
-    least = f"{BRIEF_ANSWERS[answer.may_leave]}: {f'{answer.people:,} found' if counted else answer.claim}"
+    word = next((brief for end, brief in COUNTED_CLAIMS.items() if answer.claim.endswith(end)), "")
+    counted = answer.people and word
+    least = f"{BRIEF_ANSWERS[answer.may_leave]}: {f'{answer.people:,} {word}' if counted else answer.claim}"
     least = least if answer.claim and not answer.is_overruled else said
     undecided = _title_content(BRIEF_QUESTION, brief, answer)
     shorter = (

@@ -49,8 +49,9 @@ def answer_lines(
     """Return the title and the labelled lines of an answer in at most ``most`` lines of ``width`` cells.
 
     The title has the ink and the sign of the answer and is never cut; it is left out unless ``titled``. The labels stand
-    in a column of their own, of ``least_label`` cells or more, where there is room. Cut texts end with an ellipsis. Of too many lines, that on what
-    decides it is left out first, then what is learnt, what to change, and how people are found.
+    in a column of their own, of ``least_label`` cells or more, where there is room. Cut texts end with an ellipsis. Of too
+    many lines, those on what was not examined are left out first. Where not every label has a line, it is that on whether
+    it may leave, which the title says, then what is learnt, what to change, and how people are found.
     """
     sign, ink = sign_for(STATE_SIGNS[answer.may_leave]), STATE_INKS[answer.may_leave]
     lines = []
@@ -63,13 +64,18 @@ def answer_lines(
     column = column if width - column >= LEAST_TEXT else 0
     whole = len(labelled)
     texts = {label: wrap_text(text, width - column, "", "") for label, text in labelled}
-    if sum(map(len, texts.values())) > room:
-        # The title says it, so that the others are whole before it is.
-        texts.pop(LEFT_OUT[0], None)
     for left_out in LEFT_OUT:
         if len(texts) > room:
             texts.pop(left_out, None)
     texts = dict(list(texts.items())[:room])
+    if sum(map(len, texts.values())) > room > len(texts):
+        # The list of findings names what was not examined: the answers to a reader's questions are whole before it is.
+        unexamined = texts.pop(NOT_EXAMINED, [])
+        left = room - sum(map(len, texts.values()))
+        if unexamined and left > 0:
+            texts[NOT_EXAMINED] = (
+                unexamined if left >= len(unexamined) else [cut_text(" ".join(unexamined), width - column)]
+            )
     given = dict.fromkeys(texts, 1)
     # Of the others, what is whole with one more line comes before the first lines of what is long.
     for label in sorted(texts, key=lambda one: (one not in DECIDING, len(texts[one]))):

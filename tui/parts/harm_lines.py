@@ -17,6 +17,7 @@ from sfumato.tui.terminal.text import cut_text, fit_text
 from sfumato.workspace.reporting.findings import (
     BEYOND,
     SHARE,
+    brief_message,
     compact_finding_cells,
     compared_text,
     finding_limit_text,
@@ -35,7 +36,7 @@ from sfumato.workspace.reporting.words import (
 from sfumato.workspace.visible_text import replace_unprintable
 
 from ..widgets.facts import wrap_text
-from .gate_lines import ALSO_SEEN, INKS, cut_lines, title_with_witnesses
+from .gate_lines import ALSO_SEEN, INKS, title_with_witnesses
 from .gauges import GAUGE, STYLES, draw_range, draw_share
 
 if TYPE_CHECKING:
@@ -56,8 +57,9 @@ MOST_LONG = 0.34
 """Largest share of the names that may have lines of their own."""
 FEW_LONG = 2
 """Number of names that may have them however short the list is."""
-MOST_OF_NOTE = 4
-"""Lines at most of a sentence below what is open; the explanation beside the list has it in full."""
+MOST_OF_NOTE = 3
+"""Lines at most of a sentence below what is open; the explanation beside the list says more."""
+SAME_NOTE = "For the same reason."
 ALIKE = 0.02
 """Largest relative difference of shares that a reader takes for one."""
 WAIVED = "waived"
@@ -69,8 +71,11 @@ STATE_WORDS = {
     "not computed": "missing",
 }
 """The one word of a state in the list, by its words elsewhere."""
-BRIEF_SCALES = {"probability": "chance"}
+PROBABILITY = "probability"
+BRIEF_SCALES = {PROBABILITY: "chance"}
 """The short word of a scale that has to be named in a narrow list, too."""
+GATE_LIMIT, BEYOND_CHANCE = "gate's limit", "beyond chance"
+"""What tells a limit of the gate from those of the plan, and what has been taken off a number of people."""
 NO_GAUGE = Content(" " * GAUGE)
 
 
@@ -109,14 +114,13 @@ def harm_lines(
     waived: frozenset[str] = frozenset(),
     safe: bool = False,
     height: int = 0,
-    most_of_note: int = MOST_OF_NOTE,
 ) -> tuple[Content, list[Content]]:
     """Return the heads of the columns, and for each entry its line of ``width`` cells, or two lines where there is room.
 
     In a narrow list the gauge is left out, then words are shortened, then shares of the people, what was found and the
     limit are left out. A name uses the cells of empty columns beside it. Limits that are met are green only with
-    ``safe``. Within ``height`` lines, if all entries fit, a name that would be cut goes on in a second line, and a
-    sentence stands below what is open, in up to ``most_of_note`` lines.
+    ``safe``. Within ``height`` lines, if all entries fit, a name that would be cut goes on in a second line, and a whole
+    sentence stands below what is open, in up to ``MOST_OF_NOTE`` lines.
 
     records: number of confidential records
     people: number of people whom findings count, units where the records are theirs; by default the records
@@ -129,7 +133,7 @@ def harm_lines(
     # A name that would be cut has a second line, where all of them can have one.
     is_tall = _has_lines_for(cells, layout, height - 1)
     n_lines = len(cells) + is_tall * layout.count_long_names(cells)
-    notes = _note_lines([one.note for one in cells], inner, min(height - 1 - n_lines, height), most_of_note)
+    notes = _note_lines([one.note for one in cells], inner, min(height - 1 - n_lines, height), MOST_OF_NOTE)
     lines = []
     for place, one in enumerate(cells):
         start, blank = Content.assemble((fit_text(one.state, state), one.ink), GAP), " " * (state + len(GAP))
@@ -221,22 +225,18 @@ def _two_lines_of_name(name: str, room: int, inner: int) -> tuple[str, str]:
 
 
 def _note_lines(notes: Sequence[str], width: int, room: int, most: int) -> list[list[str]]:
-    """Return the lines of each note: none where not every note has one in ``room`` lines, else as many as there is room
-    for, no more than ``most``, and shared by turns.
+    """Return the lines of each note, the first first: all of them, or none where they are more than ``most``, or than is
+    left of ``room`` lines. A note that repeats the one before it says only that.
     """
-    left = room - sum(map(bool, notes))
-    if left < 0:
-        return [[] for _ in notes]
-    wrapped = [wrap_text(note, width, "", "") if note else [] for note in notes]
-    given = [min(1, len(lines)) for lines in wrapped]
-    while left > 0:
-        wanting = [at for at, lines in enumerate(wrapped) if given[at] < min(most, len(lines))]
-        if not wanting:
-            break
-        for at in wanting[:left]:
-            given[at] += 1
-        left -= len(wanting[:left])
-    return [cut_lines(lines, number, width) for lines, number in zip(wrapped, given, strict=True)]
+    shown, before = list[list[str]](), ""
+    for note in notes:
+        told = SAME_NOTE if note and note == before else note
+        lines = wrap_text(told, width, "", "") if told else []
+        # A sentence that is cut says less than none: the explanation has it.
+        lines = lines if len(lines) <= min(most, room) else []
+        room, before = room - len(lines), note
+        shown.append(lines)
+    return shown
 
 
 def _short_names(cells: Sequence[_Cells], room: int) -> dict[str, str]:
@@ -332,14 +332,20 @@ def _finding_cells(finding: Finding, witnesses: Sequence[Finding], is_waived: bo
         if finding.limit is not None and not _is_number_of_people(finding, people):
             # The limit is of another number than these people, which stands beside it.
             most = brief_limit.partition(" ")[2]
-            if BEYOND in finding.unit:
-                # a part of a person is no number of people, and what remains says whose
-                brief, most = f"{brief} beyond chance", most.partition(" ")[0]
-            limit = f"{brief if BEYOND in finding.unit else scaled_text(brief, finding.unit)}, limit {most}"
-            # without its name a probability beside people reads like their share
-            named = f"{BRIEF_SCALES.get(scale_name(finding.unit), '')} {brief}".lstrip()
-            brief_limit = f"{named}, limit {most}"
+            if scale_name(finding.unit) == PROBABILITY and isclose(
+                finding.compared_value or 0.0, finding.limit, rel_tol=1e-9
+            ):
+                # the gate counts those above its limit, and the number itself says no more
+                brief_limit = f"none above {most}"
+                limit = f"{GATE_LIMIT}: {brief_limit}"
+            else:
+                limit = f"{scaled_text(brief, finding.unit)}, {GATE_LIMIT} {most}"
+                # without its name a probability beside people reads like their share
+                named = f"{BRIEF_SCALES.get(scale_name(finding.unit), '')} {brief}".lstrip()
+                brief_limit = f"{named}, limit {most}"
         value = brief = f"{finding.people:,}"
+        if BEYOND in finding.unit:
+            limit, brief_limit = _limit_beyond_chance(limit), _limit_beyond_chance(brief_limit)
         if people and finding.people <= people:
             share = format_percent(finding.people / people)
             value, brief = f"{value} of {people:,} ({share})", f"{value} ({share})"
@@ -355,7 +361,7 @@ def _finding_cells(finding: Finding, witnesses: Sequence[Finding], is_waived: bo
         replace_unprintable(limit if is_measured else ""),
         replace_unprintable(brief_limit if is_measured else ""),
         _finding_gauge(finding, people, ink) if is_measured and is_open else NO_GAUGE,
-        replace_unprintable(finding.message) if is_open else "",
+        replace_unprintable(brief_message(finding.message)) if is_open else "",
         True,
     )
 
@@ -369,12 +375,20 @@ def _finding_gauge(finding: Finding, people: int | None, ink: str) -> Content:
     return draw_range(finding.compared_value, limit or 0.0, ink)
 
 
+def _limit_beyond_chance(limit: str) -> str:
+    """Return a limit on people with what has been taken off in place of what they are: ``at most 4 beyond chance``."""
+    words = limit.split()
+    at = next((at for at, word in enumerate(words) if word[:1].isdigit()), len(words) - 1)
+    return f"{' '.join(words[: at + 1])} {BEYOND_CHANCE}".strip()
+
+
 def _is_number_of_people(finding: Finding, people: int | None) -> bool:
     """Return whether the number that is compared with the limit is that of the people whom a finding is about."""
     compared_value = finding.compared_value or 0.0
     if finding.unit.startswith(SHARE):
         return people is not None and isclose((finding.people or 0) / people, compared_value, rel_tol=ALIKE)
-    return compared_value == finding.people
+    # Of people beyond chance the finding has a whole number.
+    return BEYOND in finding.unit or compared_value == finding.people
 
 
 def finding_row_cells(finding: Finding, *, is_waived: bool, people: int | None) -> dict[str, str]:
@@ -405,6 +419,6 @@ def _verdict_cells(verdict: Verdict, label: str, records: int | None, *, safe: b
         limit,
         brief_limit_text(limit),
         draw_range(verdict.observed, verdict.limit, ink, verdict.lower, verdict.upper),
-        replace_unprintable(verdict.reason) if verdict.outcome != "met" else "",
+        replace_unprintable(brief_message(verdict.reason)) if verdict.outcome != "met" else "",
         False,
     )

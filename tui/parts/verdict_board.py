@@ -42,7 +42,7 @@ from sfumato.workspace.visible_text import replace_unprintable
 
 from ..widgets.lines import Scroll
 from .gauges import GAUGE, STYLES, draw_gauge
-from .harm_lines import MOST_OF_NOTE, harm_lines
+from .harm_lines import harm_lines
 
 if TYPE_CHECKING:
     from sfumato.workspace.gate.answer import ReleaseAnswer
@@ -425,13 +425,13 @@ class VerdictBoard(Scroll):
         self.show_text(Content("\n").join([line if isinstance(line, Content) else Content(line) for line in shown]))
 
     def count_needed_lines(self) -> int:
-        """Return how many lines the list needs to tell every entry whole, with what is open in two lines each."""
+        """Return how many lines the list needs to tell every entry whole."""
         # Entries are listed anew whenever what they are drawn from changes, and stay while the cursor moves.
         if self._needed[0] is not self._entries:
-            self._needed = self._entries, len(self._list_lines(AMPLE, most_of_note=2)[0])
+            self._needed = self._entries, len(self._list_lines(AMPLE)[0])
         return self._needed[1]
 
-    def _list_lines(self, height: int, most_of_note: int = MOST_OF_NOTE) -> tuple[list[Content | str], list[int]]:
+    def _list_lines(self, height: int) -> tuple[list[Content | str], list[int]]:
         """Return all lines of the board for a ``height``, and the first line of each entry."""
         shown: list[Content | str] = []
         has_none = bool(self._none) and not self._verdicts
@@ -445,7 +445,6 @@ class VerdictBoard(Scroll):
             waived=self._gate.waived,
             safe=self._gate.is_safe,
             height=height - (len(self._entries) - len(listed)) - 2 * (2 if has_none else 1),
-            most_of_note=most_of_note,
         )
         if listed:
             shown.append(heads)

@@ -15,6 +15,7 @@ from sfumato.engine.wording import RecordCount, count_of_noun
 
 from ..errors import WorkspaceError
 from ..policy.policy import Policy, read_policy_of_workspace
+from ..reporting.findings import BEYOND
 from ..reporting.words import CAN_BE_FOUND
 from ..store.runs import RunState, count_confidential_records, find_run
 from ..store.workspace import Workspace
@@ -45,20 +46,21 @@ BESIDE_SENTENCE = ("Learnt", "Change first", "Not examined")
 ATTACKS: Mapping[str, str] = dict(
     zip(
         map(key_of_question, QUESTIONS),
-        ("singling out", "linking records", "inferring values", "telling who is in the data"),
+        ("singling out", "linking records", "inferring values", "guessing who is in the data"),
         strict=True,
     )
 )
 """What an intruder tries, by the check of the question that it answers."""
-INTRUDER_KNOWS_OTHERS = "what an intruder learns who knows all records but one"
+INTRUDER_KNOWS_OTHERS = "what an intruder learns who knows everybody else"
+MEMBERS_SHOWN = "whether artificial values show who is in the data"
 UNMADE_CHECKS: Mapping[str, str] = {
     "worst_records": "who is found most surely",
     KEPT_KEYS: "who is found by columns that are released unchanged",
     "singling_out_excess": "who can be singled out",
     "linkability_excess": "whose records can be linked",
     "inference_excess": "whose values can be inferred",
-    "membership_excess": "who is known to be in the data",
-    "membership_evidence": "who is known to be in the data",
+    "membership_excess": MEMBERS_SHOWN,
+    "membership_evidence": MEMBERS_SHOWN,
     "newly_certain": INTRUDER_KNOWS_OTHERS,
     "guessed_beyond_prior": INTRUDER_KNOWS_OTHERS,
     "own_values": "whose own row says what was drawn",
@@ -68,6 +70,14 @@ UNMADE_CHECKS: Mapping[str, str] = {
 }
 """What is not known where a check was not made, in words of what an intruder does, the gravest first; others have their
 titles."""
+
+JUDGED_QUESTIONS: Mapping[str, str] = {
+    "worst_records": "whether a reader can know these columns of somebody",
+    KEPT_KEYS: "whether a reader can know these columns of somebody",
+    "membership_evidence": "whether it harms anybody to be known as part of the data",
+    "own_values": "whether these people may be read from their own rows",
+}
+"""What a person has to judge of a finding of these checks that does not block; of others their titles say it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +306,7 @@ def _found_texts(findings: Sequence[Finding], records: RecordCount) -> tuple[str
     worst = _worst_finding(findings)
     if not worst.people:
         return "", ""
-    people = _people_text(worst.people, records)
+    people = _capitalised(_finding_people_text(worst, records))
     counted = f": {worst.counted}" if worst.counted else ""
     by = worst.headline.removeprefix(CAN_BE_FOUND).strip()
     if worst.headline.startswith(CAN_BE_FOUND) and by:
@@ -304,15 +314,13 @@ def _found_texts(findings: Sequence[Finding], records: RecordCount) -> tuple[str
     clause = worst.headline or worst.title.removeprefix("people ")
     if not worst.headline and clause == worst.title:
         return fill_sentence(sentences.PEOPLE_AND_TITLE, people=people, title=worst.title), ""
-    shown = _shown_text(worst.check, records.noun)
-    return fill_sentence(sentences.PEOPLE_AND_CLAUSE, people=people, clause=clause, counted=counted), shown
+    return fill_sentence(sentences.PEOPLE_AND_CLAUSE, people=people, clause=clause, counted=counted), worst.how
 
 
-def _shown_text(check: str, noun: str) -> str:
-    """Return how people are seen whom no variables single out; empty where a check does not say it."""
-    if check == "membership_evidence":
-        return fill_sentence(sentences.SHOWN_TO_BE_MEMBERS, noun=noun)
-    return sentences.SHOWN_BY_OWN_ROWS if check == "own_values" else ""
+def _finding_people_text(finding: Finding, records: RecordCount) -> str:
+    """Return how many people of all a finding is about; ``about`` so many where what chance gives has been taken off."""
+    people = _people_text(finding.people or 0, records)
+    return fill_sentence(sentences.ABOUT_PEOPLE, people=people) if people and BEYOND in finding.unit else people
 
 
 def _people_text(people: int, records: RecordCount) -> str:
@@ -327,7 +335,8 @@ def _people_text(people: int, records: RecordCount) -> str:
 def _judged_text(open_findings: Sequence[Finding], unchecked: Sequence[Finding]) -> str:
     """Describe what a person has to judge before the release may leave."""
     counts = _counts_by_status(0, len(open_findings), len(unchecked))
-    return fill_sentence(sentences.NOT_BEFORE_JUDGED, counts=counts)
+    question = JUDGED_QUESTIONS.get(_worst_finding(open_findings).check, "") if open_findings else ""
+    return fill_sentence(sentences.NOT_BEFORE_JUDGED, question=f" {question}".rstrip(), counts=counts)
 
 
 def _counts_by_status(blocking: int, judged: int, unchecked: int) -> list[str]:
@@ -348,8 +357,11 @@ def _claim_text(findings: Sequence[Finding], people: int | None, records: Record
     """Return how many people the worst finding is about, for a heading; empty where none counts people."""
     if not people or not records:
         return ""
-    if _worst_finding(findings).headline.startswith(CAN_BE_FOUND):
+    headline = _worst_finding(findings).headline
+    if headline.startswith(CAN_BE_FOUND):
         return fill_sentence(sentences.CAN_BE_FOUND, people=people, records=records, noun=records.noun)
+    if headline == sentences.SHOWN_BEYOND_CHANCE:
+        return fill_sentence(sentences.PEOPLE_EXPOSED, people=people, records=records, noun=records.noun)
     return fill_sentence(sentences.PEOPLE_CONCERNED, people=people, records=records, noun=records.noun)
 
 
@@ -431,7 +443,7 @@ def _worst_finding_text(
     worst = _worst_finding(findings)
     if not worst.people:
         return fill_sentence(sentences.FINDING_WITH_TITLE, title=_capitalised(worst.title), message=worst.message), None
-    count = _people_text(worst.people, records)
+    count = _finding_people_text(worst, records)
     if records and described:
         count = fill_sentence(
             sentences.UNITS_OF_ALL,
@@ -441,6 +453,8 @@ def _worst_finding_text(
             described=described,
             share=worst.people / records,
         )
+        count = fill_sentence(sentences.ABOUT_PEOPLE, people=count) if BEYOND in worst.unit else count
+    count = _capitalised(count)
     counted = f": {worst.counted}" if worst.counted else ""
     if worst.headline:
         text = fill_sentence(sentences.PEOPLE_AND_CLAUSE, people=count, clause=worst.headline, counted=counted)

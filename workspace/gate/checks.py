@@ -56,8 +56,8 @@ STATUSES: tuple[Status, ...] = ("block", "warn", "not checked", "pass")
 KEPT_KEYS = "kept_keys"
 """The key of the check of columns that a release keeps: findings that follow from them are its witnesses."""
 FOLLOW_LESS = (
-    "draw each value from more people (larger leaves of the trees); then draw numbers beside real ones (smoothing); "
-    "then use a model that copies no value"
+    "use larger leaves in the trees (each value from more people), then smoothing (numbers beside real ones), then a "
+    "model that copies no value"
 )
 """Advice for models that follow single people, in the order in which the levers try it."""
 OWN_CHOICE = "a choice of ours; no rule of the field has a number"
@@ -94,6 +94,7 @@ class CheckResult:
     change: the change that helps most, with its effect; empty where none was computed
     block_limit: the value from which on it blocks, where that follows from the release and not from the policy of all
     leak: the key of the check whose finding has the same cause, where that is known
+    how: how they are found, in a sentence; empty where the headline says it
     """
 
     message: str
@@ -111,6 +112,7 @@ class CheckResult:
     change: str = ""
     block_limit: float | None = None
     leak: str = ""
+    how: str = ""
 
     @property
     def is_measured(self) -> bool:

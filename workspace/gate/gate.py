@@ -101,6 +101,7 @@ class Finding:
     people: how many people it is about; None where it counts none
     headline: a clause about these people, such as ``can be found by age and sex``
     counted: why these people count, as a clause; empty where the headline says it
+    how: how they are found, in a sentence; empty where the headline says it
     learned: what is then learnt of them, in a sentence; empty where that is not known
     change: the change that helps most, with its effect; empty where none was computed
     leak: the key of the finding that has the same cause and stands for both; empty for one that stands for itself
@@ -131,6 +132,7 @@ class Finding:
     learned: str = ""
     change: str = ""
     counted: str = ""
+    how: str = ""
 
     @property
     def state(self) -> str:
@@ -442,6 +444,7 @@ def _judge_result(check: GateCheck, policy: Policy, result: CheckResult) -> Find
         people=people, headline=result.headline, leak=result.leak, at_least=check.is_minimum,
         learned=(result.learned or check.learned) if people and status != "pass" else "",
         change=result.change if status != "pass" else "", counted=result.counted,
+        how=result.how,
     )  # fmt: skip
 
 

@@ -188,7 +188,7 @@ class KeptColumns:
         # Changes of one kind stand together, with whom all of them up to the last leave unprotected.
         steps = [list(group) for _, group in groupby(changes, key=_remedy_kind)]
         told = [_step_text(step, people) for step in steps]
-        return told[0] if len(told) < 2 else fill_sentence(sentences.IN_THIS_ORDER, steps="; then ".join(told))
+        return "; then ".join(told)
 
 
 def _remedy_kind(change: KeptColumnChange) -> tuple[bool, bool, str]:

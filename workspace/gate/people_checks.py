@@ -6,6 +6,7 @@ convince; else the check was not made.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -44,7 +45,7 @@ from sfumato.engine.methods.registry import find_method
 from sfumato.engine.partition.equivalence_classes import equivalence_classes
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import threshold_output
-from sfumato.engine.statistics.comparing import is_above
+from sfumato.engine.statistics.comparing import is_above, is_below
 from sfumato.engine.wording import join_names, singular_noun
 
 from ..reporting.beliefs import MeasureBeliefs
@@ -272,7 +273,7 @@ def _stratum_text(who: str, noun: str) -> str:
 
 def _who_text(who: str, noun: str) -> str:
     """Return a stratum in words: ``the 250 people with the rarest values``."""
-    return re.sub(r"^the ([\d,]+) rarest people", r"the \1 people with the rarest values", who).replace("people", noun)
+    return re.sub(r"^the ([\d,]+) rarest (\w+)", r"the \1 \2 with the rarest values", who).replace("people", noun)
 
 
 def _share_beside(count: int, of: int) -> str:
@@ -376,17 +377,44 @@ def _weigh_pool_evidence(joint: JointTable, pools: int) -> CheckResult:
         if combined is None
         else fill_sentence(sentences.EVIDENCE_TOGETHER, members=combined.n_members, controls=combined.n_controls)
     )
-    message = fill_sentence(sentences.EVIDENCE, counts=look_counts_text(shown, noun), together=together, about=about)
+    people = _people_beyond_chance(shown.excess_members)
+    message = fill_sentence(
+        sentences.EVIDENCE,
+        excess=people,
+        noun=noun,
+        counts=look_counts_text(shown, noun),
+        together=together,
+        about=about,
+    )
     return CheckResult(
         message, float(shown.n_members), shown.expected_members, shown.excess_members, record_numbers(shown.records),
-        "block" if strong else "warn", at_least="warn", people=_protected_people(joint, shown.n_members),
-        headline=fill_sentence(sentences.STAND_BEYOND_CHANCE, expected=shown.expected_members),
+        "block" if strong else "warn", at_least="warn", people=people,
+        headline=sentences.SHOWN_BEYOND_CHANCE, how=_how_members_are_shown(shown.columns, noun),
+        learned=_learned_of_members(_drawn_variables(case), shown.columns),
     )  # fmt: skip
 
 
-def _protected_people(joint: JointTable, count: int) -> int | None:
-    """Return a number of those who are protected, for a finding; None where that is its number of records."""
-    return None if joint.unit_of is None else count
+def _people_beyond_chance(excess: float) -> int:
+    """Return a whole number of people who are found beyond those whom chance brings about, at least one.
+
+    It is rounded up. Those whom chance brings about are nobody's loss, and a reader cannot use two numbers.
+    """
+    return max(1, math.ceil(excess - 1e-9))
+
+
+def _how_members_are_shown(columns: Sequence[str], noun: str) -> str:
+    """Describe by which columns members are found more often than hold-out people; without names where none are known."""
+    if not columns:
+        return fill_sentence(sentences.SHOWN_TO_BE_MEMBERS, noun=noun)
+    return fill_sentence(sentences.SHOWN_BY_COLUMNS, columns=first_names(columns), noun=noun)
+
+
+def _learned_of_members(drawn: Sequence[str], columns: Sequence[str]) -> str:
+    """Describe what is learnt of members who are found by some columns, and what a row shows beside these."""
+    others = [name for name in drawn if name not in columns]
+    if not columns or not others:
+        return sentences.MEMBERS_LEARNED
+    return fill_sentence(sentences.VALUES_BESIDE_LEARNED, others=first_names(others))
 
 
 def _members_beyond_chance(joint: JointTable, rows: RowEvidence) -> float:
@@ -439,7 +467,8 @@ def _result_of_rows(joint: JointTable, rows: RowEvidence, beside: str, status: S
     expected = min(float(members), _members_by_chance(joint, rows))
     return CheckResult(
         message, float(members), expected, members - expected, record_numbers(records), status, at_least="warn",
-        people=_protected_people(joint, members),
+        people=_people_beyond_chance(members - expected), headline=sentences.SHOWN_BEYOND_CHANCE,
+        how=fill_sentence(sentences.SHOWN_TO_BE_MEMBERS, noun=joint.noun),
     )  # fmt: skip
 
 
@@ -483,7 +512,7 @@ def _check_own_values(case: ExaminedRelease) -> CheckResult:
         return CheckResult(
             message, float(evidence.n_found), evidence.n_expected, evidence.excess, record_numbers(evidence.records),
             "block" if is_own_row_strong(evidence) else weakest, at_least=weakest,
-            people=None if case.units is None else evidence.n_found,
+            people=_people_beyond_chance(evidence.excess), how=sentences.SHOWN_BY_OWN_ROWS,
         )  # fmt: skip
 
     # No earlier release is pooled: the exchange of rows is within one release.
@@ -594,7 +623,9 @@ def _check_worst_records(case: ExaminedRelease) -> CheckResult:
         message = fill_sentence(sentences.OTHERS_UNMEASURED, message=worst.message, likely=LIKELY)
         return replace(worst, message=message, adjusted_value=max(worst.compared_value, UNMEASURED_RISK))
     if worst is None:
-        raise NotComputable(sentences.NO_RECORD_MEASURED)
+        has_own_rows = case.release.linked or not case.is_synthetic
+        why = sentences.ADD_RECORD_MEASURE if has_own_rows else sentences.NO_ROW_OF_RECORD
+        raise NotComputable(fill_sentence(sentences.NO_RECORD_MEASURED, why=why))
     return worst
 
 
@@ -666,7 +697,7 @@ def _result_of_measure(
         records=record_numbers(likely) or (record,),
         at_most="warn" if by_chance else "block",
         headline=_found_by_text(case, measure) if len(likely) else "",
-        counted=sentences.NAMED_BY_INTRUDER if measure.is_matching else "",
+        counted=_how_surely_text(take_rows(probability, likely)) if measure.is_matching else "",
         learned=_learned_text(case, measure),
         change=_coarsen_first_text(case, measure, likely),
         leak=leak,
@@ -732,6 +763,15 @@ def _coarsen_first_text(
     )
 
 
+def _how_surely_text(probability: Floats) -> str:
+    """Describe how surely people are found whose probability (k,) is above one half, and how many of them for certain."""
+    certain = len(probability) - int(np.count_nonzero(is_below(probability, 1.0)))
+    if certain and certain == len(probability):
+        return sentences.NAMED_FOR_CERTAIN
+    of_them = fill_sentence(sentences.CERTAIN_OF_NAMED, certain=certain) if certain else ""
+    return fill_sentence(sentences.NAMED_BY_INTRUDER, certain=of_them)
+
+
 def _units_alone_text(case: ExaminedRelease, number: int) -> str:
     """Describe how many units are alone in the kept columns, and whether the check of these columns counts them."""
     if kept_columns_of_release(case).is_by_unit:
@@ -764,6 +804,7 @@ def _result_of_units(case: ExaminedRelease, measure: RecordMeasure, units: Units
         sentences.WORST_UNIT,
         method=method_title(measure.key),
         unit=singular_noun(case.unit_noun),
+        number=worst + 1,
         record=int(units.first_records[worst]) + 1,
         probability=highest,
         datasets=len(measure.draw_hashes),
@@ -803,7 +844,7 @@ def _result_of_units(case: ExaminedRelease, measure: RecordMeasure, units: Units
         records=record_numbers(np.sort(units.records_of(likely if len(likely) else np.array([worst])))),
         at_most="warn" if few or is_chance else "block",
         headline=_found_by_text(case, measure) if len(likely) else "",
-        counted=sentences.NAMED_BY_INTRUDER if measure.is_matching else "",
+        counted=_how_surely_text(probability[likely]) if measure.is_matching else "",
         learned=_learned_text(case, measure),
         change=_coarsen_first_text(case, measure, likely, units),
         leak=KEPT_KEYS if 2 * count > len(likely) and not is_above(judged, SURE) else "",
@@ -990,9 +1031,9 @@ PEOPLE_CHECKS = (
         _check_kept_keys, "limits of the audience: sfumato policy",
     ),
     GateCheck(
-        "membership_evidence", "people whom the release shows to be in the data", "people beyond what hold-out records show", 0, FEWEST - 1,
+        "membership_evidence", "people shown to be in the data", "people beyond what hold-out records show", 0, FEWEST - 1,
         "a release that depends on no single person finds members no more often than hold-out people, by whatever way of looking; all ways are one test",
-        f"{FOLLOW_LESS}; then release fewer datasets",
+        f"{FOLLOW_LESS}, then fewer datasets",
         _check_membership_evidence,
         "identical matches against a hold-out: Platzer & Reutterer (2021); agreement weights: Fellegi & Sunter (1969); permutation test: Fisher (1935), Besag & Clifford (1991)",
         counts_units=True, learned=sentences.MEMBERS_LEARNED,

@@ -68,7 +68,7 @@ _TITLES_AND_REASONS: dict[Question, tuple[str, str, str]] = {
         "inference, Article 29 Working Party (WP216); Giomi et al. (2023), eq. 3; Raab, Nowok & Dibben (2024)",
     ),
     "membership": (
-        "telling who is in the data",
+        "guessing who is in the data",
         "that somebody is in the data may be what must not be known",
         "consensus on measuring disclosure of synthetic data: Pilgram et al. (2025)",
     ),
@@ -373,7 +373,7 @@ QUESTION_CHECKS = (
         GateCheck(
             key_of_question(question), title, EXCESS, WARN_FROM, BLOCK_FROM,
             f"{reason}; {OWN_CHOICE}; it blocks where the interval is above the baseline too",
-            f"{FOLLOW_LESS}; then release coarser values, or fewer datasets",
+            f"{FOLLOW_LESS}, then coarser values or fewer datasets",
             partial(_check_question, question=question), source,
         )
         for question, (title, reason, source) in _TITLES_AND_REASONS.items()

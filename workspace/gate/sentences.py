@@ -123,14 +123,13 @@ LEARNED_OF_NOBODY = (
 )
 ALL_IS_DRAWN = "Only artificial values, drawn from a model: {drawn:list}."
 MAY_NOT_LEAVE = "No: {counts:commas}."
-NOT_BEFORE_JUDGED = "Not before a person has decided: {counts:commas}."
+NOT_BEFORE_JUDGED = "Not before a person has decided{question}: {counts:commas}."
 BLOCKING = "{number:count check} {number:word blocks|block}"
 TO_JUDGE = "{number} to be judged"
 UNCHECKED = "{number} not checked"
 MAY_LEAVE = "Yes: every check that applies was made, and none objects."
-CHANGE_AND_LEFT = "{change}, after which {left:,} of {people:,} can still be found"
-NOBODY_LEFT = "{change}, after which no person can be found by these columns any more"
-IN_THIS_ORDER = "in this order: {steps}"
+CHANGE_AND_LEFT = "{change}: {left:,} of {people:,} {left:word is|are} still found"
+NOBODY_LEFT = "{change}: no person is found by these columns any more"
 REPLACE_OR_LEAVE_OUT = "replace {names:list} by artificial values (synthesise), or leave {number:word it|them} out"
 JOIN_RARE_LEVELS = "join rare levels of {names:list}"
 COARSEN_KEPT = "replace {names:list} by artificial values (synthesise), or make {number:word it|them} coarser"
@@ -147,6 +146,7 @@ COARSEN_FIRST = "coarsen {variable}: without it no intruder of the study finds m
 NOTHING_TO_CHANGE = "Nothing, as far as was examined."
 CAN_BE_FOUND = "{people:,} of {records:,} {noun} can be found"
 PEOPLE_CONCERNED = "{people:,} of {records:,} {noun} are concerned"
+PEOPLE_EXPOSED = "{people:,} of {records:,} {noun} exposed"
 FINDINGS_BLOCK = "{number:count finding} {number:word blocks|block}"
 FINDINGS_TO_JUDGE = "{number:count finding} {number:word needs|need} a judgement"
 NOBODY_BEYOND_LIMITS = "no person is above the allowed risk"
@@ -155,9 +155,11 @@ PEOPLE_OF_ALL = "{people:,} of {records:,} {noun} ({share:percent})"
 UNITS_OF_ALL = "{people:,} of {records:,} {noun} ({share:percent}; all {records:,} have {described})"
 PEOPLE_AND_CLAUSE = "{people} {clause}{counted}."
 PEOPLE_COUNTED = "{people}{counted}."
+ABOUT_PEOPLE = "about {people}"
 SHOWN_TO_BE_MEMBERS = (
     "Their values stand in the release more often than those of held-out {noun}, who are not in the data."
 )
+SHOWN_BY_COLUMNS = "Their {columns:list} stand in the release more often than those of held-out {noun}."
 SHOWN_BY_OWN_ROWS = "Their own rows have the values that were drawn for them more often than other rows would."
 PEOPLE_AND_TITLE = "{people}: {title}."
 
@@ -177,7 +179,7 @@ NO_EXTREMES = "no smallest or largest value that few records have is released un
 EXTREMES = "released unchanged: {columns} ({size}){uncontrolled}"
 EXTREMES_OF_COLUMN = "{name}: the {ends} value"
 ONE_DATASET = "there is one dataset"
-ROWS_OF_ONE_RECORD_UNKNOWN = "rows of the datasets are not known to be of the same record"
+ROWS_OF_ONE_RECORD_UNKNOWN = "nothing says which rows of the datasets are of the same record"
 ROWS_NOT_LINKED = "rows of different datasets cannot be linked to the same record"
 AGREED_VALUES = (
     "{name}: the {datasets:count value} together reveal {share:share} of the {linked:count record} whose rows can be linked, and "
@@ -249,20 +251,22 @@ KEPT_OTHER_COLUMNS = "; who also knows {names:list} finds {found:,} in classes o
 FOUND_BY_KEPT_COLUMNS = "can be found by {columns}, {how}"
 FOUND_BY_WHOLE_UNIT = "can be found by {columns} of all their {rows} together, {how}"
 FOUND_BY_INTRUDER = "can be found by {columns}"
-NAMED_BY_INTRUDER = "each more likely than not"
+NAMED_BY_INTRUDER = "each more likely than not{certain}"
+CERTAIN_OF_NAMED = ", {certain:,} of them for certain"
+NAMED_FOR_CERTAIN = "each for certain"
 IN_SMALL_GROUP = "each is in a group of fewer than {limit:,} {noun} with the same values{alone}"
 ALONE_IN_GROUP = ", {alone:,} of them alone"
 UNCHANGED_AND_DRAWN = "{kept}, released unchanged, and by artificial values of {drawn}"
 TRUE_VALUES_LEARNED = "Whoever finds one of them reads the true {names}."
 DRAWN_VALUES_LEARNED = "That they are in the data, and their true {kept}; of {drawn} only artificial values."
 NO_OTHER_TRUE_VALUES_LEARNED = (
-    "That they are in the data. Who knows some of these columns reads the others, which are true; of {drawn} only "
-    "artificial values."
+    "Who knows some of these columns reads the true others; of {drawn} only artificial values."
 )
 NO_TRUE_VALUES_LEARNED = "That they are in the data; of {drawn} only artificial values."
 ONLY_DRAWN_VALUES_LEARNED = "Only artificial values, drawn from a model: {drawn}."
-MEMBERS_LEARNED = (
-    "That they are in the data, and what is true of everybody in it; rows that repeat them show their values."
+MEMBERS_LEARNED = "That they are in the data, and so what is true of everybody in it."
+VALUES_BESIDE_LEARNED = (
+    "That they are in the data. Beside their values a row shows {others:list}: artificial, but perhaps near their own."
 )
 SINGLE_CHANGES = ". Single changes: {changes}{together}"
 SINGLE_CHANGE = "{change}: {left:,} left"
@@ -284,8 +288,8 @@ NOTHING_FOUND = "no way of comparing finds anybody in the release ({size})"
 NO_EVIDENCE = (
     "no evidence that {noun} of the data are found more often than {noun} who were held out: at most, {counts}; {about}"
 )
-STAND_BEYOND_CHANCE = "stand in the release, where chance alone would bring about {expected:,.0f}"
-EVIDENCE = "{counts}{together}; {about}"
+SHOWN_BEYOND_CHANCE = "are shown to be in the data, beyond what chance explains"
+EVIDENCE = "about {excess:,} {noun} more than chance explains stand in the release with their values; {counts}{together}; {about}"
 EVIDENCE_TOGETHER = (
     "; by all ways of comparing that find too many, {members:,} of the data and {controls:,} of the hold-out"
 )
@@ -318,15 +322,17 @@ OTHERS_UNMEASURED = (
     "{message}; no measure asked about all records: the gate assumes that the others are disclosed with more than {likely:g}, since they are "
     "not known to be safer"
 )
-NO_RECORD_MEASURED = "no measure of this run looks at single records"
+NO_RECORD_MEASURED = "no measure of this run looks at single records: {why}"
+ADD_RECORD_MEASURE = "add a measure of identification"
+NO_ROW_OF_RECORD = "no released row is known to be of one"
 RECORD_NOT_ASKED = "{method}: no record was asked about in all releases"
 WORST_RECORD = (
-    "{method}: {likely_records:,} of {asked:,} records are disclosed with probability above {likely:g}, most surely record {record}, with "
+    "{method}: {likely_records:,} of {asked:,} records are disclosed with probability above {likely:g}; most surely record {record}, with "
     "{probability:.3g} over {datasets:count dataset}{releases}{one_dataset}{matches}{alone}{compared}"
 )
 WORST_UNIT = (
-    "{method}: {likely_units:,} of {asked:,} {units} are found by all their records with probability above {likely:g}, most surely the "
-    "{unit} of record {record}, with {probability:.3g} over {datasets:count dataset}{one_dataset}{matches}{alone}{compared}"
+    "{method}: {likely_units:,} of {asked:,} {units} are found by all their records with probability above {likely:g}; most surely "
+    "{unit} {number:,} (record {record}), with {probability:.3g} over {datasets:count dataset}{one_dataset}{matches}{alone}{compared}"
 )
 CHANCE_OF_ONE_DATASET = "; of one dataset it may be chance"
 WRONG_MATCHES = (
@@ -366,9 +372,9 @@ INFERENCE_ADDED = "{message}. {inferred}{why}"
 INFERENCE_COUNTS_LESS = (
     ": the gate counts {inferred:number} as just above {likely:g}, which is to be judged and never blocks"
 )
-STRONGEST_NOT_TRIED = "no measure tried the intruder who knows everything of everybody else, and how the release was made; to try him, {remedy}"
+STRONGEST_NOT_TRIED = "no measure tried an intruder who knows everybody else: {remedy}"
 ADD_MEASURE = "add the measure {titles:list}"
-DRAW_OTHERWISE = "add the measure {titles:list}, and draw by models that can be asked, unlike {made:list}"
+DRAW_OTHERWISE = "add the measure {titles:list}, and draw by models that it can ask; it cannot ask {made:list}"
 NEWLY_CERTAIN = (
     "{method} ({measure}): of {attacked} the truth of {newly:,} has a probability of {certain:g} or more once the release is known, and had "
     "less before"

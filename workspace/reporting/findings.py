@@ -398,6 +398,19 @@ def _compared_sentence(finding: ReportableFinding) -> str:
     return f"{text}, from the value {number(finding.value)}{base}"
 
 
+def brief_message(message: str) -> str:
+    """Return the first clause of a message as a sentence of its own, for a list beside which the whole stands.
+
+    A clause ends where a semicolon or a full stop does, outside brackets.
+    """
+    depth = 0
+    for at, letter in enumerate(message):
+        depth += (letter == "(") - (letter == ")")
+        if not depth and letter in ";." and message[at + 1 : at + 2] == " ":
+            return _as_sentence(message[:at])
+    return _as_sentence(message.rstrip(".")) if message else ""
+
+
 def _as_sentence(text: str) -> str:
     """Return a text as a sentence; a key or a name of a column at its start stays unchanged."""
     name = text.partition(" ")[0].rstrip(":,;")

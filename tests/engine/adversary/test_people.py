@@ -26,6 +26,7 @@ from sfumato.engine.adversary.membership_evidence import (
     weigh_evidence,
 )
 from sfumato.engine.adversary.people import (
+    ColumnSet,
     PeopleInRelease,
     _column_set_probes,
     find_people_in_release,
@@ -313,10 +314,13 @@ def test_who_stands_in_half_of_the_datasets_is_a_probe(datasets: int, least: int
     """Person k stands in the first k of the datasets, once in each."""
     lone = np.arange(datasets + 1)
     times = [(lone > at).astype(np.int64) for at in range(datasets)]
-    looks = _column_set_probes("all columns", [("all people", len(lone))], lone, times, lone[::-1].copy())
+    looks = _column_set_probes(
+        ColumnSet(("age", "sex"), "all columns"), [("all people", len(lone))], lone, times, lone[::-1].copy()
+    )
     some, half = looks
     assert sorted(some.hits.tolist()) == list(range(datasets)), "all but the one who stands in none"
     assert half.what.endswith(f"stand in {least} of the datasets or more")
+    assert some.columns == half.columns == ("age", "sex"), "what is compared is named"
     assert sorted(datasets - half.hits) == list(range(least, datasets + 1))
     assert half.eligible is not None
     assert sorted(half.eligible.tolist()) == lone.tolist()

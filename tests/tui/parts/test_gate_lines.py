@@ -48,7 +48,20 @@ def test_an_answer_fits_and_keeps_its_title(width, most, may_leave):
     assert "379 of 3,411 people" in lines[len(title)].plain
     texts = [line.plain.removeprefix(label).strip() for line in lines for label in ("Found", "Not examined")]
     whole = " ".join(dict.fromkeys(texts))
-    assert ("…" in whole) is (len(lines) - len(title) < 6 or not all(one in whole for one in (LONG, OPEN)))
+    is_cut = len(lines) - len(title) < 6 or not all(one in whole for one in (LONG, OPEN))
+    # Where what was not examined has no line the answers are whole.
+    has_all = any(line.plain.startswith("Not examined") or OPEN[:9] in line.plain for line in lines)
+    assert ("…" in whole) is (is_cut and (has_all or len(lines) - len(title) < 5))
+
+
+def test_what_was_not_examined_yields_to_the_answers_to_a_readers_questions():
+    answer = labelled_answer("no")
+    labels = [label for label, _ in answer.labelled_lines]
+    wide = [line.plain for line in answer_lines(answer, 300, 6, titled=False)]
+    assert [line.split("  ")[0] for line in wide] == labels, "each question has its line"
+    low = [line.plain for line in answer_lines(answer, 76, 8, titled=False)]
+    assert any(line.startswith("May leave") for line in low)
+    assert "…" not in " ".join(low).partition("Not examined")[0]
 
 
 def test_the_question_stays_in_the_title_where_people_are_not_said_to_be_found():

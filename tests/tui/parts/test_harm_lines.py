@@ -109,7 +109,7 @@ def test_where_there_is_room_long_names_and_messages_have_lines_of_their_own():
     assert name_in(lines) == TITLE
     assert lines[0].startswith("✗ blocks     people who")
     assert " ".join(lines[0].split()).endswith("≤ 5 %"), "its numbers stand in its first line"
-    assert lines[2].strip() == "379 people are found"
+    assert lines[2].strip() == "379 people are found."
     (line,) = listed(80, 4)[1][0]
     assert "…" in line, "a low list has one line for each"
 
@@ -126,24 +126,39 @@ def test_witnesses_and_waivers_are_said():
     assert "also seen by 1 check" in lines[0].plain
 
 
-def test_what_was_found_has_the_lines_that_are_free_shared_by_turns():
-    from sfumato.tui.parts.harm_lines import _note_lines
+def test_what_was_found_has_the_lines_that_are_free_and_is_never_cut():
+    from sfumato.tui.parts.harm_lines import SAME_NOTE, _note_lines
 
-    long = "one two three four five six seven eight nine ten"
-    assert [len(lines) for lines in _note_lines([long, "", long], 10, 3, 4)] == [2, 0, 1]
-    assert [len(lines) for lines in _note_lines([long, "", long], 10, 99, 4)] == [4, 0, 4]
-    assert _note_lines([long, "", long], 10, 1, 4) == [[], [], []], "not every one has a line"
-    assert _note_lines([long], 10, 2, 4)[0][-1].endswith("…")
+    long, short = "one two three four five six", "seven"
+    assert [len(lines) for lines in _note_lines([long, "", short], 10, 99, 3)] == [3, 0, 1]
+    assert [len(lines) for lines in _note_lines([long, "", short], 10, 3, 3)] == [3, 0, 0], "the worst first"
+    assert [len(lines) for lines in _note_lines([long, "", short], 10, 2, 3)] == [0, 0, 1], "whole or not at all"
+    assert [len(lines) for lines in _note_lines([long], 10, 99, 2)] == [0]
+    assert _note_lines([short, short], 40, 99, 3) == [["seven"], [SAME_NOTE]], "a reason is told once"
+
+
+def test_the_list_has_the_first_clause_of_a_message_as_a_sentence():
+    from sfumato.workspace.reporting.findings import brief_message
+
+    assert brief_message("20 people (5 %; all) are found; most surely record 3") == "20 people (5 %; all) are found."
+    assert brief_message("no measure of 0.5 was made. More") == "No measure of 0.5 was made."
+    assert brief_message("") == ""
+    lines = listed(80, 40, entries=[finding(message="379 people are found; by all of that"), UNMADE])[1][0]
+    assert lines[2].strip() == "379 people are found."
 
 
 def test_a_limit_of_another_number_than_the_people_stands_beside_the_number_that_is_compared_with_it():
     worst = finding("warn", unit="probability ", compared_value=0.5 + 1e-11, limit=0.5, people=20)
     _, lines = listed(156, entries=[worst])
-    assert lines[0][0].rstrip().endswith("probability > 0.5, limit 0.5")
+    assert lines[0][0].rstrip().endswith("gate's limit: none above 0.5"), "it is not one of the plan"
     certain = finding("block", unit="probability ", compared_value=0.95, limit=0.9, people=20)
-    assert listed(156, entries=[certain])[1][0][0].rstrip().endswith("probability 0.95, limit 0.9")
+    assert listed(156, entries=[certain])[1][0][0].rstrip().endswith("probability 0.95, gate's limit 0.9")
     some = finding("block", unit="share of the people", compared_value=0.5, limit=0.05, people=379)
-    assert listed(156, entries=[some])[1][0][0].rstrip().endswith("50 %, limit 5 %")
+    assert listed(156, entries=[some])[1][0][0].rstrip().endswith("50 %, gate's limit 5 %")
+    beyond = finding("warn", unit="households beyond what hold-out records show", compared_value=58.9, limit=4.0, people=59)  # fmt: skip
+    assert listed(156, entries=[beyond])[1][0][0].rstrip().endswith("at most 4 beyond chance"), (
+        "of the number beside it"
+    )
 
 
 def test_no_line_that_passes_shows_a_number_beyond_its_limit():
@@ -158,7 +173,7 @@ def test_no_line_that_passes_shows_a_number_beyond_its_limit():
     assert listed(156, entries=[within])[1][0][0].rstrip().endswith("at most 0.2")
 
 
-@pytest.mark.parametrize(("value", "said"), [(0.5 + 1e-11, "chance > 0.5, limit 0.5"), (0.7, "chance 0.7, limit 0.5")])
+@pytest.mark.parametrize(("value", "said"), [(0.5 + 1e-11, "none above 0.5"), (0.7, "chance 0.7, limit 0.5")])
 def test_in_few_cells_a_title_is_whole_and_a_probability_keeps_its_name(value, said):
     one = finding("warn", title="the record that is most at risk", people=25, compared_value=value, limit=0.5, unit="probability ")  # fmt: skip
     _, ((line, *_),) = listed(76, entries=[one])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.workspace.errors import DamagedTable
 from sfumato.workspace.gate import answer as answer_module
+from sfumato.workspace.gate import sentences
 from sfumato.workspace.gate.answer import UNMADE_CHECKS, answer_for_run, answer_from_examination
 from sfumato.workspace.gate.checks import STATUSES
 from sfumato.workspace.gate.gate import CHECKS, Examination, Finding, Waiver
@@ -196,7 +197,7 @@ def test_what_was_not_examined_is_said_in_words_of_what_an_intruder_does() -> No
     found = tuple(Finding(key, "not checked", f"title of {key}", "no measure") for key in keys)
     said = answer_from_examination(Examination(1, "0", found), PLAIN, Policy(), 120)
     assert said.not_covered == (
-        "Who is found most surely, what an intruder learns who knows all records but one (2 checks), "
+        "Who is found most surely, what an intruder learns who knows everybody else (2 checks), "
         "what the datasets reveal together and 1 more."
     ), "the gravest first, and two checks that ask the same are named once and counted"
     known = {check.key for check in CHECKS}
@@ -208,6 +209,23 @@ def test_who_has_to_judge_is_told_what() -> None:
     unmade = Finding("c", "not checked", "singling out", "no measure")
     both = answer_from_examination(Examination(1, "0", (open_finding, unmade, unmade)), PLAIN, Policy(), 120)
     assert both.decision == "Not before a person has decided: 1 to be judged, 2 not checked."
+    shown = Finding(
+        "membership_evidence",
+        "warn",
+        "title",
+        "said",
+        people=59,
+        unit="people beyond what hold-out records show",
+        headline=sentences.SHOWN_BEYOND_CHANCE,
+        how="Their sex stands in it.",
+    )
+    told = answer_from_examination(Examination(1, "0", (shown,)), PLAIN, Policy(), 120)
+    assert told.decision == (
+        "Not before a person has decided whether it harms anybody to be known as part of the data: 1 to be judged."
+    )
+    assert told.found == "About 59 of 120 people (49.17 %) are shown to be in the data, beyond what chance explains."
+    assert (told.how, told.claim) == ("Their sex stands in it.", "59 of 120 people exposed")
+    assert {check.key for check in CHECKS} >= set(answer_module.JUDGED_QUESTIONS), "each is a check of the gate"
     blocked = Finding("b", "block", "title", "said")
     refused = answer_from_examination(Examination(1, "0", (blocked, open_finding, unmade)), PLAIN, Policy(), 120)
     assert refused.decision == "No: 1 check blocks, 1 to be judged, 1 not checked."

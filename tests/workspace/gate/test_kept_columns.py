@@ -291,10 +291,7 @@ def test_single_changes_of_the_message_are_what_a_release_with_that_rule_shows()
 
 def test_what_is_learnt_is_beyond_the_columns_by_which_people_are_found() -> None:
     said = kept_keys(survey()).learned
-    assert said == (
-        "That they are in the data. Who knows some of these columns reads the others, which are true; of income only "
-        "artificial values."
-    )
+    assert said == "Who knows some of these columns reads the true others; of income only artificial values."
     case = TableCase(recipe_of(ROLES, ("income",)), survey(), Policy())
     assert row_learned_text(case, ("age", "region")) == (
         "That they are in the data, and their true sex; of income only artificial values."
@@ -315,8 +312,8 @@ def test_the_change_names_its_steps_in_order_with_who_is_left_after_each() -> No
         replace(by_rule, n_unprotected=0),
     ]
     assert kept.first_change_text == (
-        f"in this order: replace age and sex by artificial values (synthesise), or leave them out, after which 12 of "
-        f"{len(survey())} can still be found; then join rare levels of region, after which no person can be found by these columns any more"
+        f"replace age and sex by artificial values (synthesise), or leave them out: 12 of {len(survey())} are still found; "
+        "then join rare levels of region: no person is found by these columns any more"
     )
 
 

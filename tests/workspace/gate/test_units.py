@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -93,17 +94,18 @@ def test_copied_households_block_and_are_counted_as_households(examine: Examine,
     copied = set(data.index[data["household"].isin(copied_households(data, released))])
     assert len(set(finding.records) & copied) > 0.9 * len(copied)
     units = data["household"].iloc[list(finding.records)].nunique()
-    assert finding.people == finding.value == units
+    assert finding.value == units
+    assert finding.compared_value is not None
+    assert finding.people == math.ceil(finding.compared_value), "whom chance brings about are not counted"
     assert re.search(rf"\b{units} \([\d.]+ %\) of 600 households of the data", finding.message)
     assert "of 600 such hold-out households" in finding.message
     assert finding.unit == "households beyond what hold-out records show"
     answer = answer_for_run(workspace, run)
     assert answer is not None
-    # whoever would be there by chance is named beside all who are
-    assert finding.baseline is not None
-    assert finding.headline == f"stand in the release, where chance alone would bring about {finding.baseline:.0f}"
     assert finding.headline in answer.found
-    assert answer.sentence.startswith(f"{units} of 600 households (")
+    assert answer.sentence.startswith(f"About {finding.people} of 600 households (")
+    assert finding.how == answer.how
+    assert finding.how.startswith("Their "), "the columns that are compared are named"
     assert f"; all 600 have {len(data):,} records)" in answer.sentence
 
 
