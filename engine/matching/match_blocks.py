@@ -7,20 +7,22 @@ are integers: they do not depend on blocks, buckets or ranges.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
 
-from ..data.arrays import Booleans, Floats, Integers
+from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..data.record_keys import KeyNumbers, buckets_of_keys
-from ..data.row_buckets import BucketRows, stack_columns
-from ..data.rows import distinct_rows, number_groups
+from ..data.row_buckets import BucketRows, RowBuckets, stack_columns
+from ..data.rows import distinct_rows
 from .intruder import IntruderKnowledge, MatchTolerance, require_equal_values, require_own_records
 from .matching import CachedMatcher, CountedMatches, RecordMatcher, WindowKey
 from .strategies import Subset, count_candidates
+from .window_counts import KeyCounts, NumberedKeys, RangeRows, RowRanges, SortedWindow
 
 MOST_TOGETHER = 1 << 21
 """Records of both tables that are counted together within windows."""
@@ -75,23 +77,28 @@ class MatchVariables:
         within = {name: tolerances[name] for name in names if name in tolerances}
         return cls(tuple(names), KeyNumbers.from_tables(exact, [confidential, released]), within)
 
-    def windows_of(self, ours: Microdata, theirs: Microdata, names: Sequence[str]) -> list[WindowKey]:
-        """Return the windows of a block by these variables, which have a tolerance."""
-        return IntruderKnowledge.from_variables(ours, names, self.tolerances).unlinked_keys_and_windows(theirs)[1]
+    def windows_of(self, ours: Microdata, theirs: Microdata, names: Sequence[str]) -> dict[str, WindowKey]:
+        """Return the windows of a block by those of these variables that have a tolerance, by name."""
+        within = [name for name in names if name in self.tolerances]
+        found = IntruderKnowledge.from_variables(ours, within, self.tolerances).unlinked_keys_and_windows(theirs)[1]
+        return dict(zip(within, found, strict=True))
 
-    def agreement_bits(self, ours: Microdata, theirs: Microdata, names: Sequence[str]) -> Integers:
-        """Return the variables on which each record agrees with its own released one, as bits in the order of the names, (n,)."""
+    def agreement_bits(
+        self, ours: Microdata, theirs: Microdata, names: Sequence[str], windows: Mapping[str, WindowKey]
+    ) -> Integers:
+        """Return the variables on which each record agrees with its own released one, as bits in the order of the names,
+        (n,). ``windows`` are those of the names.
+        """
         found = np.zeros(len(ours), dtype=np.int64)
         for bit, name in enumerate(names):
-            found |= self._own_record_agrees(ours, theirs, name).astype(np.int64) << bit
+            if name in windows:
+                one = windows[name]
+                agrees = (one.lower <= one.released) & (one.released <= one.upper)
+            else:
+                (own,), (other,) = (self.keys.columns_of(data, [name]) for data in (ours, theirs))
+                agrees = (own == other) | (np.isnan(own) & np.isnan(other))
+            found |= agrees.astype(np.int64) << bit
         return found
-
-    def _own_record_agrees(self, ours: Microdata, theirs: Microdata, name: str) -> Booleans:
-        if name in self.tolerances:
-            (window,) = self.windows_of(ours, theirs, [name])
-            return np.asarray((window.lower <= window.released) & (window.released <= window.upper))
-        (own,), (other,) = (self.keys.columns_of(data, [name]) for data in (ours, theirs))
-        return np.asarray((own == other) | (np.isnan(own) & np.isnan(other)))
 
     def rows_of_block(
         self,
@@ -99,29 +106,35 @@ class MatchVariables:
         theirs: Microdata,
         used: Sequence[str],
         own: Integers,
+        windows: Mapping[str, WindowKey],
         number: int,
         together: Sequence[str] | None = None,
+        ranges: RowRanges | None = None,
     ) -> dict[str, Floats]:
         """Return the records of a block as rows of buckets.
 
         used: variables that are compared
         own: what is known of each confidential record's own released record, (n,)
+        windows: those of the used variables
         number: number of buckets
         together: variables of which records with equal exact keys lie in one bucket, by default the used ones
+        ranges: ranges of the only window that are the buckets instead
         """
         exact, within = self._split_names(used)
         keys = [self.keys.columns_of(data, exact) for data in (ours, theirs)]
         places = [place for place, name in enumerate(exact) if together is None or name in together]
-        windows = self.windows_of(ours, theirs, within)
-        sizes = (len(ours), len(theirs))
-        buckets = [
-            buckets_of_keys([columns[place] for place in places], number, size)
-            for columns, size in zip(keys, sizes, strict=True)
-        ]
-        ends = [end for window in windows for end in (window.lower, window.upper)]
+        ends = [end for name in within for end in (windows[name].lower, windows[name].upper)]
+        values = [windows[name].released for name in within]
+        if ranges is None:
+            buckets = [
+                buckets_of_keys([columns[place] for place in places], number, len(data))
+                for columns, data in zip(keys, (ours, theirs), strict=True)
+            ]
+        else:
+            buckets = [ranges.range_of(ends[0]), ranges.range_of(values[0])]
         return {
             "ours": stack_columns(buckets[0], np.arange(len(ours)), own, *keys[0], *ends),
-            "theirs": stack_columns(buckets[1], *keys[1], *(one.released for one in windows)),
+            "theirs": stack_columns(buckets[1], *keys[1], *values),
         }
 
     def places_among(self, names: Sequence[str], used: Sequence[str]) -> ColumnPlaces:
@@ -145,88 +158,102 @@ def count_in_bucket(
 
     The sets contain the ones before. ``n_exact`` columns are exact keys.
     """
-    distinct = {places: _distinct_keys(theirs, places) for places in sets if not places.windows}
+    counts = {places: count_exact_keys(theirs, places.exact) for places in sets if not places.windows}
     window = next((places.windows[0] for places in sets if places.windows), None)
+    no_points, between = np.empty((0, 1 + n_exact)), KeyCounts(np.empty((0, n_exact)), np.empty(0, dtype=np.int64))
+    chunks: Iterator[RangeRows]
     if window is None:
-        chunks: Iterator[tuple[Floats, Floats]] = ((rows, rows[:0]) for rows in ours.iterate_rows(MOST_TOGETHER))
+        chunks = (RangeRows(rows, no_points, between) for rows in ours.iterate_rows(MOST_TOGETHER))
     elif len(ours) + len(theirs) <= MOST_TOGETHER:
-        chunks = iter([(ours.read_rows(), theirs.read_rows())] if len(ours) else [])
+        chunks = iter([RangeRows(ours.read_rows(), theirs.read_rows(), between)] if len(ours) else [])
     else:
-        chunks = _ranges_of_window(ours, theirs, OWN + 1 + n_exact + 2 * window, 1 + n_exact + window)
-    for rows, points in chunks:
-        yield (
-            rows,
-            [
-                _count_with_keys(rows, places, *distinct[places])
-                if places in distinct
-                else _count_in_windows(rows, points, places, n_exact)
-                for places in sets
-            ],
-        )
+        chunks = _ranges_of_window(ours, theirs, window, n_exact, several=any(len(one.windows) > 1 for one in sets))
+    for rows in chunks:
+        yield rows.queries, count_candidates_of(rows, sets, counts, n_exact)
 
 
-def _distinct_keys(theirs: BucketRows, places: ColumnPlaces) -> tuple[Floats, Integers]:
-    """Return the distinct exact keys of a bucket's released records, (k, d), and how many records have each, (k,)."""
-    keys, records = [np.empty((0, len(places.exact)))], [np.empty(0, dtype=np.int64)]
-    for rows in theirs.iterate_rows(MOST_TOGETHER):
-        own, counts = _merge_keys(rows[:, [1 + place for place in places.exact]], np.ones(len(rows), dtype=np.int64))
-        keys.append(own)
-        records.append(counts)
-    return _merge_keys(np.concatenate(keys), np.concatenate(records))
-
-
-def _merge_keys(keys: Floats, records: Integers) -> tuple[Floats, Integers]:
-    """Return each of the keys (n, d) once, (k, d), with the records of all that are equal, (k,)."""
-    kinds = distinct_rows(keys.T, len(keys))
-    return keys[kinds.first], kinds.sum_by_combination(records.astype(np.float64)).astype(np.int64)
-
-
-def _count_with_keys(rows: Floats, places: ColumnPlaces, keys: Floats, records: Integers) -> Integers:
-    """Count the released records with the exact key of each confidential one, (k,)."""
-    own = rows[:, [OWN + 1 + place for place in places.exact]]
-    (first, second), number = number_groups(list(zip(own.T, keys.T, strict=True)), [len(own), len(keys)])
-    return np.bincount(second, records, max(number, 1)).astype(np.int64)[first]
-
-
-def _count_in_windows(rows: Floats, points: Floats, places: ColumnPlaces, n_exact: int) -> Integers:
-    """Count the points (p, width) with the exact key and within the windows of each confidential record, (k,)."""
-    if not len(points) or not len(rows):
-        return np.zeros(len(rows), dtype=np.int64)
-    own = rows[:, [OWN + 1 + place for place in places.exact]]
-    keys = points[:, [1 + place for place in places.exact]]
-    (first, second), number = number_groups(list(zip(own.T, keys.T, strict=True)), [len(own), len(keys)])
-    lower = OWN + 1 + n_exact
-    windows = []
-    for i in places.windows:
-        low, high = (rows[:, lower + 2 * i + end].copy() for end in (0, 1))
-        windows.append(WindowKey(low, high, points[:, 1 + n_exact + i].copy()))
-    matcher = CachedMatcher(RecordMatcher(first, second, number), windows)
-    return count_candidates(matcher, [], np.arange(len(rows)))
-
-
-def _ranges_of_window(ours: BucketRows, theirs: BucketRows, lower: int, value: int) -> Iterator[tuple[Floats, Floats]]:
-    """Yield the confidential records whose windows begin in a range, and the released ones that may lie in these.
-
-    ``lower`` is the column of the windows' lower ends, ``value`` that of the released values.
+def count_candidates_of(
+    rows: RangeRows, sets: Sequence[ColumnPlaces], counts: Mapping[ColumnPlaces, KeyCounts], n_exact: int
+) -> list[Integers]:
+    """Return the candidates of some confidential records by each set, (k,). ``counts`` has the keys of the released
+    records by each set without windows.
     """
-    sample = np.concatenate([rows[::SAMPLED, value] for rows in theirs.iterate_rows(MOST_TOGETHER)] or [np.empty(0)])
-    number = -(-2 * (len(ours) + len(theirs)) // MOST_TOGETHER)
+    queries, points, between = rows
+    keys = NumberedKeys(
+        [
+            [queries[:, OWN + 1 + at] for at in range(n_exact)],
+            [points[:, 1 + at] for at in range(n_exact)],
+            list(between.keys.T),
+        ],
+        [len(queries), len(points), len(between.records)],
+    )
+    sorted_windows: dict[int, SortedWindow] = {}
+    found = []
+    for places in sets:
+        if places in counts:
+            found.append(_count_with_keys(queries, places, counts[places]))
+            continue
+        (own, others, middle), number = keys.numbers_by(places.exact)
+        lower = [OWN + 1 + n_exact + 2 * at for at in places.windows]
+        if len(places.windows) > 1:
+            windows = [
+                WindowKey(queries[:, low].copy(), queries[:, low + 1].copy(), points[:, 1 + n_exact + at].copy())
+                for low, at in zip(lower, places.windows, strict=True)
+            ]
+            matcher = CachedMatcher(RecordMatcher(own, others, max(number, 1)), windows)
+            found.append(count_candidates(matcher, [], np.arange(len(queries))))
+            continue
+        (low,), (at,) = lower, places.windows
+        if at not in sorted_windows:
+            sorted_windows[at] = SortedWindow.from_ends(
+                queries[:, low].copy(), queries[:, low + 1].copy(), points[:, 1 + n_exact + at].copy()
+            )
+        inside = sorted_windows[at].count_in_groups(own, others, number)
+        if len(middle):
+            has_window = ~(np.isnan(queries[:, low]) | np.isnan(queries[:, low + 1]))
+            inside += has_window * np.bincount(middle, between.records, max(number, 1)).astype(np.int64)[own]
+        found.append(inside)
+    return found
+
+
+def count_exact_keys(theirs: BucketRows, places: Sequence[int]) -> KeyCounts:
+    """Count the exact keys of a bucket's released records, of some of their columns."""
+    blocks = (rows[:, [1 + place for place in places]] for rows in theirs.iterate_rows(MOST_TOGETHER))
+    return KeyCounts.from_rows([np.empty((0, len(places))), *blocks])
+
+
+def _count_with_keys(queries: Floats, places: ColumnPlaces, counts: KeyCounts) -> Integers:
+    """Count the released records with the exact key of each confidential one, (k,)."""
+    columns = [queries[:, OWN + 1 + place] for place in places.exact]
+    numbered = NumberedKeys([columns, list(counts.keys.T)], [len(queries), len(counts.records)])
+    (own, other), number = numbered.numbers_by(range(len(columns)))
+    return np.bincount(other, counts.records, max(number, 1)).astype(np.int64)[own]
+
+
+def cuts_between(sample: Floats, number: int) -> Floats:
+    """Return the ends of ``number`` ranges with about equally many values of a sample (n,), but the outer ones."""
     finite = sample[np.isfinite(sample)]
-    cuts = np.unique(np.quantile(finite, np.arange(1, number) / number)).tolist() if len(finite) else []
-    for low, high in zip([-np.inf, *cuts], [*cuts, np.inf], strict=True):
-        own = []
-        for rows in ours.iterate_rows(MOST_TOGETHER):
-            start = rows[:, lower]
-            # A window without ends has no candidates, and stands in the first range.
-            inside = (start >= low) & ((start < high) | np.isinf(high))
-            own.append(rows[inside | (np.isnan(start) & np.isinf(low))])
-        queries = np.concatenate(own or [np.empty((0, lower + 2))])
-        most = np.nanmax(queries[:, lower + 1], initial=-np.inf) if len(queries) else -np.inf
-        points = [
-            rows[(rows[:, value] >= low) & (rows[:, value] <= most)] for rows in theirs.iterate_rows(MOST_TOGETHER)
-        ]
-        if len(queries):
-            yield queries, np.concatenate(points or [np.empty((0, value + 1))])
+    return np.unique(np.quantile(finite, np.arange(1, number) / number)) if len(finite) else np.empty(0)
+
+
+def _ranges_of_window(
+    ours: BucketRows, theirs: BucketRows, window: int, n_exact: int, *, several: bool
+) -> Iterator[RangeRows]:
+    """Yield the confidential records of a bucket by the ranges in which a window begins; ``several`` windows are asked."""
+    lower, value = OWN + 1 + n_exact + 2 * window, 1 + n_exact + window
+    sample = np.concatenate([rows[::SAMPLED, value] for rows in theirs.iterate_rows(MOST_TOGETHER)] or [np.empty(0)])
+    cuts = cuts_between(sample, -(-2 * (len(ours) + len(theirs)) // MOST_TOGETHER))
+    ranges = RowRanges(cuts, lower, value, n_exact, all_points=several)
+    with contextlib.ExitStack() as files:
+        held = []
+        for rows_of, column in ((ours, lower), (theirs, value)):
+            held.append(RowBuckets(rows_of.buckets.open_file))
+            files.callback(held[-1].close)
+            for rows in rows_of.iterate_rows(MOST_TOGETHER):
+                held[-1].put_stacked(ranges.range_of(rows[:, column]), rows)
+        for at in range(ranges.number):
+            if held[0].count_rows(at):
+                yield ranges.read_range(held[0], held[1], at)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from ..data.arrays import Floats
 from ..data.blocks import row_blocks
 from ..data.schema import Kind
+from ..data.sorting import has_few_distinct
 from ..methods.spec import Param
 
 _EDGE_TOLERANCE = 1e-9
@@ -109,8 +110,12 @@ class Radius:
         centres = np.asarray(centre, dtype=np.float64)
         lower, upper = np.empty((2, len(centres)))
         for rows in row_blocks(len(centres), 4):
-            row, distinct = pd.factorize(centres[rows] + 0.0, use_na_sentinel=False)
-            lower[rows], upper[rows] = (end[row] for end in self._windows_of_distinct(distinct))
+            own = centres[rows] + 0.0
+            if self.kind == "log_relative" or has_few_distinct(own):
+                row, distinct = pd.factorize(own, use_na_sentinel=False)
+                lower[rows], upper[rows] = (end[row] for end in self._windows_of_distinct(distinct))
+            else:  # sooner than finding out which are equal
+                lower[rows], upper[rows] = self._windows_of_distinct(own)
         return lower, upper
 
     def _windows_of_distinct(self, values: Floats) -> tuple[Floats, Floats]:

@@ -250,14 +250,12 @@ class PassRunner:
 
     def _put_rows(self, held: dict[str, RowBuckets], number: int, found: Partial) -> None:
         """Put the rows of a block into their buckets."""
-        import numpy as np
-
         from ..data.row_buckets import RowBuckets
 
         for name, rows in found.items():
             if name not in held:
                 held[name] = RowBuckets(self.open_file)
-            held[name].put_rows(rows[:, 0].astype(int), np.full(len(rows), float(number)), *rows[:, 1:].T)
+            held[name].put_stacked(rows[:, 0].astype(int), rows, first=float(number))
 
     def _answers_of_buckets(
         self, current: NextPass, buckets: IntoBuckets, held: Mapping[str, RowBuckets], total: int
@@ -274,7 +272,7 @@ class PassRunner:
             if buckets.keeps and values is not None:
                 if buckets.keeps not in self.kept:
                     self.kept[buckets.keeps] = RowBuckets(self.open_file)
-                self.kept[buckets.keeps].put_rows(values[:, 0].astype(int), *values[:, 1:].T)
+                self.kept[buckets.keeps].put_stacked(values[:, 0].astype(int), values[:, 1:])
             yield answer
             self.report(Progress(total - buckets.number + number + 1, total, current.what))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -10,24 +11,37 @@ from typing import Annotated, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.arrays import Integers
+from ..data.arrays import Floats, Integers
 from ..data.intervals import NON_NEGATIVE
 from ..data.microdata import Microdata
 from ..data.row_buckets import BUCKET_ROWS, BucketRows
+from ..data.rows import distinct_codes
 from ..data.schema import Kind, Schema
 from ..errors import BadInput, NotComputable
+from ..matching import match_blocks
 from ..matching.intruder import IntruderKnowledge, check_log_scale, check_radii, known_by_default
-from ..matching.match_blocks import OWN, MatchVariables, NotCountedYetError, count_in_bucket
+from ..matching.match_blocks import (
+    OWN,
+    MatchVariables,
+    NotCountedYetError,
+    count_candidates_of,
+    count_exact_keys,
+    count_in_bucket,
+    cuts_between,
+)
 from ..matching.matching import CachedMatcher, ExactKey, RecordMatcher, WindowKey, attribute_probabilities
 from ..matching.radius import Radii
 from ..matching.strategies import (
+    MAX_EXHAUSTIVE,
     VALUE_TOLERANCE,
     IntruderStrategy,
     Subset,
+    all_subsets,
     count_candidates,
     find_best_subsets,
     split_by_kind,
 )
+from ..matching.window_counts import RowRanges, count_keys
 from ..methods.drafting import Case, Offer, drafts, suggest_radii
 from ..methods.intruder import KnownUnlessSynthesised, SensitiveVariables
 from ..methods.levers import INFERENCE
@@ -41,6 +55,12 @@ from ..wording import format_number
 
 MOST_BITS = 62
 """Variables whose agreements with the own record are bits of a whole number."""
+FEW_KEYS = 1 << 13
+"""Exact keys of a long table up to which a pass counts many subsets, range by range of the only window."""
+SUBSETS_OF_PASS = 64
+"""Subsets of the known variables that such a pass counts."""
+SAMPLED = 256
+"""One in this many released values is looked at, to find ranges with about equally many."""
 
 
 def check_data(data: Microdata, target: str, spec: AttributeSpec, place: str) -> None:
@@ -147,10 +167,9 @@ class AlikeCounts(NamedTuple):
     @classmethod
     def from_records(cls, members: Integers, hit: Integers, alike: Integers, own: Integers) -> Self:
         """Add up records, or counts of others, (n,) each."""
-        keys, of = np.unique(2 * members + hit, return_inverse=True)
-        sums = np.zeros((2, len(keys)), dtype=np.int64)
-        for total, values in zip(sums, (alike, own), strict=True):
-            np.add.at(total, of, values)
+        kinds = distinct_codes((2 * members + hit).astype(np.float64))
+        keys = kinds.values.astype(np.int64)
+        sums = [_exact_sums(kinds.codes, values, len(keys)) for values in (alike, own)]
         return cls(keys // 2, keys % 2, *sums)
 
     @classmethod
@@ -176,6 +195,7 @@ class _CountingState:
     wanted: known variables that a pass matches by
     records: records of both tables, 0 in the first pass, which counts them
     found: counts by these and by learned variable
+    cuts: ranges of the only window where there are few exact keys; a pass then counts many subsets
     """
 
     spec: AttributeSpec
@@ -185,16 +205,35 @@ class _CountingState:
     wanted: Subset
     records: int = 0
     found: Mapping[Subset, Mapping[str, AlikeCounts]] = field(default_factory=dict)
+    cuts: Floats | None = None
 
     @property
     def used_variables(self) -> list[str]:
         """Return the variables that a pass reads, known ones first."""
-        return [*sorted(self.wanted), *self.spec.sensitive]
+        return [*sorted(self.wanted if self.cuts is None else self.spec.known), *self.spec.sensitive]
+
+    @property
+    def counted_subsets(self) -> list[Subset]:
+        """Return the subsets that a pass counts, the wanted one first."""
+        if self.cuts is None or len(self.spec.known) > MAX_EXHAUSTIVE:
+            return [self.wanted]
+        more = (one for one in all_subsets(self.spec.known) if one not in self.found and one != self.wanted)
+        return [self.wanted, *itertools.islice(more, SUBSETS_OF_PASS - 1)]
 
     @property
     def buckets(self) -> int:
         """Return the number of buckets."""
         return max(1, -(-self.records // BUCKET_ROWS))
+
+    @property
+    def is_first_count(self) -> bool:
+        """Return whether a pass counts by all known variables, before all others."""
+        return not self.found
+
+    def ranges(self) -> RowRanges | None:
+        """Return the ranges of the only window; None where buckets are keys."""
+        n_exact = len(self.variables.places_among(self.used_variables, self.used_variables).exact)
+        return None if self.cuts is None else RowRanges(self.cuts, OWN + 1 + n_exact, 1 + n_exact, n_exact)
 
     def risks_by_variable(self, chosen: Subset) -> dict[str, float]:
         """Return the risk of each learned variable with some of the known ones. Raises NotCountedYetError."""
@@ -233,33 +272,59 @@ class AttributePasses:
         if not state.records:
             return {"records": np.array(len(confidential) + len(released))}
         used = state.used_variables
-        own = state.variables.agreement_bits(confidential, released, used)
+        windows = state.variables.windows_of(confidential, released, used)
+        own = state.variables.agreement_bits(confidential, released, used, windows)
         # Records that match lie in one bucket, whatever their sensitive values.
         return state.variables.rows_of_block(
-            confidential, released, used, own, state.buckets, together=sorted(state.wanted)
+            confidential, released, used, own, windows, state.buckets, sorted(state.wanted), state.ranges()
         )
 
     def count_bucket(self, state: _CountingState, rows: Mapping[str, BucketRows]) -> Partial:
-        """Count the matching and the alike released records of the confidential ones of a bucket."""
+        """Count the matching and the alike released records of the confidential ones of a bucket of keys."""
         used, known = state.used_variables, sorted(state.wanted)
         matched = state.variables.places_among(known, used)
         n_exact = len(state.variables.places_among(used, used).exact)
         found: dict[str, NDArray[Any]] = {}
         for name in _learned_variables(state.spec):
             learned = [name] if name else list(state.spec.sensitive)
-            hits, alike = (_bits_among(used, names) for names in (known, [*known, *learned]))
             sets = [matched, state.variables.places_among([*known, *learned], used)]
-            parts, values = [AlikeCounts(*np.zeros((4, 0), dtype=np.int64))], [np.empty((0, 4))]
-            keeps_values = name == _learned_variables(state.spec)[-1] and not state.found
+            parts, values = [NO_COUNTS], [np.empty((0, 4))]
+            keeps_values = name == _learned_variables(state.spec)[-1] and state.is_first_count
             for some, (members, similar) in count_in_bucket(rows["ours"], rows["theirs"], sets, n_exact):
                 own = some[:, OWN].astype(np.int64)
-                parts.append(AlikeCounts.from_records(members, own & hits == hits, similar, own & alike == alike))
+                parts.append(_count_alike(own, members, similar, used, known, learned))
                 if keeps_values:
                     values.append(np.column_stack([some[:, :OWN], members, similar / np.maximum(members, 1)]))
-            counted = AlikeCounts.from_records(*map(np.concatenate, zip(*parts, strict=True)))
-            found |= _arrays_of_counts(name, counted)
+            found |= _arrays_of_counts(
+                f"0.{name}", AlikeCounts.from_records(*map(np.concatenate, zip(*parts, strict=True)))
+            )
             # The last one is all sensitive variables together, as in ``risk``.
             found |= {"values": np.concatenate(values)} if keeps_values else {}
+        if state.is_first_count and len(state.variables.tolerances) == 1:
+            keys = count_exact_keys(rows["theirs"], range(n_exact))
+            sample = [some[::SAMPLED, -1] for some in rows["theirs"].iterate_rows(BUCKET_ROWS)]
+            found |= {"keys": np.array([len(keys.records)]), "sample": np.concatenate([np.empty(0), *sample])}
+        return found
+
+    def count_range(self, ranges: RowRanges, state: _CountingState, rows: Mapping[str, BucketRows]) -> Partial:
+        """Count the matching and the alike released records of the confidential ones of a range by many subsets."""
+        used, theirs, variables = state.used_variables, rows["theirs"].buckets, state.variables
+        some = ranges.read_range(rows["ours"].buckets, theirs, rows["ours"].number)
+        n_exact, every = some.between.keys.shape[1], ranges.count_all(theirs)
+        names = {
+            (place, name): (sorted(subset), [name] if name else list(state.spec.sensitive))
+            for place, subset in enumerate(state.counted_subsets)
+            for name in _learned_variables(state.spec)
+        }
+        sets = dict.fromkeys(
+            variables.places_among(one, used) for known, learned in names.values() for one in (known, known + learned)
+        )
+        exact = {one: count_keys(every.keys[:, list(one.exact)], every.records) for one in sets if not one.windows}
+        counts = dict(zip(sets, count_candidates_of(some, list(sets), exact, n_exact), strict=True))
+        own, found = some.queries[:, OWN].astype(np.int64), dict[str, NDArray[Any]]()
+        for (place, name), (known, learned) in names.items():
+            members, similar = (counts[variables.places_among(one, used)] for one in (known, known + learned))
+            found |= _arrays_of_counts(f"{place}.{name}", _count_alike(own, members, similar, used, known, learned))
         return found
 
     def merge(self, state: _CountingState, partials: Sequence[Partial]) -> NextPass | Finished[Measure]:
@@ -269,8 +334,14 @@ class AttributePasses:
         if not state.records:
             return self._count_subset(replace(state, records=int(partials[0]["records"])), "all")
         learned = _learned_variables(state.spec)
-        counted = {name: AlikeCounts.from_arrays(partials, name) for name in learned}
-        state = replace(state, found={**state.found, state.wanted: counted})
+        counted = {
+            subset: {name: AlikeCounts.from_arrays(partials, f"{place}.{name}") for name in learned}
+            for place, subset in enumerate(state.counted_subsets)
+        }
+        if "keys" in partials[0] and sum(int(one["keys"].sum()) for one in partials) <= FEW_KEYS:
+            sample = np.concatenate([one["sample"] for one in partials])
+            state = replace(state, cuts=cuts_between(sample, -(-2 * state.records // match_blocks.MOST_TOGETHER)))
+        state = replace(state, found={**state.found, **counted})
         try:
             best = find_best_subsets(list(state.spec.known), state.risks_by_variable)
         except NotCountedYetError as more:
@@ -284,7 +355,36 @@ class AttributePasses:
         """Return the pass that counts by the wanted subset, and keeps the values of single records by a name."""
         what = f"matches by {', '.join(sorted(state.wanted)) or 'no variable'}"
         buckets = IntoBuckets(state.buckets, self.count_bucket, keeps)
-        return NextPass(state, tuple(state.used_variables), what, buckets, partial(_join_counts, state.spec))
+        if (ranges := state.ranges()) is not None:
+            what = "matches by some variables"
+            buckets = IntoBuckets(ranges.number, partial(self.count_range, ranges))
+        return NextPass(state, tuple(state.used_variables), what, buckets, _join_counts)
+
+
+NO_COUNTS = AlikeCounts(*np.zeros((4, 0), dtype=np.int64))
+
+
+def _count_alike(
+    own: Integers,
+    members: Integers,
+    similar: Integers,
+    used: Sequence[str],
+    known: Sequence[str],
+    learned: Sequence[str],
+) -> AlikeCounts:
+    """Add up records (n,) by the used variables on which the own record agrees, its members and those that are alike."""
+    hits, alike = (_bits_among(used, names) for names in (known, [*known, *learned]))
+    return AlikeCounts.from_records(members, own & hits == hits, similar, own & alike == alike)
+
+
+def _exact_sums(of: NDArray[np.signedinteger[Any]], values: Integers, number: int) -> Integers:
+    """Add whole numbers of at least 0, (n,), up by their kinds (n,), (number,)."""
+    # Sums of doubles are sooner found, and exact as long as they are below 2^53.
+    if int(values.max(initial=0)) * len(values) < 1 << 53:
+        return np.bincount(of, values, number).astype(np.int64)
+    sums = np.zeros(number, dtype=np.int64)
+    np.add.at(sums, of, values)
+    return sums
 
 
 def _bits_among(names: Sequence[str], chosen: Sequence[str]) -> int:
@@ -300,10 +400,10 @@ def _add_records(one: Partial, other: Partial) -> Partial:
     return {"records": one["records"] + other["records"]}
 
 
-def _join_counts(spec: AttributeSpec, one: Partial, other: Partial) -> Partial:
+def _join_counts(one: Partial, other: Partial) -> Partial:
     """Return the counts of the buckets of both, each number of members once."""
-    found: dict[str, NDArray[Any]] = {}
-    for name in _learned_variables(spec):
+    found = {name: np.concatenate([one[name], other[name]]) for name in ("keys", "sample") if name in one}
+    for name in dict.fromkeys(part.rpartition(".")[0] for part in one if part not in found):
         found |= _arrays_of_counts(name, AlikeCounts.from_arrays([one, other], name))
     return found
 

@@ -294,6 +294,20 @@ class _MatchingState:
         return [*self.always, *sorted(self.wanted or ())]
 
     @property
+    def read_variables(self) -> list[str]:
+        """Return the variables that a pass reads."""
+        return self.used_variables if self.is_searched else [*self.always, *self.optional_variables]
+
+    @property
+    def counted_subsets(self) -> list[Subset]:
+        """Return the subsets that a pass counts: the wanted one, and before it none of the others where these have
+        windows, so that buckets are the same.
+        """
+        assert self.wanted is not None
+        nested = bool(self.wanted) and not self.is_searched and self.wanted <= set(self.variables.tolerances)
+        return [*([frozenset()] if nested and frozenset() not in self.found else []), self.wanted]
+
+    @property
     def is_searched(self) -> bool:
         """Return whether there are too many of the others to try all subsets, or to keep all of their combinations."""
         return len(self.optional_variables) > MAX_EXHAUSTIVE
@@ -332,7 +346,8 @@ class IdentificationPasses:
         if state.n_blocks == 1:
             return _match_in_memory(state, confidential, released)
         if state.wanted is None:
-            bits = variables.agreement_bits(confidential, released, variables.names)
+            windows = variables.windows_of(confidential, released, variables.names)
+            bits = variables.agreement_bits(confidential, released, variables.names, windows)
             own, records = np.unique(bits, return_counts=True)
             # Of more variables than all subsets are tried of, only those that always agree need to be known.
             few = len(own) <= 1 << MAX_EXHAUSTIVE
@@ -342,26 +357,29 @@ class IdentificationPasses:
                 "records": np.array([len(confidential), len(released)]),
             }
         chosen = sorted(state.wanted)
+        windows = variables.windows_of(confidential, released, state.read_variables)
         if state.is_searched:
-            agrees = variables.agreement_bits(confidential, released, chosen) == (1 << len(chosen)) - 1
+            agrees = variables.agreement_bits(confidential, released, chosen, windows) == (1 << len(chosen)) - 1
             own = np.where(agrees, _bits_of(state.optional_variables, chosen), 0)
         else:
-            own = variables.agreement_bits(confidential, released, state.optional_variables)
-        return variables.rows_of_block(confidential, released, state.used_variables, own, state.buckets)
+            own = variables.agreement_bits(confidential, released, state.optional_variables, windows)
+        return variables.rows_of_block(confidential, released, state.used_variables, own, windows, state.buckets)
 
     def count_bucket(self, state: _MatchingState, rows: Mapping[str, BucketRows]) -> Partial:
         """Count the candidates of the confidential records of a bucket."""
         assert state.wanted is not None
-        places = state.variables.places_among(state.used_variables, state.used_variables)
-        used = _bits_of(state.optional_variables, state.wanted)
-        own, candidates, values = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty((0, 4))]
-        for some, (counts,) in count_in_bucket(rows["ours"], rows["theirs"], [places], len(places.exact)):
+        subsets, used = state.counted_subsets, state.used_variables
+        sets = [state.variables.places_among([*state.always, *subset], used) for subset in subsets]
+        bits = _bits_of(state.optional_variables, state.wanted)
+        own, candidates, values = [np.empty(0, np.int64)], [np.empty((len(sets), 0), np.int64)], [np.empty((0, 4))]
+        for some, counts in count_in_bucket(rows["ours"], rows["theirs"], sets, len(sets[-1].exact)):
             agrees = some[:, 2].astype(np.int64)
             own.append(agrees)
-            candidates.append(counts)
-            values.append(np.column_stack([some[:, :2], counts, (agrees & used) == used]))
-        counted = SubsetCounts.from_parts(np.concatenate(own), np.concatenate(candidates), None)
-        return {**_arrays_of_counts(counted), "values": np.concatenate(values)}
+            candidates.append(np.stack(counts))
+            values.append(np.column_stack([some[:, :2], counts[-1], (agrees & bits) == bits]))
+        every, counted = np.concatenate(own), np.concatenate(candidates, axis=1)
+        found = {str(at): SubsetCounts.from_parts(every, one, None) for at, one in enumerate(counted)}
+        return {**_arrays_of_counts(found), "values": np.concatenate(values)}
 
     def merge(self, state: _MatchingState, partials: Sequence[Partial]) -> NextPass | Finished[Measure]:
         if state.n_blocks == 1:
@@ -369,7 +387,8 @@ class IdentificationPasses:
         if state.wanted is None:
             state = _with_agreement(state, partials)
         else:
-            state = replace(state, found={**state.found, state.wanted: _counts_of_arrays(partials)})
+            counted = zip(state.counted_subsets, _counts_of_arrays(partials).values(), strict=True)
+            state = replace(state, found={**state.found, **dict(counted)})
         assert state.agreement is not None
         counter = CountedSubsets(state.optional_variables, state.records[0], state.agreement, state.found)
         try:
@@ -387,9 +406,9 @@ class IdentificationPasses:
 
     def _count_subset(self, state: _MatchingState, keeps: str) -> NextPass:
         """Return the pass that counts the candidates by the wanted subset, and keeps those of single records by a name."""
-        read = state.used_variables if state.is_searched else [*state.always, *state.optional_variables]
         what = f"matches by {', '.join(state.used_variables) or 'no variable'}"
-        return NextPass(state, tuple(read), what, IntoBuckets(state.buckets, self.count_bucket, keeps), _join_counts)
+        buckets = IntoBuckets(state.buckets, self.count_bucket, keeps)
+        return NextPass(state, tuple(state.read_variables), what, buckets, _join_counts)
 
 
 def _join_counts(one: Partial, other: Partial) -> Partial:
@@ -397,14 +416,22 @@ def _join_counts(one: Partial, other: Partial) -> Partial:
     return _arrays_of_counts(_counts_of_arrays([one, other]))
 
 
-def _counts_of_arrays(partials: Sequence[Partial]) -> SubsetCounts:
-    return SubsetCounts.from_parts(
-        *(np.concatenate([one[name] for one in partials]) for name in ("own", "candidates", "count"))
-    )
+def _counts_of_arrays(partials: Sequence[Partial]) -> dict[str, SubsetCounts]:
+    """Add up the counts of partial answers, in the order of the subsets."""
+    names = dict.fromkeys(name.partition(".")[0] for name in partials[0])
+    return {
+        name: SubsetCounts.from_parts(
+            *(np.concatenate([one[f"{name}.{part}"] for one in partials]) for part in ("own", "candidates", "count"))
+        )
+        for name in names
+    }
 
 
-def _arrays_of_counts(counts: SubsetCounts) -> Partial:
-    return {"own": counts.own, "candidates": counts.candidates, "count": counts.records}
+def _arrays_of_counts(counts: Mapping[str, SubsetCounts]) -> Partial:
+    found: dict[str, NDArray[Any]] = {}
+    for name, one in counts.items():
+        found |= {f"{name}.own": one.own, f"{name}.candidates": one.candidates, f"{name}.count": one.records}
+    return found
 
 
 def _bits_of(names: Sequence[str], chosen: Collection[str]) -> int:
