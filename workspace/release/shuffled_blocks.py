@@ -103,8 +103,7 @@ def shuffle_blocks(
 
 def _put_cells(buckets: RowBuckets, bucket: NDArray[np.integer], cells: Cells) -> None:
     """Put rows into their buckets, bit for bit."""
-    columns = (np.ascontiguousarray(cells[:, at]).view(np.float64) for at in range(cells.shape[1]))
-    buckets.put_rows(bucket.astype(np.int64), *columns)
+    buckets.put_stacked(bucket.astype(np.int64), np.ascontiguousarray(cells).view(np.float64))
 
 
 def _cells_of_rows(rows: NDArray[np.float64]) -> Cells:
@@ -145,10 +144,10 @@ def _order_by_value(bucket: BucketRows, most: int) -> Iterator[Cells]:
 def _order_of_rows(cells: Cells) -> NDArray[np.intp]:
     """Return an order of rows (n, k) that their values alone decide, (n,); equal rows stand together."""
     hashes = _hash_of_rows(cells)
-    order = np.argsort(hashes, kind="stable")
+    order = np.argsort(hashes)
     ordered = hashes[order]
     alike = np.append(False, ordered[1:] == ordered[:-1])
-    if (alike & _first_of_equal(cells[order])).any():
+    if alike.any() and (alike & _first_of_equal(cells[order])).any():
         # different rows of one hash: one sort by a hash of all values is several times faster than this one
         return np.lexsort((*cells.T, hashes))
     return order

@@ -12,7 +12,10 @@ from ...visible_text import plain_cell
 from ..file_formats import FileFormat, OutputTable, ReadRequest, readable_formats_text, refusal_reason
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    import pyarrow as pa
+    from numpy.typing import NDArray
 
     from sfumato.engine.data.schema import Variable
 
@@ -23,6 +26,12 @@ CELLS_PER_WRITE = 100_000
 """Number of cells that pandas writes at a time."""
 BLOCK_CHUNKS = 10
 """Number of such chunks that are in memory as text at a time."""
+MANY_ROWS = 1 << 14
+"""Rows from which on lines are written by Arrow, where it writes the same bytes."""
+SPECIAL_CHARACTERS = frozenset(',"\r\n')
+"""Characters for which a cell is written in quotes."""
+LEAST_SHOWN, MOST_DIGITS_SHOWN = 1e-4, 1e9
+"""Numbers that Arrow writes without an exponent."""
 
 
 def read_csv_table(source: SourceFile, request: ReadRequest) -> RawTable:
@@ -72,7 +81,62 @@ def _iterate_rows(out: OutputTable, *, with_names: bool) -> Iterator[bytes]:
     at_once = max(1, CELLS_PER_WRITE // max(1, plain.shape[1]))
     for rows in [*row_blocks(len(plain), 1, BLOCK_CHUNKS * at_once)] or [slice(0)]:
         names = with_names and not rows.start
+        if len(plain) >= MANY_ROWS and (written := _write_plain_lines(plain.iloc[rows])) is not None:
+            if names:
+                yield plain.iloc[:0].to_csv(index=False, lineterminator="\n").encode()
+            yield written
+            continue
         yield plain.iloc[rows].to_csv(index=False, header=names, lineterminator="\n", chunksize=at_once).encode()
+
+
+def _write_plain_lines(frame: pd.DataFrame) -> bytes | None:
+    """Return the lines of rows of numbers and of levels that need no quotes, several times sooner than pandas does, and
+    byte for byte as it writes them; None for others.
+    """
+    import pandas as pd
+    import pyarrow as pa
+    from pyarrow import csv
+
+    found = []
+    for name in frame:
+        values = frame[name]
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            levels = [str(level) for level in values.cat.categories]
+            if any(not level or SPECIAL_CHARACTERS.intersection(level) for level in levels):
+                return None
+            codes = pa.array(values.cat.codes.to_numpy(), mask=values.isna().to_numpy())
+            found.append(pa.DictionaryArray.from_arrays(codes, pa.array(levels, pa.string())).dictionary_decode())
+        elif values.dtype == "float64":
+            found.append(_texts_of_floats(values.to_numpy()))
+        elif values.dtype in ("int64", "Int64"):
+            found.append(pa.array(values))
+        else:
+            return None
+    if len(found) < 2:  # a line of nothing but a missing value has quotes
+        return None
+    sink = pa.BufferOutputStream()
+    options = csv.WriteOptions(include_header=False, quoting_style="none")
+    csv.write_csv(pa.table(found, names=list(map(str, range(len(found))))), sink, options)
+    return bytes(sink.getvalue())
+
+
+def _texts_of_floats(values: NDArray[np.float64]) -> pa.Array:
+    """Return the shortest texts that read as these numbers, as pandas writes them; none of a missing one."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = pc.cast(pa.array(values, mask=np.isnan(values)), pa.string())
+    size = np.abs(values)
+    whole = pa.array((np.rint(values) == values) & (size < MOST_DIGITS_SHOWN))
+    texts = pc.if_else(whole, pc.binary_join_element_wise(texts, ".0", ""), texts)
+    # Arrow writes others with an exponent.
+    others = ~((values == 0) | ((size >= LEAST_SHOWN) & (size < MOST_DIGITS_SHOWN)) | np.isnan(values))
+    if others.any():
+        texts = pc.replace_with_mask(
+            texts, pa.array(others), pa.array(values[others].astype(str).tolist(), pa.string())
+        )
+    return texts
 
 
 def _date_texts(values: pd.Series, variable: Variable) -> pd.Series:
