@@ -6,6 +6,7 @@ Where another distribution offers methods all are imported. A test compares ``OW
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -58,11 +59,17 @@ OWN_DECLARATIONS: Mapping[str, MethodDeclaration] = MappingProxyType(
 
 def list_declarations() -> Mapping[str, MethodDeclaration]:
     """Return what methods declare, by key, in the order of the registry; those that declare nothing may be missing."""
-    if not entry_points(group=GROUP):
+    if not _others_offer_methods():
         return OWN_DECLARATIONS
     from .registry import registry
 
     return {key: declaration_of_method(method) for key, method in registry().items()}
+
+
+@cache
+def _others_offer_methods() -> bool:
+    """Return whether another distribution offers methods; all installed ones are read for it, once a process."""
+    return bool(entry_points(group=GROUP))
 
 
 def declaration_of_method(method: Method) -> MethodDeclaration:

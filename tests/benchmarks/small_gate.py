@@ -66,12 +66,14 @@ def people() -> pd.DataFrame:
 def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         directory = Path(scratch) / "workspace"
-        environment = {**os.environ, "XDG_STATE_HOME": scratch}
+        environment = {**os.environ, "XDG_STATE_HOME": scratch, "PYTHONPYCACHEPREFIX": str(Path(scratch) / "compiled")}
+        # An installed program is compiled once.
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         with Workspace.create(directory, PUBLIC) as workspace:
             enter_run(workspace, RECIPE, SourceFile("people.csv", b""), conform_to_schema(people(), RECIPE.schema))
             run_worker(directory, jobs=1, idle=0)
         clock, processor = [], []
-        for _ in range(RUNS):
+        for _ in range(1 + RUNS):
             before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
             arguments = [sys.executable, "-c", COMMAND, "examine", "last", "-w", str(directory)]
             subprocess.run(arguments, env=environment, stdout=subprocess.DEVNULL, check=False)
@@ -79,7 +81,7 @@ def main() -> None:
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             processor.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     print(f"{'the gate of 10,000 records':28} {'clock':>7} {'processor':>10}")
-    print(f"{'':28} {statistics.median(clock):>6.2f}s {statistics.median(processor):>9.2f}s")
+    print(f"{'':28} {statistics.median(clock[1:]):>6.2f}s {statistics.median(processor[1:]):>9.2f}s")
 
 
 if __name__ == "__main__":

@@ -22,8 +22,17 @@ def test_the_list_is_what_our_methods_declare_in_their_order() -> None:
 
 
 def test_methods_of_others_are_asked_too(monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr(declared, "entry_points", lambda group: ["some"])
+    monkeypatch.setattr(declared, "_others_offer_methods", lambda: True)
     assert list_declarations().keys() == registry().keys()
+
+
+def test_installed_distributions_are_read_once(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    asked: list[str] = []
+    monkeypatch.setattr(declared, "entry_points", lambda group: asked.append(group))
+    declared._others_offer_methods.cache_clear()
+    assert list_declarations() == list_declarations() == OWN_DECLARATIONS
+    declared._others_offer_methods.cache_clear()
+    assert len(asked) == 1
 
 
 def test_no_method_is_imported_for_it() -> None:
