@@ -1,9 +1,8 @@
-"""Sorting and searching of millions of numbers, several times faster than NumPy's own functions, with the same results.
+"""Sorting and searching of millions of numbers, several times faster than NumPy's stable sort, with the same results.
 
-Large arrays are first distributed into buckets by 16 bits of each number, which NumPy sorts by radix, and then sorted
-bucket by bucket in the processor's cache. Whole numbers of a small range, and numbers with few distinct values, are
-counted instead. Numbers of a long table (``long_arrays``) are first put into ranges of ascending values, a block at a time,
-so that memory is needed for a block and a range.
+NumPy's quicker order, which need not be stable, is mended where numbers are equal. Whole numbers of a small range, and
+numbers with few distinct values, are counted instead. Numbers of a long table (``long_arrays``) are first put into ranges
+of ascending values, a block at a time, so that memory is needed for a block and a range.
 """
 
 from __future__ import annotations
@@ -21,9 +20,7 @@ from .long_arrays import compress_column, compute_column, is_long, long_blocks, 
 FEW_TO_SEARCH = 4096
 """Numbers among which it is quicker to search as they come."""
 MANY_TO_SORT = 1 << 15
-"""Numbers from which on buckets are quicker than one sort."""
-SORTED_TOGETHER = 1000
-"""Numbers that are sorted together, about."""
+"""Numbers from which on another way than NumPy's stable sort is quicker."""
 WIDEST_COUNTED_RANGE = 1 << 20
 """The widest range of whole numbers that are counted."""
 SAMPLE, DIFFERENT = 1024, 128
@@ -82,13 +79,6 @@ def _present_bits(values: Array) -> Array:
     return _ordered_bits(values)
 
 
-def _assign_buckets(values: Array) -> tuple[NDArray[np.uint16], bool]:
-    """Return a monotone bucket for each number (n,), NaN in the largest; and whether all numbers of a bucket are equal."""
-    scale = _BucketScale.from_blocks([values])
-    has_missing = values.dtype.kind == "f" and bool(np.isnan(values).any())
-    return scale.bucket_of(values), scale.shift == 0 and not has_missing
-
-
 def _distribute_into_ranges(values: Array, ranged: Array, order: Integers | None) -> list[slice]:
     """Write the numbers of a long table (n,) into ``ranged``, and their places into ``order``: ranges of ascending values,
     in each the order of the table. Return the ranges.
@@ -135,15 +125,6 @@ def _sort_long(values: Array, order: Integers | None) -> Array:
     return ascending
 
 
-def _bucket_group_ends(buckets: NDArray[np.uint16]) -> list[int]:
-    """Return the ends of groups of whole buckets that are sorted together."""
-    ends = np.cumsum(np.bincount(buckets))
-    some = np.searchsorted(ends, np.arange(SORTED_TOGETHER, len(buckets) + SORTED_TOGETHER, SORTED_TOGETHER)).clip(
-        max=len(ends) - 1
-    )
-    return [int(end) for end in dict.fromkeys(ends[some].tolist())]
-
-
 def sort_with_order(values: Array) -> tuple[Integers, Array]:
     """Return the stable order of the numbers (n,), and the sorted numbers; NaN at the end."""
     if is_long(len(values)):
@@ -154,17 +135,21 @@ def sort_with_order(values: Array) -> tuple[Integers, Array]:
 
 def _sort_in_memory(values: Array) -> tuple[Integers, Array]:
     """Return the stable order of the numbers (n,), and the sorted numbers; NaN at the end."""
-    if len(values) < MANY_TO_SORT or values.dtype.itemsize < 8:
+    if len(values) < MANY_TO_SORT or values.dtype.itemsize < 8 or values.dtype.kind not in "fiu":
         order = np.argsort(values, kind="stable")
         return order, values[order]
-    buckets, equal = _assign_buckets(values)
-    order = np.argsort(buckets, kind="stable")
-    ascending, start = values[order], 0
-    for end in [] if equal else _bucket_group_ends(buckets):
-        part = ascending[start:end]
-        inner = part.argsort(kind="stable")
-        ascending[start:end], order[start:end] = part[inner], order[start:end][inner]
-        start = end
+    # NumPy's own order is found several times sooner where it need not be stable; of equal numbers it is mended.
+    order = np.argsort(values)
+    ascending = values[order]
+    starts = np.append(True, ascending[1:] != ascending[:-1])
+    if values.dtype.kind == "f":
+        starts[int(np.searchsorted(ascending, np.nan)) + 1 :] = False
+    if not starts.all():
+        first = (np.cumsum(starts) - 1) * len(order)
+        places = first + order
+        places.sort()
+        order = places - first
+        ascending = values[order]
     return order, ascending
 
 
@@ -179,15 +164,12 @@ def sorted_values(values: Array) -> Array:
 
 
 def _sorted_in_memory(values: Array) -> Array:
-    """Return the numbers (n,), ascending, NaN at the end."""
-    if len(values) < MANY_TO_SORT or values.dtype.itemsize < 8:
-        return np.sort(values)
-    buckets, equal = _assign_buckets(values)
-    ascending, start = values[np.argsort(buckets, kind="stable")], 0
-    for end in [] if equal else _bucket_group_ends(buckets):
-        ascending[start:end].sort()
-        start = end
-    return ascending
+    """Return the numbers (n,), ascending, NaN at the end; zeros of either sign in their own order."""
+    found = np.sort(values)
+    if values.dtype.kind == "f":
+        first, end = np.searchsorted(found, 0.0, "left"), np.searchsorted(found, 0.0, "right")
+        found[first:end] = values[values == 0] if end > first else 0.0
+    return found
 
 
 def numbers_at_ranks(values: Array, ranks: Sequence[int]) -> Array:

@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 from sfumato.engine.data.blocks import row_blocks
 from sfumato.engine.data.row_buckets import OpenFile
 
+MOST_MAPPED_BYTES = 192 << 20
+"""Bytes of arrays in memory from which on they are given back."""
+
 
 class MappedArrays:
     """Arrays in files without a name, each of which is gone from the disk with the last array that uses it."""
@@ -25,6 +28,7 @@ class MappedArrays:
         """Open no file yet; ``open_file`` opens one on the disk that is gone once it is closed."""
         self._open_file = open_file
         self._maps: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
+        self._before = _mapped_bytes() or 0
 
     def new_array(self, rows: int, kind: np.dtype[Any]) -> NDArray[Any]:
         """Return an array of zeros of this type, (rows,). Raises OSError where the disk has no room."""
@@ -44,9 +48,21 @@ class MappedArrays:
         return found
 
     def release_pages(self) -> None:
-        """Give the memory of all arrays back; what is read of them again comes from the disk."""
+        """Give the memory of all arrays back where it has become much; what is read of them again comes from the disk."""
+        now = _mapped_bytes()
+        if now is not None and now - self._before < MOST_MAPPED_BYTES:
+            return
         for one in list(self._maps):
             one.madvise(mmap.MADV_DONTNEED)
+
+
+def _mapped_bytes() -> int | None:
+    """Return the bytes of files that are mapped into this process and in memory; None where the system does not tell."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[2]) * mmap.PAGESIZE
+    except OSError:
+        return None
 
 
 def _reserve_room(handle: int, size: int) -> None:

@@ -67,7 +67,6 @@ def place(monkeypatch: pytest.MonkeyPatch) -> CountingPlace:
     monkeypatch.setattr(sorting, "SAMPLE", 25)
     monkeypatch.setattr(sorting, "DIFFERENT", 8)
     monkeypatch.setattr(sorting, "FEW_TO_SEARCH", 5)
-    monkeypatch.setattr(sorting, "SORTED_TOGETHER", 4)
     return CountingPlace()
 
 

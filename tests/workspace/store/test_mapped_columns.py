@@ -118,3 +118,18 @@ def test_a_full_disk_kills_no_process_and_columns_stay_in_memory(
     with tables.mapping_long_tables():
         found = tables.read_microdata(sha256, data.schema, data.origin)
     pd.testing.assert_frame_equal(found.frame, data.frame)
+
+
+def test_memory_is_given_back_once_it_is_much(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables.directory.mkdir()
+    arrays = MappedArrays(tables.open_spool)
+    held = arrays.new_array(1 << 21, np.dtype(np.float64))
+    held[:] = 1.0
+    before = mapped_columns._mapped_bytes()
+    assert before is not None
+    arrays.release_pages()
+    assert (mapped_columns._mapped_bytes() or 0) > before - (1 << 23), "16 MB are not much"
+    monkeypatch.setattr(mapped_columns, "MOST_MAPPED_BYTES", 1 << 20)
+    arrays.release_pages()
+    assert (mapped_columns._mapped_bytes() or 0) < before - (1 << 23)
+    assert held.sum() == 1 << 21
