@@ -9,6 +9,7 @@ import errno
 import mmap
 import os
 import weakref
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -59,8 +60,7 @@ class MappedArrays:
 def _mapped_bytes() -> int | None:
     """Return the bytes of files that are mapped into this process and in memory; None where the system does not tell."""
     try:
-        with open("/proc/self/statm", "rb") as file:
-            return int(file.read().split()[2]) * mmap.PAGESIZE
+        return int(Path("/proc/self/statm").read_bytes().split()[2]) * mmap.PAGESIZE
     except OSError:
         return None
 
