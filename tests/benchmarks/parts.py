@@ -1,6 +1,7 @@
 """Seconds, peak memory and disk of tasks that work part by part, and how they grow with the records.
 
     python tests/benchmarks/parts.py 1e5 1e6 1e7 [--dir DIR] [--tasks csv import check copy run gate files release verify]
+        [--jobs 2] [--measures ecdf propensity identification]
 
 A table of five variables is written part by part and one dataset is made: fit and draw of a linear regression,
 and measures of what was drawn; ``trees`` grows the trees of two steps and ``leaves`` draws from them. Each is a
@@ -8,7 +9,8 @@ process of its own, which reads the table from the store. Beside them stands Duc
 two quantiles and a count by groups. ``csv`` writes the same people as text, ``import`` imports it into a workspace and
 ``check`` prepares a run of its plan there. Beside these stands ``copy``: DuckDB reads the CSV file and writes it as Parquet. ``run`` carries the plan out, ``gate``
 examines its release, ``files`` makes the public dataset as CSV and Parquet, ``release`` writes it whole, which examines
-it again, and ``verify`` compares it with its manifests. An exponent of 1 is time in proportion to the records, of 0 is
+it again, and ``verify`` compares it with its manifests. ``--jobs`` is the number of processes that carry the plan out,
+0 for this one, and ``--measures`` are those of the plan, by default all. An exponent of 1 is time in proportion to the records, of 0 is
 memory that does not grow; it is that of the two largest tables.
 """
 
@@ -19,6 +21,7 @@ import contextlib
 import json
 import math
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -27,7 +30,7 @@ import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
@@ -120,6 +123,8 @@ TREES = Recipe.from_table(
 TASKS = ("write", "fit", "draw", "trees", "leaves", *MEASURES, "duckdb", "csv", "import", "check", "copy",
          "run", "gate", "files", "release", "verify")  # fmt: skip
 KEY = b"k" * 32
+CHOSEN: dict[str, Any] = {"jobs": 0, "measures": MEASURES}
+"""Processes that carry out the plan, and its measures."""
 SCANS = (
     "SELECT avg(income), stddev(income), avg(visits) FROM {table}",
     "SELECT quantile_cont(income, [0.25, 0.75]) FROM {table}",
@@ -214,7 +219,9 @@ def check_plan(place: Path, _: int) -> None:
 def prepare_people(workspace: Workspace, place: Path) -> PreparedRun:
     """Return a run of the plan of the imported table."""
     data = {"file": str(place / "people.csv")}
-    toml = Recipe.from_table({**RECIPE.to_table(), "data": data}).to_toml()
+    table = RECIPE.to_table()
+    asked = [step for step in table["measure"] if step["method"].split(".")[1] in CHOSEN["measures"]]
+    toml = Recipe.from_table({**table, "measure": asked, "data": data}).to_toml()
     return prepare_plan(workspace, PlanDraft(1, 1, json.dumps(data), toml))
 
 
@@ -222,7 +229,7 @@ def run_plan(place: Path, _: int) -> None:
     """Carry out the plan of the imported table."""
     with Workspace.open(place / "workspace") as workspace:
         (run_id,) = enter_runs(workspace, [prepare_people(workspace, place)])
-        run_worker(workspace.directory, idle=0)
+        run_worker(workspace.directory, jobs=CHOSEN["jobs"], idle=0)
         assert find_run(workspace, run_id).state.value == "done"
 
 
@@ -280,7 +287,8 @@ def measure_sizes(sizes: list[int], directory: Path, tasks: Sequence[str] = TASK
         known = {"records": str(records)}
         for task in tasks:
             told = subprocess.run(
-                [sys.executable, __file__, "--task", task, "--dir", str(place), "--known", json.dumps(known)],
+                [sys.executable, __file__, "--task", task, "--dir", str(place), "--known", json.dumps(known),
+                 "--jobs", str(CHOSEN["jobs"]), "--measures", *CHOSEN["measures"]],
                 check=True, stdout=subprocess.PIPE,
             )  # fmt: skip
             answer = json.loads(told.stdout)
@@ -315,13 +323,18 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="*", choices=TASKS, default=TASKS)
     parser.add_argument("--task")
     parser.add_argument("--known", type=json.loads, default={})
+    parser.add_argument("--jobs", type=int, default=CHOSEN["jobs"])
+    parser.add_argument("--measures", nargs="*", choices=MEASURES, default=MEASURES)
     given = parser.parse_args()
+    CHOSEN.update(jobs=given.jobs, measures=given.measures)
     if given.task:
         given.dir.mkdir(parents=True, exist_ok=True)
-        began, used = time.perf_counter(), time.process_time()
+        began = time.perf_counter()
         left = carry_out(given.task, TableStore(given.dir / "tables"), given.known)
-        taken = {"seconds": time.perf_counter() - began, "processor": time.process_time() - used}
-        print(json.dumps({"left": left, **taken, "peak": peak_memory_bytes()}))
+        own, others = (resource.getrusage(of) for of in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        used = sum(one.ru_utime + one.ru_stime for one in (own, others))
+        peak = max(peak_memory_bytes(), 1024 * others.ru_maxrss)
+        print(json.dumps({"left": left, "seconds": time.perf_counter() - began, "processor": used, "peak": peak}))
         return
     with tempfile.TemporaryDirectory(dir=given.dir) as directory:
         os.environ["XDG_STATE_HOME"] = directory
