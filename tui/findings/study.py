@@ -63,13 +63,13 @@ MOST_FINDING_LINES, LOW_FINDING_LINES, LOW = 3, 2, 30
 """Most lines of a finding, those in a low terminal, and lines of a terminal below which it is one."""
 AROUND_QUESTION = 4
 """Cells of a terminal's width that a question cannot use: the frame, and a blank on either side."""
-LEAST_PLOT, PLOT_SHARE = 14, 0.45
+LEAST_PLOT, PLOT_SHARE = 14, 0.65
 """Lines, and share of them, that a plot keeps where its numbers stand below it."""
 ROOM_FOR_LEVEL = 11
 """Lines from which on a plot has the numbers of the level at its cursor below it."""
 LEVEL_LINES = 2
 """Lines of the head of the numbers and of one level."""
-LEAST_LOW_PLOT = 9
+LEAST_LOW_PLOT = 12
 """Lines that a plot keeps above the numbers of all levels in a low terminal."""
 
 

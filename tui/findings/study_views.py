@@ -327,10 +327,11 @@ class CurveView(StudyView):
         limits = [(one.level, scale * one.limit) for one in self.verdicts if is_limit_of(one, first)]
         levels = sorted({level for curve in self.shown_curves(picture) for level in curve.levels})
         if limits and levels:
+            bound = next(one.bound for one in self.verdicts if is_limit_of(one, first))
             # A limit of one level is a point; one that holds at every level is a line.
             places = [(x, y) for level, y in limits for x in (levels if level is None else [level])]
             x, y = zip(*sorted(places), strict=True)
-            drawn.append(Series("limit", x, y, marker="points" if len(set(x)) == 1 else "line"))
+            drawn.append(Series(f"limit, {BOUNDS[bound]}", x, y, marker="points" if len(set(x)) == 1 else "line"))
         return [*drawn, *marks]
 
     def study_table(self, picture: int) -> StudyTable:

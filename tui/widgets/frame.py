@@ -29,6 +29,8 @@ MOST_DIGITS = 4
 """Most digits of a level that is a number, where all of its digits have no room."""
 LEAST_NAME = 4
 """Least cells for a category's name on an axis, with the ellipsis."""
+LEAST_TICKS = 4
+"""Ticks of the axis of y for which it uses every second row."""
 CLOSEST = 1e-9
 """Narrowest view, as a share of the whole range."""
 
@@ -219,7 +221,8 @@ def _y_ticks(
     """Return (row, label) of each tick, at most one a row; where bars stand on the axis a tick at its low end is in the
     row of that line.
     """
-    most = max(1, (rows + 1) // 3)
+    # A scale needs three values or more; a row between two labels keeps them apart.
+    most = max(1, (rows + 1) // 3, min(LEAST_TICKS, (rows + 1) // 2))
     if scale.log:
         ticks = log_ticks(scale.low, scale.high, most)
         labels = [f"{tick:g}" for tick in ticks.tolist()]

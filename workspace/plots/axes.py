@@ -112,16 +112,21 @@ YEARS = tuple(first * 10**power for power in range(5) for first in (1, 2, 5))
 def log_ticks(low: float, high: float, most: int) -> Floats:
     """Return at most ``most`` round values in [low, high], both above 0, for a logarithmic axis.
 
-    These are decades with 2 and 5 between them, with 3, decades alone, or every k-th decade; where there are not two,
-    the ticks of a linear axis.
+    These are decades with 2 and 5 between them, with 3, decades alone, or every k-th of these so that three are left;
+    where there are not two, the ticks of a linear axis.
     """
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    finer = np.empty(0)
     for leading in ((1, 2, 5), (1, 3), (1,)):
         values = np.array([first * 10.0**power for power in powers for first in leading])
         # A decade that rounding put just outside counts, as the end of the axis itself.
         inside = np.clip(values[(values >= low * (1 - 1e-9)) & (values <= high * (1 + 1e-9))], low, high)
         if inside.size <= most:
             break
+        finer = inside
+    # Two values do not show that a scale is logarithmic.
+    if inside.size == 2 and most > 2 and finer.size:
+        inside = finer
     if inside.size < 2:
         return nice_ticks(low, high, most)
     return np.asarray(inside[:: math.ceil(inside.size / most)])

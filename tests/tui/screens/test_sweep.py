@@ -126,8 +126,18 @@ async def test_the_cursor_reads_values_in_their_own_unit_on_both_scales(sit, dir
 
 
 @pytest.mark.slow
-async def test_a_small_terminal_has_the_numbers_of_all_levels_below_the_plot(sit, directory):
+async def test_a_small_terminal_has_a_plot_with_a_scale_and_the_numbers_at_the_cursor(sit, directory):
     async with sit(directory, tab="sweep", size=(80, 24)) as seat:
+        grid = seat.app.screen.query_one("#study-numbers", Grid)
+        assert grid.size.height == 2, "the head and the level at the cursor"
+        assert grid.row_key == 0.0
+        assert seat.app.screen.query_one("#study-plot", Plot).size.height >= 12
+        assert sum("┤" in line for line in seat.text.splitlines()) >= 3, "ticks of y"
+
+
+@pytest.mark.slow
+async def test_a_low_terminal_has_the_numbers_of_all_levels_below_the_plot(sit, directory):
+    async with sit(directory, tab="sweep", size=(80, 28)) as seat:
         grid = seat.app.screen.query_one("#study-numbers", Grid)
         assert grid.display
         assert grid.row_key == 0.0
