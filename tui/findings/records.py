@@ -22,7 +22,14 @@ from textual.content import Content
 from textual.widgets import Static
 
 from sfumato.engine.methods.registry import method_by_key
-from sfumato.engine.wording import agreeing_word, count_noun, join_first_names, join_names, singular_noun
+from sfumato.engine.wording import (
+    agreeing_word,
+    count_noun,
+    format_percent,
+    join_first_names,
+    join_names,
+    singular_noun,
+)
 from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.session.export import ScreenExport
 from sfumato.tui.terminal.glyphs import find_glyphs
@@ -33,7 +40,7 @@ from sfumato.tui.widgets.lines import KeyLine, Line
 from sfumato.tui.widgets.pages import ListPages, TableRow
 from sfumato.tui.widgets.panel import FrameEdge, FrameSides
 from sfumato.tui.widgets.tables import GridTable, TablePages, table_columns
-from sfumato.workspace.reporting.records import driver_text, record_cells
+from sfumato.workspace.reporting.records import column_legend, driver_text, record_cells, unit_column_facts
 from sfumato.workspace.reporting.records import record_risk_columns as record_columns
 from sfumato.workspace.reporting.tables import DisplayColumn
 from sfumato.workspace.reporting.words import number, params_text, sign_for
@@ -58,7 +65,7 @@ WITHOUT_HEADS = ("would match without it", "without it")
 VALUE = 14
 MEMBERS = 14
 """Cells of the column of records where a unit has its number of records in it."""
-SURENESS = ((1.0, "1"), (0.5, "0.5 to 1"), (0.2, "0.2 to 0.5"), (0.1, "0.1 to 0.2"), (0.0, "below 0.1"))
+SURENESS = ((1.0, "100 %"), (0.5, "50 to 100 %"), (0.2, "20 to 50 %"), (0.1, "10 to 20 %"), (0.0, "below 10 %"))
 """Least probabilities of the bars, falling, each with its words."""
 MOST_HEAD = 3
 """Lines of the heading."""
@@ -300,7 +307,7 @@ def _probability_sentence(candidates: MatchingCandidates, datasets: int) -> str:
         return "Who owns them is unknown, so that there is no probability of finding the record."
     share = 1 / len(candidates.matching) if candidates.has_own_record else 0.0
     average = f" The list has the average over {count_noun(datasets, 'dataset')}." if datasets > 1 else ""
-    return f"Who picks one of them is right with probability {number(share)} in this dataset.{average}"
+    return f"Who picks one of them is right with probability {format_percent(share)} in this dataset.{average}"
 
 
 def unit_detail(found: UnitMatch | None, line: RecordLine, noun: str, width: int) -> Content:
@@ -324,9 +331,9 @@ def unit_detail(found: UnitMatch | None, line: RecordLine, noun: str, width: int
         f"{number(found.candidates)} {one if is_one else noun} of the release {'matches' if is_one else 'match'}"
         f"{average}; {own}."
     )
-    sure = f"Who picks one of them is right with probability {number(found.probability)}."
+    sure = f"Who picks one of them is right with probability {format_percent(found.probability)}."
     if line.probability > found.probability + 1e-9:
-        sure += f" Its record {line.record:,} alone is found with probability {number(line.probability)}, which the list has."
+        sure += f" Its record {line.record:,} alone is found with probability {format_percent(line.probability)}, which the list has."
     texts = [knows, matches, sure, "", "enter lists its records, each with its own probability."]
     return Content("\n").join([head, wrap_paragraphs(texts, width)])
 
@@ -636,13 +643,17 @@ class RecordsPane(RunPane, SplitView):
         over = together if records.draw is None else f"dataset {records.draw}"
         parts = [place, over, records.listing_text, params_text(measure.params)]
         found = found_sentence(records, self._matches)
-        said = " · ".join(part for part in parts if part)
+        told = [part for part in parts if part]
+        said = " · ".join(told)
         if not found:
             return Content(said)
         # A low terminal keeps its lines for the records and the explanation.
         width = max(20, self.list_width - 4)
         first = wrap_text(found, width)
         most = 1 if self.app.size.height < LEAST_HEIGHT_BELOW else max(1, MOST_HEAD - len(first))
+        # Settings are left out from the last one on before a text is cut; the list of settings of the plan has them.
+        forms = (" · ".join(told[:kept]) for kept in range(len(told), 0, -1))
+        said = next((one for one in forms if len(wrap_text(one, width)) <= most), said)
         rest = cut_lines(wrap_text(said, width), most, width)
         return Content("\n").join([*map(Content, first), *(Content.styled(line, "$text-muted") for line in rest)])
 
@@ -701,8 +712,18 @@ class RecordsPane(RunPane, SplitView):
 
 
 def _with_sureness(text: Content, records: OpenRecords, width: int) -> Content:
-    """Return the explanation of a row with how surely all that are listed are found below it."""
-    return Content("\n").join([text, *sureness_lines(records, width)])
+    """Return the explanation of a row with how surely all that are listed are found below it, and what columns mean."""
+    key, risk = records.measure.key, records.ranking.risk
+    if records.units is not None:
+        facts = unit_column_facts(records.units.noun)
+    else:
+        legend = column_legend(
+            key, unique=risk.unique is not None, own=records.ranking.confidential_risk is not None,
+            drivers=records.measure.is_matching,
+        )  # fmt: skip
+        facts = [(name, said) for name, _, said in (line.partition(": ") for line in legend.splitlines())]
+    meanings = titled_facts("What the columns mean", facts, width)
+    return Content("\n").join([text, *sureness_lines(records, width), Content(""), meanings])
 
 
 def _is_same_selection(one: OpenRecords | None, other: OpenRecords | None) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.engine.errors import EngineError
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import count_noun, count_of_noun, singular_noun
+from sfumato.engine.wording import count_noun, count_of_noun, format_percent, singular_noun
 from sfumato.workspace.errors import WorkspaceError
 from sfumato.workspace.reporting.findings import finding_counts_text, lead_findings
 from sfumato.workspace.reporting.harm import PASSES, harm_rank, not_applying_text, passes_text, sort_by_harm
@@ -235,9 +235,9 @@ def record_lines(found: RecordsAtRisk) -> list[str]:
     lines, r = [], -1
     for line in found.lines:
         if line.members is not None:
-            by = "" if isnan(line.candidates) else f", candidates {number(line.candidates)}"
+            by = "" if isnan(line.candidates) else f", matches {number(line.candidates)}"
             one = f"{singular_noun(noun)} {line.unit:,} of {count_noun(line.members, 'record')}"
-            lines.append(f"{one[:1].upper()}{one[1:]}: probability {number(line.probability)}{by}.")
+            lines.append(f"{one[:1].upper()}{one[1:]}: probability {format_percent(line.probability)}{by}.")
             continue
         r += 1
         if isnan(line.probability):
@@ -246,11 +246,11 @@ def record_lines(found: RecordsAtRisk) -> list[str]:
                 f"Record {line.record}: {'not asked about' if all_ranked else 'less at risk than those listed'}."
             )
             continue
-        parts = [f"probability {number(line.probability)}", f"{candidates} {number(line.candidates)}"]
+        parts = [f"probability {format_percent(line.probability)}", f"{candidates} {number(line.candidates)}"]
         if line.prior is not None:
-            parts.append(f"before the release {number(line.prior)}")
+            parts.append(f"before the release {format_percent(line.prior)}")
         if line.confidential_probability is not None:
-            parts.append(f"unprotected {number(line.confidential_probability)}")
+            parts.append(f"unprotected {format_percent(line.confidential_probability)}")
         driver = None if found.candidates_without is None else found.candidates_without.driver(r)
         why = "" if driver is None else f"; why: {driver.variable}, without it {number(driver.without)} {candidates}"
         lines.append(f"Record {line.record}: {', '.join(parts)}{why}.")

@@ -8,7 +8,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from sfumato.engine.methods.registry import method_by_key
-from sfumato.engine.wording import count_noun, singular_noun
+from sfumato.engine.wording import count_noun, format_percent, singular_noun
 
 from ..visible_text import replace_unprintable
 from .beliefs import times_as_likely
@@ -24,8 +24,8 @@ RECORD_COLUMNS = (
     DisplayColumn("probability", "probability", 11, "right"),
     DisplayColumn("prior", "before", 11, "right"),
     DisplayColumn("ratio", "times as likely", 15, "right", drop_order=1),
-    DisplayColumn("unique", "only candidate", 14, "right", drop_order=2),
-    DisplayColumn("candidates", "candidates", 10, "right"),
+    DisplayColumn("unique", "only match", 14, "right", drop_order=2),
+    DisplayColumn("candidates", "matches", 10, "right"),
     DisplayColumn("own", "confidential", 12, "right", drop_order=1),
     DisplayColumn("driver", "narrowed most by", 24, grow_order=1),
 )
@@ -74,13 +74,13 @@ def record_cells(line: RecordLine, driver: str) -> dict[str, str]:
     return {
         "unit": f"{line.unit:,}" if line.is_unit else "",
         "record": f"{line.record:,}" if line.members is None else count_noun(line.members, "record"),
-        "probability": "" if isnan(line.probability) else number(line.probability),
-        "prior": "" if line.prior is None else number(line.prior),
+        "probability": "" if isnan(line.probability) else format_percent(line.probability),
+        "prior": "" if line.prior is None else format_percent(line.prior),
         "ratio": "" if line.prior is None else times_as_likely(line.probability, line.prior),
-        "unique": "" if line.unique is None else number(line.unique),
+        "unique": "" if line.unique is None else format_percent(line.unique),
         "candidates": "" if isnan(line.candidates) else number(line.candidates),
-        "own": "" if line.confidential_probability is None else number(line.confidential_probability),
-        "alone": "" if line.alone is None or isnan(line.alone) else number(line.alone),
+        "own": "" if line.confidential_probability is None else format_percent(line.confidential_probability),
+        "alone": "" if line.alone is None or isnan(line.alone) else format_percent(line.alone),
         "driver": driver,
     }
 
@@ -93,8 +93,12 @@ def record_risk_columns(key: str, unit_noun: str = "") -> tuple[DisplayColumn, .
     declared = _record_array(key, "candidates")
     unit = declared.unit if declared and _record_array(key, "prior") else ""
     first = () if not unit_noun else (DisplayColumn("unit", singular_noun(unit_noun), 10, "right"),)
-    columns = (replace(one, title=unit) if one.name == "candidates" and unit else one for one in RECORD_COLUMNS)
-    return (*first, *columns)
+    titles = {
+        "candidates": unit or (f"matching {unit_noun}" if unit_noun else ""),
+        "record": "records" if unit_noun else "",
+    }
+    columns = [replace(one, title=titles.get(one.name) or one.title) for one in RECORD_COLUMNS]
+    return (*first, *(replace(one, width=max(one.width, len(one.title))) for one in columns))
 
 
 def _record_array(key: str, part: str) -> RecordArray | None:
@@ -143,25 +147,35 @@ def column_legend(key: str, *, unique: bool, own: bool, drivers: bool = True, un
     one = singular_noun(unit_noun)
     said = [] if not unit_noun else [
         f"{one}: its number in the order of the file, from 1; its records stand below it",
-        f"probability of a {one}: the larger of being found by all its records together and by one of them; its candidates are {unit_noun}",
+        f"probability of a {one}: the larger of being found by all its records together and by one of them; its matches are {unit_noun}",
     ]  # fmt: skip
     said += ["record: row of the confidential table, from 1", f"probability: {meaning}"]
     if _record_array(key, "best_hit") is not None:
         said[-1] += "; the larger of matching by all that is known and by the best choice of it"
     if unique:
-        said.append("only candidate: share of the datasets in which the record's own is the one match")
+        said.append("only match: share of the datasets in which the record's own is the one match")
     before, candidates = _record_array(key, "prior"), _record_array(key, "candidates")
     if before is not None:
         said.append(f"before: {before.meaning}; times as likely: the one over the other")
     if drivers or candidates is None:
         said.append(
-            "candidates: how many released records match; narrowed most by: the variable without which most would match"
+            "matches: how many released records fit what is known, of which an intruder picks one; narrowed most by: the variable without which most would match"
         )
     else:
-        said.append(f"{candidates.unit or 'candidates'}: {candidates.meaning}")
+        said.append(f"{candidates.unit or 'matches'}: {candidates.meaning}")
     if own:
         said.append("confidential: the probability if the confidential data themselves were released")
     return "\n".join(said)
+
+
+def unit_column_facts(noun: str) -> list[tuple[str, str]]:
+    """Return what the columns of units mean, by their titles; ``noun`` is what the units are, in the plural."""
+    one = singular_noun(noun)
+    return [
+        ("probability", f"that an intruder picks the right {one}: by all records together or by one, the larger"),
+        (f"matching {noun}", f"released {noun} that fit what he compares, on average; he picks one of them"),
+        ("by one record", f"the probability if he knows one record of the {one} alone, the most exposed"),
+    ]
 
 
 def record_objects(

@@ -62,10 +62,10 @@ def test_a_unit_is_explained_by_how_it_reaches_its_probability() -> None:
         "person 4,146: 7 records An intruder who knows all 7 records of this person compares sex and"
     )
     assert "and ignores pay. 1 person of the release matches on average; its own rows are among them in 5 of 5" in said
-    assert "right with probability 1. enter lists" in said
+    assert "right with probability 100 %. enter lists" in said
     alone = " ".join(unit_detail(UnitMatch(("sex",), (), 4.0, 1, 1, 0.25), line, "people", 200).plain.split())
     assert "4 people of the release match; its own rows are among them." in alone
-    assert "Its record 16,092 alone is found with probability 1, which the list has." in alone
+    assert "Its record 16,092 alone is found with probability 100 %, which the list has." in alone
     assert "that of its record that is most at risk, 16,092" in unit_detail(None, line, "people", 200).plain
 
 

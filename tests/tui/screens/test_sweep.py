@@ -270,7 +270,7 @@ def limit_series(**changes):
     given = {"value": "studies.intruder_uncertainty.risk", "target": "", "level": None, "bound": "max", **changes}
     verdict = Verdict(**given, limit=3.0, observed=None, margin=None, outcome="met")
     view = CurveView([[curve()]], {}, verdicts=[verdict])
-    return next((one for one in view.plot_series(0) if one.name == "limit"), None)
+    return next((one for one in view.plot_series(0) if one.name == "limit, at most"), None)
 
 
 def test_the_limit_of_a_measure_is_drawn_at_the_levels_at_which_it_holds():

@@ -196,7 +196,7 @@ def test_the_page_of_the_app_has_a_row_for_each_household_and_below_it_its_peopl
     assert record_table(records, {}, (), other).columns[-1].title == "found by", "where it tells them apart"
     table = record_table(records, {1: "age (4)"}, {head.unit})
     titles = [column.title for column in table.columns]
-    assert titles[:2] == ["household", "record"]
+    assert titles[:2] == ["household", "records"]
     first, *below = [table.row_cells(table.columns, line) for line in records.lines(0, 3)]
     assert first[0]
     assert not first[-1]  # a household has no driver
