@@ -579,10 +579,10 @@ def _draft_offer(case: Case) -> Offer | None:
             label=Label(
                 "Difference as a multiple of chance (S-pMSE)",
                 "The difference that a classifier finds between released and confidential records is {value} times what chance alone would make.",
-                "Good is near 1, as for a fitting model; a fresh sample of the people has 2; far below 1, the release repeats the data.",
+                "Good is near 1, as much as chance gives a model that fits. Other people of the same population would have 2: above that, the release differs more than they do. Far below 1, it repeats the data.",
                 "The release differs from the data, or repeats it, more than a fitted model does.",
                 FIDELITY,
-                baseline="chance alone",
+                baseline="a model that fits, by chance",
             ),
         ),
     ),

@@ -671,7 +671,7 @@ def _fitting_cell(name: str, widths: Mapping[str, int], room: Room, line: Number
             if one in widths and one != "interval"
         }
         fits = all(cell_len(text) <= widths[one] for one, text in counted.items())
-        tried = (counted[name],) if fits else forms[-1:]
+        tried = (counted[name],) if fits else forms[3:]
     return next((one for one in tried if len(one) <= widths[name]), forms[-1])
 
 

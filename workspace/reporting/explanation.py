@@ -103,6 +103,7 @@ class ExplainedNumber:
     yardstick: row with what other records reveal anyway, where the measure has one; of that row, the measure's
     others_reveal: the same row of a measure that has none of its own but guesses the same values from the same knowledge
     spread: standard deviation of the variable in the confidential data, of its mean; None for other numbers
+    limited_number: name of the number by the best choice of variables, if the plan limits that one; else empty
     """
 
     row: Row
@@ -115,6 +116,7 @@ class ExplainedNumber:
     yardstick: Row | None = None
     others_reveal: Row | None = None
     spread: float | None = None
+    limited_number: str = ""
 
 
 def explanation_facts(found: ExplainedNumber) -> FactLines:
@@ -185,7 +187,8 @@ def _bad_text(found: ExplainedNumber, output: Output) -> str:
     if row.family in CONFIDENTIAL_REFERENCE and own is not None and output.goal in ("low", "high"):
         if (own <= row.value) if output.goal == "low" else (own >= row.value):
             return ""
-        return f"a value near {row_value_text(replace(row, value=own), found.n_records)}, as without protection"
+        bound = f"{row_value_text(replace(row, value=own), found.n_records)} or {'more' if output.goal == 'low' else 'less'}"
+        return f"{bound}: then the release protects no better than the data themselves"
     if output.goal in ("low", "one") and row.baseline is not None and output.label.baseline:
         return f"{'far from' if output.goal == 'one' else 'far above'} {_named_baseline_text(found, output)}"
     if row.family == "utility" and output.goal in ("low", "high"):
@@ -363,7 +366,8 @@ def _standing_text(found: ExplainedNumber, output: Output) -> str:
         said += [_yardstick_text(found), _chance_of_finding_text(found)]
     # what is the same as in the data, or is only to be near, has no limits as a rule
     limited = bool(found.verdicts) or output.goal == "none" or row.draw is not None
-    said.append("" if limited else "No limit is set for it.")
+    elsewhere = f"; the plan limits “{found.limited_number}”" if found.limited_number else ""
+    said.append("" if limited else f"No limit is set for it{elsewhere}.")
     return " ".join(f"{part[:1].upper()}{part[1:].removesuffix('.')}." for part in said if part)
 
 

@@ -24,6 +24,7 @@ from .words import (
     limit_text,
     method_use_text,
     number,
+    power_of_ten_text,
     row_interval_text,
     row_value_text,
     sign_for,
@@ -322,7 +323,8 @@ def _always_named(row: Row) -> Mapping[str, object]:
 def cell_forms(line: NumberLine, name: str, cell: str, records: int | None = None) -> tuple[str, ...]:
     """Return the forms of a cell, first the longest: ``88 of 20,190 (0.44 %)``, ``88 of 20,190``, ``88``, ``0.44 %``.
 
-    The last one is for the narrowest tables. An interval has fewer digits there, and is then rounded outward.
+    The last ones are for the narrowest tables. An interval has fewer digits there, and is then rounded outward; numbers
+    with many zeros are powers of ten.
     A limit on a share of people counts them as the value beside it does: ``at most 1 % (161.7)``, ``≤ 161.7``, ``≤ 1 %``.
     The last one of a limit on a ratio is in the unit of the measure: ``≤ 459`` for ``at most 20 % of the confidential value``.
     """
@@ -331,14 +333,16 @@ def cell_forms(line: NumberLine, name: str, cell: str, records: int | None = Non
             return f"{cell} ({counted})", brief_limit_text(f"{_bound_words(line)} {counted}"), brief_limit_text(cell)
         return cell, brief_limit_text(cell), brief_limit_text(unit_limit(line))
     if name == "interval":
-        return cell, *(row_interval_text(line.row, records, digits) for digits in (3, 2))
+        found = (cell, *(row_interval_text(line.row, records, digits) for digits in (3, 2)))
+        return *found, *(one for one in [power_of_ten_text(found[-1])] if len(one) < len(found[-1]))
     if cell == NOT_COMPUTED:
         return cell, cell, cell, UNKNOWN
     brief = brief_value_text(cell, is_share=line.row.unit == "share")
     # a number keeps its noun where that fits: ``2,707 units``
     count = cell.partition(" of ")[0]
     bare = count.partition(" ")[0] if line.row.unit == "records" and count[:1].isdigit() else brief
-    return cell, cell.partition(" (")[0], count, bare
+    shorter = [power_of_ten_text(bare, digits) for digits in (2, 1)]
+    return cell, cell.partition(" (")[0], count, bare, *(one for one in shorter if len(one) < len(bare))
 
 
 def _counted_limit(line: NumberLine, records: int | None) -> str:

@@ -50,6 +50,7 @@ DIRECTION_TEXTS = {
     "one": "nearer to 1 is better",
     "none": "no better direction",
 }
+_SMALL = re.compile(r"(?<![\d.,])-?0\.0{3,}[1-9]\d*")
 _HASH = re.compile("[0-9a-f]{64}")
 PUBLIC_KEY = "public key"
 number, spelled = wording.format_number, wording.format_setting
@@ -220,6 +221,20 @@ def value_text(
     found = quantity_of(key, value, records, params, unit=unit, beside=beside)
     # the heading says who is counted
     return found.replace(f" {record_noun(records)} (", " (")
+
+
+def power_of_ten_text(text: str, digits: int = 2) -> str:
+    """Return a text with its numbers of many zeros behind the point as powers of ten: ``-9.2e-5 %`` for ``-0.000092 %``.
+
+    They are what numbers are written as where their digits have no room: the sign and the size stay.
+    """
+
+    def power(found: re.Match[str]) -> str:
+        """Return a number as a power of ten: ``1.3e-5``, ``2e-5``."""
+        size, _, exponent = f"{float(found[0]):.{digits - 1}e}".partition("e")
+        return f"{size.rstrip('0').rstrip('.') if '.' in size else size}e{int(exponent)}"
+
+    return _SMALL.sub(power, text)
 
 
 def brief_value_text(text: str, *, is_share: bool = False) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sfumato.engine.methods.labels import method_and_output
+from sfumato.engine.methods.labels import measure_name, method_and_output
 from sfumato.engine.methods.outputs import ATTACK_PARTS, BEST_PARTS
 from sfumato.engine.methods.rows import Row
 
@@ -14,8 +14,10 @@ from ..reporting.words import NO_SETTINGS, SettingsByMethod
 from ..store.runs import count_records_and_units, find_run
 from ..store.workspace import Workspace
 from .audits import audited_records_of_row
-from .results import read_attack_rows, read_series_rows, verdicts_of_row
+from .results import read_attack_rows, read_series_rows, read_verdicts, verdicts_of_row
 
+BEST_VARIABLES = ", best variables"
+"""End of the name of a number that an intruder reaches who compares only the variables that help."""
 PARTS = (*ATTACK_PARTS, *(name for names in BEST_PARTS.values() for name in names), *FINDING)
 """Measures of which an attack is made, with the finding of the best of several attackers."""
 
@@ -36,7 +38,15 @@ def read_explained_number(
         _read_yardstick(workspace, run_id, row),
         _read_what_others_reveal(workspace, run_id, row),
         _read_spread(workspace, run_id, row),
+        _limited_number(workspace, run_id, row),
     )
+
+
+def _limited_number(workspace: Workspace, run_id: int, row: Row) -> str:
+    """Return the name of the same number by the best choice of variables, where a limit is on that one; else empty."""
+    best = f"{measure_name(row.key)}{BEST_VARIABLES}"
+    names = {measure_name(verdict.value) for verdict in read_verdicts(workspace, run_id)}
+    return best if best in names else ""
 
 
 def _read_what_others_reveal(workspace: Workspace, run_id: int, row: Row) -> Row | None:

@@ -352,7 +352,7 @@ def gap(value: float) -> Row:
     ("row", "own", "said"),
     [
         (part("excess_risk", 0.02, (-0.01, 0.03)), None, "an interval that lies above 0 % as a whole: then people"),
-        (risk(0.01), 0.4, "a value near 40 %, as without protection"),
+        (risk(0.01), 0.4, "40 % or more: then the release protects no better than the data themselves"),
         (risk(0.4), 0.4, ""),
         (gap(0.01), None, "far above 2 % (a fresh sample of the same size)"),
         (Row("utility", "summary", "mean", "pay", "synthetic", None, None, 12.0, None, None), 10.0, "so far from 10 that users"),

@@ -31,6 +31,7 @@ from sfumato.workspace.reporting.numbers import (
 )
 from sfumato.workspace.reporting.results import TableContext
 from sfumato.workspace.reporting.tables import format_table
+from sfumato.workspace.reporting.words import power_of_ten_text
 
 
 def row(key: str, value: float | None, dataset: str = "synthetic", target: str = "", **params: Any) -> Row:
@@ -263,8 +264,19 @@ def test_an_interval_with_few_digits_holds_the_whole_one() -> None:
     (line,) = number_lines([replace(row("utility.propensity.pmse", 0.000231), lower=0.00014562, upper=0.00038931)])
     cell = line_cells(line)["interval"]
     assert cell_forms(line, "interval", cell) == (
-        "0.0001456 .. 0.0003893", "0.000145 .. 0.00039", "0.00014 .. 0.00039",
+        "0.0001456 .. 0.0003893", "0.000145 .. 0.00039", "0.00014 .. 0.00039", "1.4e-4 .. 3.9e-4",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "digits", "short"),
+    [
+        ("-0.000092 %", 2, "-9.2e-5 %"), ("-0.000092 %", 1, "-9e-5 %"), ("0.00000049", 2, "4.9e-7"),
+        ("0.0001 .. 0.02", 2, "1e-4 .. 0.02"), ("0.01 %", 2, "0.01 %"), ("1,000.0001", 2, "1,000.0001"), ("0", 2, "0"),
+    ],
+)  # fmt: skip
+def test_a_small_number_keeps_sign_and_size_where_it_has_little_room(text: str, digits: int, short: str) -> None:
+    assert power_of_ten_text(text, digits) == short
 
 
 def test_the_ends_of_an_interval_have_no_other_digits_where_there_is_less_room() -> None:
@@ -273,7 +285,7 @@ def test_the_ends_of_an_interval_have_no_other_digits_where_there_is_less_room()
     line = number_lines([small])[0]
     cell = line_cells(line)["interval"]
     assert cell == "0.000013 .. 0.00002"
-    assert set(cell_forms(line, "interval", cell)) == {cell}
+    assert cell_forms(line, "interval", cell) == (cell, cell, cell, "1.3e-5 .. 2e-5"), "a power of ten cuts none"
     wide = number_lines([replace(small, value=1.5, lower=1.2346, upper=2.3451)])[0]
     assert cell_forms(wide, "interval", line_cells(wide)["interval"]) == (
         "1.235 .. 2.345", "1.23 .. 2.35", "1.2 .. 2.4",
