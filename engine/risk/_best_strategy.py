@@ -57,7 +57,7 @@ def largest_excess_outputs(
             detectable="detectable_excess",
             risk=RiskOutput(questions=questions, never_falls_with_knowledge=True),
             label=Label(
-                f"{attack.capitalize()}, best variables: more than for outsiders",
+                f"Best {attack}: more than outsiders",
                 f"On a scale from outsiders (0 %) to always right (100 %), the {attack} attack by its best variables reaches {{value}} on people inside.",
                 "Good is 0 % or below: people in the data are as safe as outsiders.",
                 "The best choice of variables discloses more about people in the data than about outsiders.",
@@ -76,7 +76,7 @@ def largest_excess_outputs(
             detectable=DETECTABLE_ADDED,
             risk=RiskOutput(gate_reference="chance", questions=questions),
             label=Label(
-                f"{attack.capitalize()}, best variables: added by the release",
+                f"Best {attack}: added by release",
                 "With people in the data the release adds {value} {more} than with outsiders, as a share of the guesses about outsiders that fail with it.",
                 "Good is 0 % or below: the release then helps no more with people in the data than with outsiders.",
                 "The best choice of variables discloses more about people in the data than about outsiders.",
@@ -98,7 +98,7 @@ def largest_excess_outputs(
 def _rate_of_best(attack: str, scene: str, name: str, *, adds_most: bool, outsiders: bool) -> Output:
     """Return the declaration of a success rate of the best choice of variables, for people in the data or ``outsiders``."""
     whom, of = ("outsiders", "control records") if outsiders else ("people in the data", "the records of the data")
-    title = f"{attack.capitalize()} adding most" if adds_most else f"{attack.capitalize()}, best variables"
+    title = f"{attack.capitalize()} adding most" if adds_most else f"Best {attack}"
     chosen = "of which the release adds most" if adds_most else "that help most"
     return Output(
         name,

@@ -579,7 +579,7 @@ def _draft_offer(case: Case) -> Offer | None:
             label=Label(
                 "Difference as a multiple of chance (S-pMSE)",
                 "The difference that a classifier finds between released and confidential records is {value} times what chance alone would make.",
-                "Good is near 1, as much as chance gives a model that fits. Other people of the same population would have 2: above that, the release differs more than they do. Far below 1, it repeats the data.",
+                "Good is near 1, as a fitting model has; other people would have 2; above, the release differs; far below 1, it repeats the data.",
                 "The release differs from the data, or repeats it, more than a fitted model does.",
                 FIDELITY,
                 baseline="a model that fits, by chance",
