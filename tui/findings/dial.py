@@ -23,6 +23,7 @@ from sfumato.tui.parts.gauges import GAUGE, draw_range, draw_share
 from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.terminal.text import cut_text, fit_text
 from sfumato.tui.widgets.facts import wrap_text
+from sfumato.workspace.reporting.intruder_dial import ARTIFICIAL
 from sfumato.workspace.store.runs import RunState, RunSummary
 from sfumato.workspace.visible_text import replace_unprintable
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 HEAD, LOW_HEAD, TRIAL_HEAD = "What the intruder knows", "If he knows", "Your trial"
 GAP = "  "
+DRAWN_MARK = "*"
+"""What stands behind a variable of which the release has artificial values only."""
 COUNTING = "Counting whom the intruder can find …"
 KEY_TAKEN = "Your key is done then."
 LOW, LEAST = 30, 18
@@ -285,7 +288,7 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         """Return the lines of the dial in cells of ``width``."""
         dial = self._dial
         if dial is None:
-            why = f"{HEAD}: not counted, since {self._why_none}" if self._why_none else f"{HEAD}{GAP}{COUNTING}"
+            why = f"{HEAD} cannot be tried: {self._why_none}" if self._why_none else f"{HEAD}{GAP}{COUNTING}"
             # The key is answered at once, though what it does has to wait.
             why += f" {KEY_TAKEN}" if self._kept_act is not None and not self._why_none else ""
             reason = wrap_text(replace_unprintable(why), width, "", GAP)[:MOST_REASON_LINES]
@@ -317,6 +320,7 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
             return [*chips, *numbers, *(sentence if self.has_focus else [])]
         chips = self._chip_lines(dial, width, MOST_CHIP_LINES)
         counted = Content(cut_text(replace_unprintable(dial.counted_text), width))
+        counted = Content.assemble(counted, *_legend_parts(dial, width - counted.cell_length))
         return [self._head_line(width), *chips, counted, *numbers, *sentence]
 
     def _tells_effect(self, dial: IntruderDial) -> bool:
@@ -369,6 +373,7 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
             also = cut_text(replace_unprintable(f"and {', '.join(dial.numbers.others)}"), max(8, width - used - 2))
             lines[-1] += [(GAP, ""), (also, "$text-muted")]
         if head:
+            lines[-1] += _legend_parts(dial, width - sum(cell_len(text) for text, _ in lines[-1]))
             lines[-1] += self._hint_parts(width - sum(cell_len(text) for text, _ in lines[-1]))
         return [Content.assemble(*line).truncate(width, ellipsis=True) for line in lines]
 
@@ -379,8 +384,9 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
     def _chip_text(self, dial: IntruderDial, variable: DialVariable, width: int) -> str:
         """Return a variable with its box."""
         is_known = variable.name in dial.known
-        # How surely he knows it says nothing of what he does not know.
-        name = dial.variable_text(variable) if is_known else variable.name
+        # How surely he knows it says nothing of what he does not know, and a mark that the release has no true values.
+        name = variable.name + (DRAWN_MARK if variable.is_drawn else "")
+        name += dial.variable_text(variable).removeprefix(variable.name) if is_known else ""
         return cut_text(replace_unprintable(f"{'[x]' if is_known else '[ ]'} {name}"), max(8, width - 4))
 
     def _number_line(self, line: DialLine, width: int, *, is_main: bool) -> Content:
@@ -423,6 +429,13 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         if line.is_above:
             return "$error bold"
         return "$success bold" if line.limit is not None and self._may_leave == "yes" else "bold"
+
+
+def _legend_parts(dial: IntruderDial, room: int) -> list[tuple[str, str]]:
+    """Return what the mark of variables says of which the release has artificial values only, where it fits."""
+    told = f"{GAP}({DRAWN_MARK} {ARTIFICIAL})"
+    has_drawn = any(one.is_drawn for one in dial.numbers.variables)
+    return [(told, "$text-muted")] if has_drawn and cell_len(told) <= room else []
 
 
 def _chip_ink(dial: IntruderDial, place: int) -> str:

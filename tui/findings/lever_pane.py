@@ -23,10 +23,11 @@ from sfumato.tui.widgets.lines import Line
 from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.page import CallInProcess, WorkspaceReader
-from ..session.lever_lines import useless_text
+from ..session.lever_lines import change_after_trials, useless_text
 from .levers import BY_HAND, LeverChosen
 
 if TYPE_CHECKING:
+    from sfumato.workspace.gate.answer import ReleaseAnswer
     from sfumato.workspace.service.run_levers import FindingAim, LeverEffect, RunLever, RunLevers
     from sfumato.workspace.store.workspace import Workspace
 
@@ -109,6 +110,17 @@ class LeverList(PagedOptionList, WorkspaceReader):
     def trials_text(self) -> str:
         """Return on what levers were tried, how many could not be, and how many do not help."""
         return " ".join(filter(None, (self.sample_text, self.untried_text, self.useless_text)))
+
+    @property
+    def is_tried(self) -> bool:
+        """Return whether every lever that can be tried was."""
+        return bool(self._effects) and all(at in self._effects for at, one in enumerate(self._levers) if one.toml)
+
+    @property
+    def helping(self) -> tuple[RunLever, LeverEffect] | None:
+        """Return the first lever that was tried and helps, with what it does; None where none does."""
+        effects = ((lever, self._effects.get(at)) for at, lever in enumerate(self._levers))
+        return next(((lever, one) for lever, one in effects if one is not None and one.helps), None)
 
     def _is_shown(self, at: int) -> bool:
         effect = self._effects.get(at)
@@ -262,6 +274,13 @@ class LeverPane(Vertical, WorkspaceReader):
         sample.display = bool(below) or lines > LEAST_LINES
         self.query_one(LeverList).styles.max_height = max(1, min(MOST_LINES, lines - 1 - below))
         self.styles.max_height = max(2, lines)
+
+    def change_text(self, answer: ReleaseAnswer) -> str:
+        """Return what to change first: what the gate answers, unless trials show what its advice does, which says less."""
+        shown = self.query_one(LeverList)
+        if not answer.change or answer.change_has_effect or not shown.is_tried:
+            return answer.change
+        return change_after_trials(answer.change, shown.helping)
 
     def levers_of_check(self, check: str) -> tuple[RunLevers | None, list[RunLever]]:
         """Return what was found for the run, and of it the levers for a finding of the gate."""

@@ -35,6 +35,7 @@ GUESSED_TITLES = "Values guessed most surely", "Guessed most surely"
 FOUND_BY, SURE_HEAD = ", found by", "how sure"
 WHO, SURE = 14, 7
 """Cells of the columns who, at least, and how sure."""
+CERTAIN = "certain"
 BY = ", found by "
 """Words between the number of somebody's records and the variables by which all of them together are found."""
 MOST_WIDTH = 76
@@ -111,7 +112,7 @@ def _people_of_run(workspace: Workspace, run_id: int) -> PeopleMostAtRisk:
                     row,
                     f"{noun} {line.unit:,}",
                     f"{count_noun(line.members or 0, 'record')}{BY}{used.get(line.record, '')}".removesuffix(BY),
-                    number(line.probability),
+                    _how_surely(line.probability),
                 )
                 for row, line in units
             ],
@@ -124,8 +125,13 @@ def _people_of_run(workspace: Workspace, run_id: int) -> PeopleMostAtRisk:
     for place, (row, line) in enumerate(told):
         driver = None if drivers is None else drivers.driver(place)
         found_by = "" if driver is None else replace_unprintable(driver.variable)
-        people.append(PersonAtRisk(row, f"record {line.record:,}", found_by, number(line.probability)))
+        people.append(PersonAtRisk(row, f"record {line.record:,}", found_by, _how_surely(line.probability)))
     return PeopleMostAtRisk(run_id, people, are_found=_are_found(line for _, line in told))
+
+
+def _how_surely(probability: float) -> str:
+    """Return a probability; of whom the answer says that he is found for certain in the same word."""
+    return CERTAIN if probability == 1 else number(probability)
 
 
 def _is_more_likely(line: RecordLine) -> bool:

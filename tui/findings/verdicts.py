@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -136,6 +136,7 @@ class VerdictsPane(RunPane, SplitView):
         self._examined: ExaminedRun | None = None
         self._examining: int | None = None
         self._why_unexamined = ""
+        self._shown_change = ""
         self._people: PeopleMostAtRisk | None = None
 
     def compose(self) -> ComposeResult:
@@ -244,6 +245,13 @@ class VerdictsPane(RunPane, SplitView):
         """Tell the dial what the gate answers: nothing on it is green before."""
         known = self._examined
         self.query_one(DialPane).show_gate(None if known is None else known.release_answer)
+
+    @on(LeverList.TrialsAdvanced)
+    def _show_tried_change(self) -> None:
+        """Say in the answer what the trials show of the change that it advises."""
+        answer = self._gate_lines.answer
+        if answer is not None and self.query_one(LeverPane).change_text(answer) != self._shown_change:
+            self._show_board()
 
     @on(DialPane.DialFocused)
     def _make_room_for_dial(self) -> None:
@@ -448,7 +456,11 @@ class VerdictsPane(RunPane, SplitView):
         # In a low terminal the dial needs the lines while somebody turns it.
         is_turning = self.query_one(DialPane).has_focus and self.app.size.height < LOW
         most = LINES_BESIDE_DIAL if is_turning else AMPLE
-        self.query_one(AnswerPanel).show_answer(gate.answer, gate.text if self._is_read else "", width, most)
+        answer = gate.answer
+        if answer is not None:
+            self._shown_change = self.query_one(LeverPane).change_text(answer)
+            answer = replace(answer, change=self._shown_change)
+        self.query_one(AnswerPanel).show_answer(answer, gate.text if self._is_read else "", width, most)
         rule = self.query_one(FrameRule)
         rule.set_text(self._list_title())
         # In a very low terminal the list needs the line.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -10,6 +10,7 @@ from textual.content import Content
 
 from sfumato.engine.wording import count_noun
 from sfumato.tui.session.gate_answers import STATE_INKS, STATE_SIGNS
+from sfumato.workspace.reporting.findings import text_without_last_clause
 from sfumato.workspace.reporting.words import sign_for
 from sfumato.workspace.visible_text import replace_unprintable
 
@@ -29,6 +30,8 @@ DECIDING = ("Why", FOUND)
 """Labels of the lines that decide, which have the largest weight."""
 LEFT_OUT = ("May leave", "Learnt", "Change first", "How")
 """Labels of the lines that are left out where there is no room, the first first."""
+SHORTENED = ("Change first", "May leave", "Learnt", "How", FOUND)
+"""Labels of the lines whose last clauses are left out where there is no room, the first first."""
 LEAST_LABEL = 14
 """Cells of the column of labels below other facts."""
 LEAST_TEXT = 40
@@ -76,6 +79,8 @@ def answer_lines(
             texts[NOT_EXAMINED] = (
                 unexamined if left >= len(unexamined) else [cut_text(" ".join(unexamined), width - column)]
             )
+        if left < 0:
+            _shorten_texts(texts, dict(labelled), width - column, room)
     given = dict.fromkeys(texts, 1)
     # Of the others, what is whole with one more line comes before the first lines of what is long.
     for label in sorted(texts, key=lambda one: (one not in DECIDING, len(texts[one]))):
@@ -95,6 +100,23 @@ def answer_lines(
             parts: list[tuple[str, str]] = [(head, "$text-muted"), (decides, "bold"), (f"{colon}{rest}", ink)]
             lines.append(Content.assemble(*[part for part in parts if part[0]]))
     return lines
+
+
+def _shorten_texts(texts: dict[str, list[str]], whole: Mapping[str, str], width: int, room: int) -> None:
+    """Leave out last clauses of texts until their lines of ``width`` cells fit into ``room``: whole sentences read better
+    than cut ones.
+
+    texts: lines by label, which change
+    whole: whole texts by label
+    """
+    for label in SHORTENED:
+        text = whole.get(label, "")
+        while label in texts and sum(map(len, texts.values())) > room:
+            shorter = text_without_last_clause(text)
+            if shorter == text:
+                break
+            text, lines = shorter, wrap_text(shorter, width, "", "")
+            texts[label] = min(texts[label], lines, key=len)
 
 
 def run_answer_lines(run_id: int, answer: ReleaseAnswer, width: int, most: int, *, is_of_plan: bool) -> list[Content]:

@@ -49,6 +49,8 @@ FOUND = "found"
 LEAST_NAME = 12
 LEAST_TOLD = 6
 """Number of the layouts that show what was found, with its share of the people, and its limit."""
+HIGH = 14
+"""Lines of a list from which on titles are whole though its last lines have to be scrolled to."""
 MOST_VALUE = 30
 MOST_LIMIT = 34
 BRIEFEST = 5
@@ -286,7 +288,9 @@ def _choose_layout(cells: Sequence[_Cells], width: int, height: int) -> _Layout:
 def _has_lines_for(cells: Sequence[_Cells], layout: _Layout, height: int) -> bool:
     """Return whether ``height`` lines are enough for long names to stand in lines of their own, and these are few."""
     n_long = layout.count_long_names(cells)
-    return len(cells) + n_long <= height and n_long <= max(FEW_LONG, MOST_LONG * len(cells))
+    # In a high list a title is whole, and what passes is scrolled to.
+    has_lines = len(cells) + n_long <= height or height >= HIGH
+    return has_lines and n_long <= max(FEW_LONG, MOST_LONG * len(cells))
 
 
 def _is_filled(column: Sequence[str | Content]) -> bool:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from sfumato.workspace.service.run_levers import LeverEffect, RunLever, RunLevers
 
 
+NONE_HELPS_ALONE = "No single change helped in trials; together they may"
+"""What precedes advice where each of its changes was tried."""
+
+
 @dataclass(frozen=True)
 class TriedLever:
     """Lever of a run with what it does.
@@ -93,6 +97,19 @@ def useless_text(useless: int, shown: int) -> str:
         return f"{useless} more {was} tried and {does} not help."
     # beside advice on which changes to combine, this must not read as if nothing could help
     return f"{useless} {was} tried alone and {does} not help there; together, or in a whole run, they may."
+
+
+def change_after_trials(change: str, helping: tuple[RunLever, LeverEffect] | None) -> str:
+    """Return what to change first once all levers were tried, in place of advice ``change`` whose effect nobody knew.
+
+    helping: the first lever that helps, and what it does; None where none does
+    """
+    if helping is None:
+        return f"{NONE_HELPS_ALONE}: {change[:1].lower()}{change[1:]}"
+    lever, effect = helping
+    return (
+        f"{lever.change_text[:1].upper()}{lever.change_text[1:]}: {effect.change.replace(' -> ', ' to ')}, in trials."
+    )
 
 
 def useless_of_tried_text(tried: list[TriedLever]) -> str:

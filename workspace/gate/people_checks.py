@@ -1033,7 +1033,7 @@ PEOPLE_CHECKS = (
     GateCheck(
         "membership_evidence", "people shown to be in the data", "people beyond what hold-out records show", 0, FEWEST - 1,
         "a release that depends on no single person finds members no more often than hold-out people, by whatever way of looking; all ways are one test",
-        f"{FOLLOW_LESS}, then fewer datasets",
+        f"{FOLLOW_LESS}; then fewer datasets",
         _check_membership_evidence,
         "identical matches against a hold-out: Platzer & Reutterer (2021); agreement weights: Fellegi & Sunter (1969); permutation test: Fisher (1935), Besag & Clifford (1991)",
         counts_units=True, learned=sentences.MEMBERS_LEARNED,

@@ -373,7 +373,7 @@ QUESTION_CHECKS = (
         GateCheck(
             key_of_question(question), title, EXCESS, WARN_FROM, BLOCK_FROM,
             f"{reason}; {OWN_CHOICE}; it blocks where the interval is above the baseline too",
-            f"{FOLLOW_LESS}, then coarser values or fewer datasets",
+            f"{FOLLOW_LESS}; then coarser values or fewer datasets",
             partial(_check_question, question=question), source,
         )
         for question, (title, reason, source) in _TITLES_AND_REASONS.items()

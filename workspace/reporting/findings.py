@@ -403,12 +403,23 @@ def brief_message(message: str) -> str:
 
     A clause ends where a semicolon or a full stop does, outside brackets.
     """
+    first = next(_clause_ends(message, ";."), len(message.rstrip(".")))
+    return _as_sentence(message[:first]) if message else ""
+
+
+def text_without_last_clause(text: str) -> str:
+    """Return a text without what follows its last semicolon, full stop or colon; the same where it has but one clause."""
+    *_, last = (len(text), *_clause_ends(text, ";.:"))
+    return text if last == len(text) else f"{text[:last]}."
+
+
+def _clause_ends(text: str, marks: str) -> Iterator[int]:
+    """Yield the places of the marks that end a clause outside brackets, where another one follows."""
     depth = 0
-    for at, letter in enumerate(message):
+    for at, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
-        if not depth and letter in ";." and message[at + 1 : at + 2] == " ":
-            return _as_sentence(message[:at])
-    return _as_sentence(message.rstrip(".")) if message else ""
+        if not depth and letter in marks and text[at + 1 : at + 2] == " ":
+            yield at
 
 
 def _as_sentence(text: str) -> str:

@@ -17,6 +17,8 @@ Reaches = tuple[tuple[str, float], ...]
 """Half widths of what is known of some variables, by name, without those that are known surely."""
 CERTAIN_TITLE, EXPECTED_TITLE = f"{FOR_CERTAIN}, one match", f"{ON_AVERAGE}, by guessing"
 """What is counted, each with its gloss."""
+ARTIFICIAL = "artificial"
+"""What values are that a model drew."""
 EXACTLY = "exactly"
 """How surely a number is known without a half width."""
 FoundBy = Literal["certain", "expected", "few"]
@@ -36,6 +38,7 @@ class DialVariable:
     within: tolerance of a match that the plan states; empty without
     is_date: whether the half widths are in days
     windows: windows in which he may look for a drawn number that he knows; 0 for other variables
+    is_drawn: whether the release has only artificial values of it, with which he compares what he knows
     """
 
     name: str
@@ -44,6 +47,7 @@ class DialVariable:
     within: str = ""
     is_date: bool = False
     windows: int = 0
+    is_drawn: bool = False
 
     @property
     def certainties(self) -> tuple[float | None, ...]:
@@ -425,6 +429,8 @@ class IntruderDial:
         if self.uncounted_reason:
             return [f"The intruder knows {self.knowledge_text()}.", f"Not counted: {self.uncounted_reason}."]
         lines = [f"The intruder knows {self.knowledge_text()}."]
+        if drawn := [one.name for one in self.numbers.variables if one.is_drawn and one.name in self.known]:
+            lines.append(f"Of {join_names(drawn)} the release has only {ARTIFICIAL} values.")
         for one in self.lines():
             limit = f"; {one.limit_text}" if one.limit_text else ""
             lines.append(f"{one.title[:1].upper()}{one.title[1:]}: {one.count_text}{limit}.")

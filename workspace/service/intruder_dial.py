@@ -65,6 +65,8 @@ MOST_MATCHES, FEW_MATCHES = 60_000_000, 4_000_000
 larger runs fewer variables are turned.
 """
 LEAST_VARIABLES = 4
+NOT_LINKED = "no released row is anybody's own"
+"""Why nobody can be looked for in a release that does not say which record is whose."""
 STEPS_IN_SPREAD = 8.0
 """A step is a round number of about this part of the standard deviation."""
 NUMBERS = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE)
@@ -176,7 +178,8 @@ class _DialTables:
             try:
                 counts = self.count_within({})
             except NotComputable as error:
-                reason = error.reason
+                is_linked = all(one.linked for one in self._read_datasets())
+                reason = error.reason if is_linked else NOT_LINKED
         variables = tuple(map(self._describe_variable, self.names))
         limits = self._find_limits(number, counts)
         most = self.most_windows
@@ -247,7 +250,7 @@ class _DialTables:
         reaches, is_drawn = self._reaches_of(name), name in self.recipe.released
         windows = len(self._windows_from(name, 0.0)) if is_drawn and len(reaches) > 1 else 0
         is_stated = name in self.spec.matched_variables
-        return DialVariable(name, is_stated, reaches, within, kind is Kind.DATE, windows)
+        return DialVariable(name, is_stated, reaches, within, kind is Kind.DATE, windows, is_drawn)
 
     def _step_of(self, name: str) -> float:
         """Return the round number in which half widths of a numeric variable grow."""

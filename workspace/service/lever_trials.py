@@ -101,11 +101,15 @@ class TriedLimit:
 
 @dataclass(frozen=True, slots=True)
 class TriedUtility:
-    """Number of utility in a trial; None where it could not be computed."""
+    """Number of utility in a trial; None where it could not be computed.
+
+    limit: the largest value that the recipe allows, or the smallest that it wants; None where it has no such limit
+    """
 
     key: str
     target: str
     value: float | None
+    limit: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,6 +339,9 @@ def _read_utilities(
     limited = [one for one in verdicts if one.value.partition(".")[0] in UTILITY_FAMILIES]
     rows = (row for row in read_result_rows(workspace, run_id) if row.key == key and row.draw is None)
     return (
-        *(TriedUtility(one.value, one.target, one.observed) for one in limited),
+        *(
+            TriedUtility(one.value, one.target, one.observed, one.limit if one.bound in ("max", "min") else None)
+            for one in limited
+        ),
         *(TriedUtility(row.key, row.target, row.value) for row in rows if row.dataset != "confidential"),
     )

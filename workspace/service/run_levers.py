@@ -259,8 +259,10 @@ def compare_trials(aim: LeverAim, before: LeverTrial, after: LeverTrial) -> Leve
     if reason := before.reason or after.reason:
         return LeverEffect(reason)
     found = _compare_finding(aim, before, after) if aim.check else _compare_limit(aim, before, after)
-    key, first, second = _common_utility(before, after)
+    key, first, second, limit = _common_utility(before, after)
     best = BEST_UTILITY.get(method_and_output(key)[1].goal, "")
+    # Without a limit of the plan a number of a scale that nobody knows says neither much nor little.
+    best += f"{' and' if best else ','} the plan's limit is {number(limit)}" if limit is not None else ""
     utility = "" if first is None or second is None else f"utility {number(first)} -> {number(second)}{best}"
     return replace(
         found,
@@ -272,12 +274,13 @@ def compare_trials(aim: LeverAim, before: LeverTrial, after: LeverTrial) -> Leve
     )
 
 
-def _common_utility(before: LeverTrial, after: LeverTrial) -> tuple[str, float | None, float | None]:
-    """Return the first utility that both trials have: its key, and its values."""
+def _common_utility(before: LeverTrial, after: LeverTrial) -> tuple[str, float | None, float | None, float | None]:
+    """Return the first utility that both trials have: its key, its values, and the limit of the recipe on it."""
     later = {(one.key, one.target): one.value for one in after.utilities}
-    pairs = ((one.key, one.value, later.get((one.key, one.target))) for one in before.utilities)
-    found = ((key, one, other) for key, one, other in pairs if one is not None and other is not None)
-    return next(found, ("", None, None))
+    for one in before.utilities:
+        if one.value is not None and (other := later.get((one.key, one.target))) is not None:
+            return one.key, one.value, other, one.limit
+    return "", None, None, None
 
 
 def _compare_utility(key: str, before: float | None, after: float | None) -> str:

@@ -8,12 +8,22 @@ import pytest
 from prepared_tables import HOUSEHOLD_PLAN, household_survey
 from prepared_workspaces import finished_workspace
 
+from sfumato.tui.session.lever_lines import change_after_trials
 from sfumato.tui.session.lever_memory import LeverMemory
 from sfumato.workspace.plan.drafts import draft_of_run, find_draft, save_draft
 from sfumato.workspace.reporting.findings import lead_findings
 from sfumato.workspace.service import lever_trials
 from sfumato.workspace.service.examination import examine_run
-from sfumato.workspace.service.run_levers import LeverEffect, _compare_utility, find_run_levers, finding_aims
+from sfumato.workspace.service.lever_trials import LeverTrial, TriedUtility
+from sfumato.workspace.service.run_levers import (
+    LeverAim,
+    LeverEffect,
+    RunLever,
+    _compare_utility,
+    compare_trials,
+    find_run_levers,
+    finding_aims,
+)
 from sfumato.workspace.store.runs import RunState, find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
 
@@ -133,6 +143,27 @@ def test_a_run_that_is_not_done_has_no_levers(sfumato, finished, capsys):
 )
 def test_utility_is_better_or_worse_by_the_direction_of_its_measure(key, before, after, word):
     assert _compare_utility(key, before, after) == word
+
+
+def test_advice_agrees_with_what_the_trials_of_its_changes_show():
+    advice = "Use larger leaves, then smoothing."
+    assert change_after_trials(advice, None) == (
+        "No single change helped in trials; together they may: use larger leaves, then smoothing."
+    )
+    lever = RunLever(LeverAim("title"), "release fewer datasets")
+    helping = lever, LeverEffect(change="3 % -> 2 % of the people sampled", helps=True)
+    assert change_after_trials(advice, helping) == (
+        "Release fewer datasets: 3 % to 2 % of the people sampled, in trials."
+    )
+
+
+def test_a_utility_stands_beside_the_limit_of_the_plan_on_it():
+    tried = [
+        LeverTrial(records=9, people=9, utilities=(TriedUtility("utility.propensity.pmse", "", value, limit),))
+        for value, limit in ((0.0003, 0.01), (0.0037, 0.01))
+    ]
+    said = compare_trials(LeverAim("title", "kept_keys"), *tried).utility
+    assert said == "utility 0.0003 -> 0.0037, where less is better and the plan's limit is 0.01"
 
 
 def test_an_effect_is_a_sentence_without_arrows():

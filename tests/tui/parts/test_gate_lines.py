@@ -12,6 +12,7 @@ from sfumato.tui.session.gate_answers import ExaminedRun, GateMemory, signed_ans
 from sfumato.workspace.gate.answer import ReleaseAnswer
 from sfumato.workspace.gate.gate import Approval, Examination, Finding, Waiver
 from sfumato.workspace.policy.policy import Policy
+from sfumato.workspace.reporting.findings import text_without_last_clause
 
 LONG = "379 of 3,411 people (11 %): each is in a group of fewer than 11 people with the same values."
 OPEN = "Who can be singled out, whose records can be linked, whose values can be inferred and 4 more."
@@ -54,14 +55,25 @@ def test_an_answer_fits_and_keeps_its_title(width, most, may_leave):
     assert ("…" in whole) is (is_cut and (has_all or len(lines) - len(title) < 5))
 
 
-def test_what_was_not_examined_yields_to_the_answers_to_a_readers_questions():
-    answer = labelled_answer("no")
+def test_each_question_of_a_reader_has_whole_sentences_before_what_was_not_examined_has_a_line():
+    answer = replace(
+        labelled_answer("no"),
+        learned="Their true income; of sex only artificial values.",
+        change="Replace sex, or leave it out: 90 are still found; then join rare levels of age (of all; or of some): none is.",
+    )
     labels = [label for label, _ in answer.labelled_lines]
     wide = [line.plain for line in answer_lines(answer, 300, 6, titled=False)]
     assert [line.split("  ")[0] for line in wide] == labels, "each question has its line"
-    low = [line.plain for line in answer_lines(answer, 76, 8, titled=False)]
-    assert any(line.startswith("May leave") for line in low)
-    assert "…" not in " ".join(low).partition("Not examined")[0]
+    for most in (7, 8):
+        low = [line.plain for line in answer_lines(answer, 60, most, titled=False)]
+        assert len(low) <= most
+        assert "…" not in " ".join(low).partition("Not examined")[0], "last clauses are left out, and nothing is cut"
+        assert any(line.startswith("May leave") for line in low)
+    tight = " ".join(line.plain for line in answer_lines(answer, 60, 7, titled=False))
+    assert "Replace sex, or leave it out" in tight
+    assert "Their true income" in tight
+    assert text_without_last_clause("one (a; b: c), 0.5 of it") == "one (a; b: c), 0.5 of it"
+    assert text_without_last_clause("one; two: three.") == "one; two."
 
 
 def test_the_question_stays_in_the_title_where_people_are_not_said_to_be_found():

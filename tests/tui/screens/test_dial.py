@@ -14,7 +14,7 @@ from sfumato.tui.findings.study import StudiesPane
 from sfumato.tui.keys.acts import BY_NAME
 from sfumato.tui.parts.verdict_board import VerdictBoard
 from sfumato.workspace.gate.answer import ReleaseAnswer
-from sfumato.workspace.service.intruder_dial import count_for_dial
+from sfumato.workspace.service.intruder_dial import _DialTables, count_for_dial
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import read_result_rows
 
@@ -215,6 +215,23 @@ def test_the_keys_of_the_dial_mean_the_same_everywhere():
 def test_a_dial_that_cannot_be_counted_says_why(towns_once, built):
     assert count_for_dial(built, 1).reason == ""
     assert count_for_dial(towns_once, 1).counts is not None
+
+
+@pytest.mark.slow
+def test_a_release_whose_rows_are_nobodys_says_so_in_plain_words(built, monkeypatch):
+    read = _DialTables._read_datasets
+    monkeypatch.setattr(_DialTables, "_read_datasets", lambda self: (replace(one, linked=False) for one in read(self)))
+    assert count_for_dial(built, 1).reason == "no released row is anybody's own"
+
+
+@pytest.mark.slow
+async def test_variables_of_which_the_release_has_artificial_values_only_are_marked(sit, built):
+    async with sit(built, tab="verdicts", size=(120, 40)) as seat:
+        await seat.until(lambda: dial_of(seat).dial is not None)
+        drawn = [one.name for one in dial_of(seat).dial.numbers.variables if one.is_drawn]
+        assert drawn
+        await seat.until(lambda: f"{drawn[0]}*" in seat.text)
+        assert "(* artificial)" in seat.text
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from sfumato.tui.findings.people_at_risk import MOST_PEOPLE, PeopleAtRisk, _are_found, _is_more_likely
+from sfumato.tui.findings.people_at_risk import MOST_PEOPLE, PeopleAtRisk, _are_found, _how_surely, _is_more_likely
 from sfumato.tui.parts.answer_panel import AnswerPanel
 from sfumato.tui.parts.verdict_board import VerdictBoard
 from sfumato.tui.widgets.grid import Grid
@@ -53,6 +53,10 @@ def test_only_people_of_whom_the_release_says_more_than_was_believed_before_are_
     line = RecordLine(1, 0.9, None, math.nan, None, None)
     found = [_is_more_likely(replace(line, prior=prior)) for prior in (None, 0.2, 0.9, 1.0)]
     assert found == [True, True, False, False]
+
+
+def test_who_is_found_for_certain_is_told_so_and_not_by_a_1():
+    assert [_how_surely(one) for one in (1.0, 0.9996, 0.5)] == ["certain", "0.9996", "0.5"]
 
 
 def test_people_whose_values_are_guessed_are_not_said_to_be_found():

@@ -93,7 +93,7 @@ async def test_the_board_of_a_finished_run(sit, directory, size):
         assert "≤ 50 %" in seat.text
         await seat.press("j")
         await seat.until(
-            lambda: "the run has no such row" in seat.text
+            lambda: "the run has no such row" in seat.text.lower()
         )  # beside the list it comes once the cursor rests
 
 

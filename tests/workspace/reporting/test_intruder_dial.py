@@ -153,6 +153,14 @@ def test_a_drawn_number_has_the_window_that_finds_most_and_says_where_ignoring_i
     assert dial.shift_reach("pay", -1).knowledge_text() == "sex, age and pay"
 
 
+def test_plain_text_says_of_what_the_release_has_only_artificial_values():
+    drawn = DialVariable("pay", True, is_drawn=True)
+    numbers = DialNumbers(3, (SEX, AGE, drawn), (), 200, "people", LIMITS, COUNTS)
+    dial = IntruderDial.from_numbers(numbers)
+    assert "Of pay the release has only artificial values." in dial.sentences()
+    assert not any("artificial" in one for one in dial.toggle_variable("pay").sentences()), "he does not know it"
+
+
 def test_windows_of_too_many_variables_are_not_counted_and_it_says_so():
     names = ("pay", "bonus", "rent")
     drawn = tuple(DialVariable(one, True, (0.0, 2.0), "5%", windows=5) for one in names)
