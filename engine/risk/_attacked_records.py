@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -84,6 +84,25 @@ def select_rows(data: Microdata, rows: Integers) -> Microdata:
     return replace(data.without_controls, frame=data.frame.iloc[rows].reset_index(drop=True), weights=None)
 
 
+def join_rows(data: Microdata, own: Integers, controls: Microdata, others: Integers) -> Microdata:
+    """Return one table of some rows of the data, then some of the controls, without weights."""
+    parts = [select_rows(data, own), select_rows(controls, others)]
+    return replace(parts[0], frame=concatenate_frames([part.frame for part in parts]))
+
+
+def concatenate_frames(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the rows of frames with equal columns one after another; a column of levels has the levels of all."""
+    return pd.DataFrame(
+        {
+            name: pd.api.types.union_categoricals([frame[name] for frame in frames])
+            if all(isinstance(frame[name].dtype, pd.CategoricalDtype) for frame in frames)
+            else pd.concat([frame[name] for frame in frames], ignore_index=True)
+            for name in frames[0].columns
+        },
+        copy=False,
+    )
+
+
 def independent_stream(rng: np.random.Generator, number: int = 0) -> np.random.Generator:
     """Return a random generator of its own, by ``number``, without changing what ``rng`` and its children draw."""
     # A hash, so that this stream does not reveal the one that it is derived from.
@@ -105,6 +124,34 @@ def draw_half_by_values(data: Microdata, rng: np.random.Generator) -> Booleans:
     inside = np.zeros(len(data), dtype=np.bool_)
     inside[order] = draw_half(len(data), rng)
     return inside
+
+
+@dataclass(frozen=True, eq=False)
+class OtherPeople:
+    """Records of other people that stand in place of the release: two random halves of the data and of the controls.
+
+    halves: both halves, each of members and controls
+    uses_second: whether the second half stands in place of the release for each attacked record of the data, (q,), and
+        of the controls, (c,): that without the record
+    """
+
+    halves: tuple[Microdata, Microdata]
+    uses_second: tuple[Booleans, Booleans]
+
+    @classmethod
+    def draw(
+        cls, data: Microdata, own: Integers, controls: Microdata, others: Integers, rng: np.random.Generator
+    ) -> OtherPeople:
+        """Draw the halves for the attacked rows of the data, (q,), and of the controls, (c,)."""
+        # Relatives of a person, whom no unit may name, are as often in a half for members as for controls. In a half
+        # of controls alone only controls would have relatives: these would be easier to guess without the release, and
+        # the difference would pass for a disclosure.
+        first = draw_half_by_values(data, rng), draw_half_by_values(controls, rng)
+        halves = [
+            join_rows(data, np.flatnonzero(first[0] == which), controls, np.flatnonzero(first[1] == which))
+            for which in (True, False)
+        ]
+        return cls((halves[0], halves[1]), (first[0][own], first[1][others]))
 
 
 def draw_half_of_units(number: int, unit_of: Integers | None, rng: np.random.Generator) -> Booleans:

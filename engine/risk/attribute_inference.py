@@ -9,9 +9,9 @@ A level is guessed as the most frequent one of the neighbours, a number or date 
 within the radius of most of them. Ties are broken at random, and the probability of a right guess counts. A missing
 level is a value; records with a missing number are neither attacked nor learned from.
 
-``added_risk`` subtracts the success without the release: both members and controls are guessed from a random half of
-the controls that does not contain them (``_attack``). An intruder may ignore known variables, so that several sets of
-them are tried (``_best_strategy``).
+``added_risk`` subtracts the success without the release: members and controls are guessed from a random half of all
+other people, members and controls (``_attack``, ``OtherPeople``). An intruder may ignore known variables, so that
+several sets of them are tried (``_best_strategy``).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from ._attack import (
     combine_attacks,
     design_effect,
 )
-from ._attacked_records import draw_half_by_values, draw_rows, independent_stream, select_rows, units_of_both
+from ._attacked_records import OtherPeople, draw_rows, independent_stream, select_rows, units_of_both
 from ._best_strategy import (
     is_every_subset_tried,
     kept_variables,
@@ -400,9 +400,7 @@ class _AttackTables:
     control: attacked control records
     controls: all control records
     released: released records
-    halves: the controls, divided at random into two tables
-    of_half: half from which each training and each control record is guessed without the release; it does not contain
-        the record
+    other_people: people from whose records the training and the control records are guessed without the release
     units: units of the attacked records, where several records describe one
     places: cached positions of the records in all known variables, by pair of tables
     nearest_records: cached nearest records, by pair of tables and set of known variables
@@ -412,8 +410,7 @@ class _AttackTables:
     control: Microdata
     controls: Microdata
     released: Microdata
-    halves: tuple[Microdata, Microdata]
-    of_half: tuple[Integers, Integers]
+    other_people: OtherPeople
     units: UnitsOfBoth | None
     places: dict[str, tuple[GowerDistance, Floats, Floats]] = field(default_factory=dict)
     nearest_records: dict[tuple[str, tuple[str, ...]], NearestRecords] = field(default_factory=dict)
@@ -428,12 +425,10 @@ class _AttackTables:
         released: Microdata,
         rng: np.random.Generator,
     ) -> _AttackTables:
-        """Create the tables for some rows of the data and of the controls; ``rng`` divides the controls."""
-        first, members = draw_half_by_values(controls, rng), select_rows(data, own)
-        halves = (select_rows(controls, np.flatnonzero(first)), select_rows(controls, np.flatnonzero(~first)))
-        of_half = (draw_half_by_values(members, rng).astype(np.int64), first[others].astype(np.int64))
-        units = units_of_both(data, own, controls, others)
-        return cls(members, select_rows(controls, others), controls, released, halves, of_half, units)
+        """Create the tables for some rows of the data and of the controls; ``rng`` draws the other people."""
+        attacked = select_rows(data, own), select_rows(controls, others)
+        other_people = OtherPeople.draw(data, own, controls, others, rng)
+        return cls(*attacked, controls, released, other_people, units_of_both(data, own, controls, others))
 
     def attack_variable(
         self, name: str, spec: AttributeInferenceSpec, strategies: tuple[IntruderStrategy, ...]
@@ -482,10 +477,10 @@ class _AttackTables:
         constant = chance_of_constant_guess(what, offered, len(rows))
 
         def chance_without_release(side: int, attacked: Microdata) -> Floats:
-            """Return for each attacked record, (a,), the probability of a right guess learnt from the half of the controls without it."""
+            """Return for each attacked record, (a,), the probability of a right guess learnt from other people."""
             found = np.full(len(attacked), np.nan)
-            for half, learned in enumerate(self.halves):
-                at = np.flatnonzero(self.of_half[side] == half)
+            for half, learned in enumerate(self.other_people.halves):
+                at = np.flatnonzero(self.other_people.uses_second[side] == half)
                 if not len(at) or not len(learned):
                     continue
                 kept, (guesses,) = guess_from(f"half {half} of side {side}", learned, select_rows(attacked, at))
@@ -502,7 +497,7 @@ class _AttackTables:
             # Members may be easier to guess than controls whatever is released, so both are guessed without the release
             # too.
             without_release = chance_without_release(0, self.training), chance_without_release(1, self.control)
-        except NotComputable:  # a half of few controls has no value of the variable
+        except NotComputable:  # a half of few people has no value of the variable
             without_release = np.zeros(len(rows)), np.zeros(len(control.right))
         return _VariableAttack(
             rows, training, control, constant, without, strategies, (by_choice[0], by_choice[1]), without_release,

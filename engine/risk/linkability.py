@@ -9,7 +9,7 @@ Links of control records follow from how the variables go together in general; t
 are a disclosure. The baseline links k random records on either side. Distances are Gower's by ranks. Records tied with
 the k-th nearest are picked at random, and the probability of a link counts (``link_probability``).
 
-``added_risk`` subtracts the links through a random half of the controls that does not contain the person (``_attack``).
+``added_risk`` subtracts the links through records of other people (``_attack``, ``OtherPeople``).
 ``largest_excess_risk`` is the excess with the best subset of the replaced variables, chosen on the other half of the
 people (``_best_strategy``).
 """
@@ -52,34 +52,30 @@ from ._attack import (
     combine_attacks,
     limits_for_all_variables,
 )
-from ._attacked_records import draw_half_by_values, draw_rows, independent_stream, select_rows, units_of_both
+from ._attacked_records import OtherPeople, draw_rows, independent_stream, select_rows, units_of_both
 from ._best_strategy import kept_variables, largest_excess_estimates, largest_excess_outputs, subsets_to_try
 
 MAX_LINKED_BY_CHANCE = 0.01
 """Upper bound of the linked share below which a strategy is skipped: its excess cannot be larger."""
 
 
-def _linked_through_controls(
-    controls: Microdata,
-    first: Booleans,
+def _linked_through_others(
+    halves: tuple[Microdata, Microdata],
+    uses_second: Booleans,
     sides: tuple[tuple[str, ...], tuple[str, ...]],
     neighbours: int,
     attacked: Microdata,
-    rows: Integers,
-    through_second: Booleans,
 ) -> Floats:
-    """Return the probability that each person is linked through a half of the controls in place of the release, (q,).
+    """Return the probability that each attacked person is linked through a half of other people in place of the release, (q,).
 
-    ``sides`` are the two sets of variables. ``first`` marks the controls of the first half, ``through_second`` (q,) the
-    people who are linked through the second half.
+    ``sides`` are the two sets of variables.
     """
-    found = np.zeros(len(rows))
-    for second in (False, True):
-        at, half = np.flatnonzero(through_second == second), np.flatnonzero(first != second)
-        if not len(at) or not len(half):
+    found = np.zeros(len(attacked))
+    for half, learned in enumerate(halves):
+        at = np.flatnonzero(uses_second == half)
+        if not len(at) or not len(learned):
             continue
-        learned, some = select_rows(controls, half), select_rows(attacked, rows[at])
-        k = min(neighbours, len(learned))
+        some, k = select_rows(attacked, at), min(neighbours, len(learned))
         near = []
         for names in sides:
             gower = GowerDistance.from_tables([learned], names)
@@ -367,12 +363,11 @@ def linkability(confidential: Microdata, released: Microdata, spec: LinkabilityS
             why = "no control record is as vulnerable as the people who are attacked"
             found += [Estimate.not_computed(output.name, why, **params) for output in OUTPUTS]
             continue
-        near: list[dict[tuple[str, ...], _NearestOfPlaces]] = []
-        for data, rows in ((confidential, own), (controls, others)):
-            some = select_rows(data, rows)
-            near.append(
-                {n: _NearestOfPlaces.from_places(g, g.record_places(some), table, k) for n, (g, table) in shown.items()}
-            )
+        attacked = select_rows(confidential, own), select_rows(controls, others)
+        near: list[dict[tuple[str, ...], _NearestOfPlaces]] = [
+            {n: _NearestOfPlaces.from_places(g, g.record_places(some), table, k) for n, (g, table) in shown.items()}
+            for some in attacked
+        ]
         tried = [
             at
             for at, pair in enumerate(choices.pairs)
@@ -388,11 +383,10 @@ def linkability(confidential: Microdata, released: Microdata, spec: LinkabilityS
         of_groups = (None, None) if units is None else (units.own, units.others)
         rates = [SuccessRate.from_chances(of[0], unit_of) for of, unit_of in zip(chances, of_groups, strict=True)]
         side = independent_stream(rng)
-        first = draw_half_by_values(controls, side)
-        of_half = draw_half_by_values(select_rows(confidential, own), side), first[others]
+        people = OtherPeople.draw(confidential, own, controls, others, side)
         without = [
-            _linked_through_controls(controls, first, choices.pairs[0], spec.neighbours, data, rows, second)
-            for data, rows, second in ((confidential, own, of_half[0]), (controls, others, of_half[1]))
+            _linked_through_others(people.halves, second, choices.pairs[0], spec.neighbours, some)
+            for second, some in zip(people.uses_second, attacked, strict=True)
         ]
         by_chance = SuccessRate(len(own) * _chance_link(k, len(released)), len(own))
         words = f"{count_noun(len(own), 'record')} and {count_noun(len(others), 'outsider')} are attacked"

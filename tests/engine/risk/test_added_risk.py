@@ -106,6 +106,34 @@ def test_without_a_leak_neither_added_risk_nor_excess_is_often_above_nothing(att
         assert share_found(found, measure) <= 0.1, measure
 
 
+def families(count: int, rng: np.random.Generator) -> pd.DataFrame:
+    """Families of three who share home, illness and pay, as no column says."""
+    shared = pd.DataFrame(
+        {
+            "place": np.array(PLACES)[rng.integers(0, 8, count)],
+            "ill": [f"d{one}" for one in rng.integers(0, 8, count)],
+            "pay": rng.integers(0, 5_000, count),
+        }
+    )
+    return shared.loc[np.repeat(shared.index, 3)].assign(age=rng.integers(18, 90, 3 * count)).reset_index(drop=True)
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("copied", [0.0, 0.4])
+def test_relatives_whom_no_column_names_are_no_added_risk_and_hide_none(attack: str, copied: float) -> None:
+    """Other families are released, or some of the data: a control's own relatives, from whom he could be guessed too, are hold-out records."""
+    found = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        own, others, fresh = families(130, rng), families(80, rng), families(130, rng)
+        leaked = 3 * round(copied * 130)
+        shown = pd.concat([own.iloc[:leaked], fresh.iloc[leaked:]])
+        found.append(ATTACKS[attack](table(own).with_controls(table(others)), table(shown), seed))
+    for measure in ("added_risk", "largest_added_risk"):
+        share = share_found(tuple(found), measure)
+        assert share > 0.8 if copied else share <= 0.15, measure
+
+
 @pytest.mark.parametrize(("attack", "copied"), [("inference", 0.4), ("linkage", 0.2)])
 def test_a_leak_is_added_risk_as_large_as_the_excess(attack: str, copied: float) -> None:
     found = simulated(attack, 0.0, copied)
