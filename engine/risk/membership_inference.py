@@ -4,8 +4,9 @@ The intruder has a person's values, the release, and the reference: records of o
 in the data the denser the release is around them, relative to the reference (``density_scores``; DOMIAS, van Breugel,
 Sun, Qian & van der Schaar 2023).
 
-The controls are divided at random into the reference and scored controls. If the release does not depend on single
-people, records of the data and scored controls have the same distribution of scores.
+Of the data and of the controls the same random share is the reference, and the others are scored. So scored records of
+the data have relatives in the reference, whom no unit may name, as often as scored controls. If the release does not
+depend on single people, both have the same distribution of scores.
 
     auc             probability that a record scores above a control, ties counting half; 1/2 if nothing is revealed
     attack_success  share of the records above a threshold that at most ``false_positives`` of the controls reach
@@ -73,10 +74,10 @@ from ._attack import (
     limits_for_all_variables,
     planned_sizes,
 )
-from ._attacked_records import draw_rows, independent_stream, number_units, select_rows, units_of_both
+from ._attacked_records import draw_rows, independent_stream, join_rows, number_units, select_rows, units_of_both
 
 REFERENCE_SHARE, FALSE_POSITIVES = 0.5, 0.01
-"""Share of the controls in the reference, and default false positive rate among the scored ones."""
+"""Share of the data and of the controls in the reference, and default false positive rate among the scored ones."""
 MIN_SCORED_CONTROLS = 2 * FEWEST_OF_HALF
 """Fewest scored controls of which one may be taken for a record of the data; the family of attackers needs as many."""
 NO_LEAK = 0.5
@@ -335,7 +336,6 @@ class _MembershipAttack:
     gower: distance in the known variables
     released: positions of the records of each dataset, (r, d) each
     reference: positions of the reference records, (c, d)
-    reference_rows: rows of these among the controls, (c,)
     units: units of all records of the data and of all controls; None where each record is one
     released_units: units of each dataset; None where its records are not numbered by unit
     """
@@ -345,22 +345,25 @@ class _MembershipAttack:
     gower: GowerDistance
     released: tuple[Floats, ...]
     reference: Floats
-    reference_rows: Integers
     units: UnitsOfBoth | None
     released_units: tuple[Units | None, ...]
 
     @classmethod
     def from_tables(
-        cls, data: Microdata, releases: Sequence[Microdata], reference: Integers, spec: MembershipInferenceSpec
+        cls,
+        data: Microdata,
+        releases: Sequence[Microdata],
+        reference: tuple[Integers, Integers],
+        spec: MembershipInferenceSpec,
     ) -> _MembershipAttack:
-        """Create the attack with the given rows of the controls as reference."""
+        """Create the attack with the given rows of the data and of the controls as reference."""
         assert data.controls is not None
-        outside = select_rows(data.controls, reference)
+        outside = join_rows(data, reference[0], data.controls, reference[1])
         # The intruder does not have the data, so distances are scaled by the release and the reference alone.
         gower = GowerDistance.from_tables([*releases, outside], sorted(spec.known))
         places, units = tuple(map(gower.record_places, releases)), _joint_units(data)
         of_releases = tuple(None if units is None else one.units for one in releases)
-        return cls(data, data.controls, gower, places, gower.record_places(outside), reference, units, of_releases)
+        return cls(data, data.controls, gower, places, gower.record_places(outside), units, of_releases)
 
     def attacked_block(self, own: Integers, controls: Integers, block: int, blocks: int) -> _AttackedBlock:
         """Return one block of the given records and controls, records first."""
@@ -378,10 +381,12 @@ class _MembershipAttack:
             unit = np.concatenate([self.units.own[rows[training]], self.units.others[rows[~training]]])
         return _AttackedBlock(which[order], rows, training, places, unit)
 
-    def score_whole_units(self, block: _AttackedBlock, reference: Integers, drawn_halves: Booleans) -> Floats | None:
+    def score_whole_units(
+        self, block: _AttackedBlock, reference: tuple[Integers, Integers], drawn_halves: Booleans
+    ) -> Floats | None:
         """Score the units of a block by the records that they have together, (1 + m, q, E).
 
-        ``reference`` are rows of the controls. None where no dataset numbers units.
+        ``reference`` are rows of the data and of the controls. None where no dataset numbers units.
         """
         shown = [
             (places, units)
@@ -391,8 +396,8 @@ class _MembershipAttack:
         if self.units is None or len(shown) < len(self.released):
             return None
         family, found = self.attacker_family(drawn_halves), list[Floats]()
-        others = Units.from_codes(self.units.others[reference])
-        aside = self.gower.record_places(select_rows(self.controls, reference)), others
+        others = Units.from_codes(np.concatenate([self.units.own[reference[0]], self.units.others[reference[1]]]))
+        aside = self.gower.record_places(join_rows(self.data, reference[0], self.controls, reference[1])), others
         for table, unit_of, rows in (
             (self.data, self.units.own, block.row[block.is_member]),
             (self.controls, self.units.others, block.row[~block.is_member]),
@@ -417,18 +422,24 @@ class _MembershipAttack:
     ) -> FamilyScores:
         """Score one block of the most vulnerable records and of equally vulnerable controls.
 
-        The reference is all other controls.
+        The reference is all other records of both.
         """
         own, others = draw_vulnerable_rows(self.data, self.controls, spec.vulnerable, spec.records, rng)
         side = self.attacked_block(own, others, block, spec.blocks)
-        left = np.setdiff1d(np.arange(len(self.controls)), others)
+        sides = ((self.data, own), (self.controls, others))
+        left = [np.setdiff1d(np.arange(len(table)), attacked) for table, attacked in sides]
         if self.units is not None:
-            # no housemate of a scored control is in the reference
-            left = left[~np.isin(self.units.others[left], self.units.others[others])]
-        if not len(left):
+            # no housemate of a scored record is in the reference
+            left = [
+                rows[~np.isin(unit_of[rows], unit_of[attacked])]
+                for rows, unit_of, attacked in zip(
+                    left, (self.units.own, self.units.others), (own, others), strict=True
+                )
+            ]
+        if not len(left[1]):
             unscored = np.zeros((0, len(side.row), 0))
             return FamilyScores(side.number, side.is_member, unscored, np.zeros((len(side.row), 0)), side.unit)
-        reference = self.gower.record_places(select_rows(self.controls, left))
+        reference = self.gower.record_places(join_rows(self.data, left[0], self.controls, left[1]))
         inside = [
             NeighbourDistances.from_places(self.gower, side.places, places, spec.neighbours) for places in self.released
         ]
@@ -437,7 +448,7 @@ class _MembershipAttack:
         family = self.attacker_family(drawn_halves)
         scores = family.membership_scores(self.gower, side.places, self.released, reference, density)
         without = family.scores_without_release(self.gower, side.places, reference)
-        of_units = self.score_whole_units(side, left, drawn_halves)
+        of_units = self.score_whole_units(side, (left[0], left[1]), drawn_halves)
         return FamilyScores(side.number, side.is_member, scores, without, side.unit, of_units)
 
 
@@ -447,14 +458,15 @@ def _attacker_family(schema: Schema, names: Sequence[str], drawn_halves: Boolean
     return AttackerFamily.from_halves(levelled, names, drawn_halves)
 
 
-def _divide_controls(
-    controls: Microdata, spec: MembershipInferenceSpec, rng: np.random.Generator
+def _divide_people(
+    people: Microdata, noun: str, spec: MembershipInferenceSpec, rng: np.random.Generator
 ) -> tuple[Integers, Integers]:
-    """Return the rows of the reference controls and of the scored controls."""
-    if len(controls) < 2:
-        raise NotComputable("there is one control record; the reference and what is scored need one each")
-    order = draw_rows(controls, len(controls), rng)
-    unit_of = number_units(controls)
+    """Return the rows of the reference and of the scored records among the data or the controls, whose ``noun`` is given."""
+    order = draw_rows(people, len(people), rng)
+    unit_of = number_units(people)
+    if len(order) < 2 or (unit_of is not None and unit_of.max() < 1):
+        lone = f"there is one {noun}" if len(order) < 2 else f"all {noun}s are of one unit"
+        raise NotComputable(f"{lone}; the reference and what is scored need one each")
     if unit_of is not None:
         return _divide_units(order, unit_of, spec, rng)
     shuffled = order[rng.permutation(len(order))]
@@ -465,10 +477,8 @@ def _divide_controls(
 def _divide_units(
     order: Integers, unit_of: Integers, spec: MembershipInferenceSpec, rng: np.random.Generator
 ) -> tuple[Integers, Integers]:
-    """Return the rows of the reference and of the scored controls, each of whole units."""
+    """Return the rows of the reference and of the scored records, each of whole units."""
     sizes = np.bincount(unit_of)
-    if len(sizes) < 2:
-        raise NotComputable("all control records are of one unit; the reference and what is scored need one each")
     shuffled = rng.permutation(len(sizes))
     size = _reference_size(len(sizes), spec.reference)
     scored = shuffled[size:]
@@ -483,9 +493,9 @@ def _joint_units(data: Microdata) -> UnitsOfBoth | None:
     return None if found is None else UnitsOfBoth(found.own, found.others + int(found.own.max(initial=-1)) + 1)
 
 
-def _reference_size(controls: int, share: float) -> int:
-    """Return the number of reference controls; at least one control is on either side."""
-    return min(max(round(share * controls), 1), controls - 1)
+def _reference_size(number: int, share: float) -> int:
+    """Return the number of records or units in the reference; at least one is on either side."""
+    return min(max(round(share * number), 1), number - 1)
 
 
 def _attack_estimates(
@@ -622,7 +632,7 @@ class MembershipInferenceSpec(Spec):
     known: Annotated[Known, Variant("variables the intruder has of a person; default: all but identifiers")] = ()
     neighbours: Annotated[int, Param("which nearest record tells how dense a table is", ge=1)] = 1
     reference: Annotated[
-        float, Param("share of the controls that the intruder has; the others are scored", gt=0, lt=1)
+        float, Param("share of the data and of the controls that the intruder has; the others are scored", gt=0, lt=1)
     ] = REFERENCE_SHARE
     false_positives: Annotated[
         float, Param("share of the scored controls that may be taken for records of the data", gt=0, lt=1)
@@ -817,8 +827,9 @@ def membership_inference(
 ) -> MembershipBlock:
     """Compute the scores of one block of records and controls. Raises NotComputable if there are too few controls."""
     assert confidential.controls is not None
-    reference, controls = _divide_controls(confidential.controls, spec, run.rng)
-    own = draw_rows(confidential, spec.records, run.rng)
+    aside, controls = _divide_people(confidential.controls, "control record", spec, run.rng)
+    of_data, own = _divide_people(confidential, "record of the data", spec, run.rng)
+    reference = of_data, aside
     attack = _MembershipAttack.from_tables(confidential, releases, reference, spec)
     drawn_halves = draw_variable_halves(len(spec.known), run.rng)
     seed = run.rng.integers(2**63)

@@ -278,7 +278,7 @@ def test_a_release_of_the_true_table_gives_away_all_households(is_numbered: bool
     found = by_membership(table, released, Run(np.random.default_rng(0)), known=NO_INCOME)
     of_units, of_records = answers(found, of="units"), answers(found)
     assert of_units["family_auc"].value > 0.93  # type: ignore[operator]
-    assert of_units["family_auc"].value > of_records["auc"].value + 0.05  # type: ignore[operator]
+    assert 1 - of_units["family_auc"].value < (1 - of_records["auc"].value) / 2  # type: ignore[operator]
     assert of_units["p_value"].value < 0.01  # type: ignore[operator]
     assert answers(found, of="units", people="vulnerable")["family_auc"].value > 0.9  # type: ignore[operator]
 
