@@ -18,11 +18,11 @@ from ..data.arrays import Floats, Integers
 from ..data.microdata import Microdata
 from ..data.record_keys import KeyNumbers, buckets_of_keys
 from ..data.row_buckets import BucketRows, RowBuckets, stack_columns
-from ..data.rows import distinct_rows
+from ..data.rows import distinct_rows, number_groups
 from .intruder import IntruderKnowledge, MatchTolerance, require_equal_values, require_own_records
-from .matching import CachedMatcher, CountedMatches, RecordMatcher, WindowKey
+from .matching import CachedMatcher, CountedMatches, RankedPoints, RecordMatcher, WindowKey
 from .strategies import Subset, count_candidates
-from .window_counts import KeyCounts, NumberedKeys, RangeRows, RowRanges, SortedWindow
+from .window_counts import KeyCounts, RangeRows, RowRanges
 
 MOST_TOGETHER = 1 << 21
 """Records of both tables that are counted together within windows."""
@@ -179,38 +179,25 @@ def count_candidates_of(
     records by each set without windows.
     """
     queries, points, between = rows
-    keys = NumberedKeys(
-        [
-            [queries[:, OWN + 1 + at] for at in range(n_exact)],
-            [points[:, 1 + at] for at in range(n_exact)],
-            list(between.keys.T),
-        ],
-        [len(queries), len(points), len(between.records)],
-    )
-    sorted_windows: dict[int, SortedWindow] = {}
+    exact = [(queries[:, OWN + 1 + at], points[:, 1 + at], between.keys[:, at]) for at in range(n_exact)]
+    sizes = (len(queries), len(points), len(between.records))
+    windows = {}
+    for at in {at for places in sets for at in places.windows}:
+        lower, upper = (queries[:, OWN + 1 + n_exact + 2 * at + end].copy() for end in (0, 1))
+        values = points[:, 1 + n_exact + at].copy()
+        # Ranked once for all sets.
+        windows[at] = WindowKey(lower, upper, values, RankedPoints.from_points(values))
     found = []
     for places in sets:
         if places in counts:
             found.append(_count_with_keys(queries, places, counts[places]))
             continue
-        (own, others, middle), number = keys.numbers_by(places.exact)
-        lower = [OWN + 1 + n_exact + 2 * at for at in places.windows]
-        if len(places.windows) > 1:
-            windows = [
-                WindowKey(queries[:, low].copy(), queries[:, low + 1].copy(), points[:, 1 + n_exact + at].copy())
-                for low, at in zip(lower, places.windows, strict=True)
-            ]
-            matcher = CachedMatcher(RecordMatcher(own, others, max(number, 1)), windows)
-            found.append(count_candidates(matcher, [], np.arange(len(queries))))
-            continue
-        (low,), (at,) = lower, places.windows
-        if at not in sorted_windows:
-            sorted_windows[at] = SortedWindow.from_ends(
-                queries[:, low].copy(), queries[:, low + 1].copy(), points[:, 1 + n_exact + at].copy()
-            )
-        inside = sorted_windows[at].count_in_groups(own, others, number)
+        (own, others, middle), number = number_groups([exact[at] for at in places.exact], sizes)
+        within = [windows[at] for at in places.windows]
+        matcher = CachedMatcher(RecordMatcher(own, others, max(number, 1)), within)
+        inside = count_candidates(matcher, [], np.arange(len(queries)))
         if len(middle):
-            has_window = ~(np.isnan(queries[:, low]) | np.isnan(queries[:, low + 1]))
+            has_window = ~(np.isnan(within[0].lower) | np.isnan(within[0].upper))
             inside += has_window * np.bincount(middle, between.records, max(number, 1)).astype(np.int64)[own]
         found.append(inside)
     return found
@@ -224,9 +211,8 @@ def count_exact_keys(theirs: BucketRows, places: Sequence[int]) -> KeyCounts:
 
 def _count_with_keys(queries: Floats, places: ColumnPlaces, counts: KeyCounts) -> Integers:
     """Count the released records with the exact key of each confidential one, (k,)."""
-    columns = [queries[:, OWN + 1 + place] for place in places.exact]
-    numbered = NumberedKeys([columns, list(counts.keys.T)], [len(queries), len(counts.records)])
-    (own, other), number = numbered.numbers_by(range(len(columns)))
+    columns = [(queries[:, OWN + 1 + at], keys) for at, keys in zip(places.exact, counts.keys.T, strict=True)]
+    (own, other), number = number_groups(columns, [len(queries), len(counts.records)])
     return np.bincount(other, counts.records, max(number, 1)).astype(np.int64)[own]
 
 

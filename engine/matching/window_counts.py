@@ -1,106 +1,15 @@
-"""Counts of points within one window of each query, group by group, for long tables that come in chunks.
-
-Points are sorted by value once; whatever the groups, those of one group within a window are then a range of them.
-"""
+"""Rows of long tables in ranges of values, such that a window needs the rows of few ranges, and counts of keys in others."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
 from ..data.arrays import Floats, Integers
 from ..data.row_buckets import RowBuckets
-from ..data.rows import distinct_rows, number_groups
-
-FEW_GROUPS = 1 << 16
-"""Groups up to which their numbers have 16 bits, which NumPy sorts by radix."""
-
-
-@dataclass(frozen=True, eq=False)
-class SortedWindow:
-    """Windows of queries among points that are sorted by value.
-
-    points: order of the points that are not missing, (k,)
-    queries: order of the queries by the lower ends of their windows, (q,)
-    start, stop: the range of the sorted points within each query's window, (q,) each
-    """
-
-    points: Integers
-    queries: Integers
-    start: Integers
-    stop: Integers
-
-    @classmethod
-    def from_ends(cls, lower: Floats, upper: Floats, points: Floats) -> Self:
-        """Return the windows ``lower <= point <= upper``, (q,) each; nothing is within a window with a missing end."""
-        order, queries = np.argsort(points), np.argsort(lower)
-        order = order[: len(points) - int(np.count_nonzero(np.isnan(points)))]
-        ascending = points[order]
-        start, stop = np.zeros((2, len(lower)), dtype=np.int64)
-        # Needles in ascending order find their part of the points in the cache.
-        start[queries] = np.searchsorted(ascending, lower[queries], "left")
-        stop[queries] = np.searchsorted(ascending, upper[queries], "right")
-        is_empty = np.isnan(lower) | np.isnan(upper) | (stop < start)
-        return cls(order, queries, start, np.where(is_empty, start, stop))
-
-    def count_in_groups(self, groups: Integers, point_groups: Integers, number: int) -> Integers:
-        """Count the points of each query's own group within its window, (q,); the groups are below ``number``."""
-        if number <= 1:
-            return self.stop - self.start
-        kind = np.uint16 if number <= FEW_GROUPS else np.int64
-        by_value = point_groups[self.points].astype(kind)
-        places = np.argsort(by_value, kind="stable")
-        width = len(places) + 1
-        ascending = by_value[places].astype(np.int64) * width + places
-        queries = self.queries[np.argsort(groups[self.queries].astype(kind), kind="stable")]
-        first = groups[queries].astype(np.int64) * width
-        found = np.empty(len(queries), dtype=np.int64)
-        found[queries] = np.searchsorted(ascending, first + self.stop[queries])
-        found[queries] -= np.searchsorted(ascending, first + self.start[queries])
-        return found
-
-
-class NumberedKeys:
-    """Keys of some tables as whole numbers that are equal for equal keys, of any of their columns."""
-
-    def __init__(self, tables: Sequence[Sequence[Floats]], sizes: Sequence[int]) -> None:
-        """Get the columns (n,) of each table, and its number of records."""
-        self._sizes = list(sizes)
-        self._columns = [_whole_numbers(column) for column in zip(*tables, strict=True)]
-        self._ranges = [
-            (min(int(one.min(initial=0)) for one in column), max(int(one.max(initial=0)) for one in column))
-            if column[0].dtype.kind == "i"
-            else (0, FEW_GROUPS)
-            for column in self._columns
-        ]
-
-    def numbers_by(self, places: Sequence[int]) -> tuple[list[Integers], int]:
-        """Return the number of each record by some of the columns, (n,) for each table, and a number above all."""
-        widths = [self._ranges[at][1] - self._ranges[at][0] + 1 for at in places]
-        number = math.prod(widths)
-        if number > FEW_GROUPS:
-            return number_groups([self._columns[at] for at in places], self._sizes)
-        found: list[Integers] = [np.zeros(size, dtype=np.int64) for size in self._sizes]
-        for at, width in zip(places, widths, strict=True):
-            for i, own in enumerate(self._columns[at]):
-                found[i] = found[i] * width + (own - self._ranges[at][0])
-        return found, number
-
-
-def _whole_numbers(column: Sequence[Floats]) -> list[Any]:
-    """Return a column of each table as whole numbers where all are such and none is missing, else as it is."""
-    found = []
-    for own in column:
-        with np.errstate(invalid="ignore"):
-            whole = own.astype(np.int64)
-        if not np.array_equal(whole, own):
-            return list(column)
-        found.append(whole)
-    return found
+from ..data.rows import distinct_rows
 
 
 def count_keys(keys: Floats, records: Integers) -> KeyCounts:

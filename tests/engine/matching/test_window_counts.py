@@ -7,7 +7,7 @@ import pytest
 
 from sfumato.engine.data.row_buckets import RowBuckets
 from sfumato.engine.matching.match_blocks import OWN, ColumnPlaces, count_candidates_of, cuts_between
-from sfumato.engine.matching.window_counts import NumberedKeys, RowRanges, SortedWindow
+from sfumato.engine.matching.window_counts import KeyCounts, RangeRows, RowRanges
 
 QUERIES, POINTS = 400, 900
 
@@ -38,9 +38,8 @@ def counted_pair_by_pair(queries: np.ndarray, points: np.ndarray, places: tuple[
 @pytest.mark.parametrize("places", [(), (0,), (1,), (0, 1)])
 def test_points_within_windows_are_those_of_all_pairs(groups: int, places: tuple[int, ...]) -> None:
     queries, points = simulated(groups)
-    numbered = NumberedKeys([[queries[:, 3], queries[:, 4]], [points[:, 1], points[:, 2]]], [len(queries), len(points)])
-    (own, others), number = numbered.numbers_by(places)
-    found = SortedWindow.from_ends(queries[:, 5], queries[:, 6], points[:, 3]).count_in_groups(own, others, number)
+    rows = RangeRows(queries, points, KeyCounts(np.empty((0, 2)), np.empty(0, dtype=np.int64)))
+    (found,) = count_candidates_of(rows, [ColumnPlaces(places, (0,))], {}, 2)
     assert found.tolist() == counted_pair_by_pair(queries, points, places).tolist()
 
 
