@@ -20,7 +20,7 @@ from ..data.record_keys import KeyNumbers, buckets_of_keys
 from ..data.row_buckets import BucketRows, RowBuckets, stack_columns
 from ..data.rows import distinct_rows, number_groups
 from .intruder import IntruderKnowledge, MatchTolerance, require_equal_values, require_own_records
-from .matching import CachedMatcher, CountedMatches, RankedPoints, RecordMatcher, WindowKey
+from .matching import CachedMatcher, MatchResults, RankedPoints, RecordMatcher, WindowKey
 from .strategies import Subset, count_candidates
 from .window_counts import KeyCounts, RangeRows, RowRanges
 
@@ -293,11 +293,11 @@ class CountedSubsets:
         counts = self.agreement if chosen is None else self._counts_of(chosen)
         return counts.own, counts.records
 
-    def match_targets(self, chosen: Subset) -> CountedMatches:
+    def match_targets(self, chosen: Subset) -> MatchResults:
         """Return candidates and hits by a subset. Raises NotCountedYetError."""
         counts = self._counts_of(chosen)
         used = sum(1 << bit for bit, name in enumerate(self.names) if name in chosen)
-        return CountedMatches(counts.candidates, (counts.own & used) == used, counts.records)
+        return MatchResults(counts.candidates, (counts.own & used) == used, counts.records)
 
     def _counts_of(self, chosen: Subset) -> SubsetCounts:
         if chosen not in self.found:

@@ -343,37 +343,22 @@ class WindowKey:
 
 
 class MatchResults(NamedTuple):
-    """Candidates and hits of n confidential records.
+    """Candidates and hits of n confidential records, or of n kinds of them.
 
     candidates: c_i, number of released records that match i, (n,)
     hit: T_i, whether the own record of i is among them, (n,)
+    records: how many records each stands for, (n,); None where each is one
     """
 
     candidates: Integers
     hit: Booleans
+    records: Integers | None = None
 
-
-class CountedMatches(NamedTuple):
-    """Candidates and hits of many records, counted: how many records have both.
-
-    candidates: (k,)
-    hit: (k,)
-    records: records with these candidates and hits, (k,)
-    """
-
-    candidates: Integers
-    hit: Booleans
-    records: Integers
-
-
-Matches = MatchResults | CountedMatches
-
-
-def count_targets(matches: Matches, among: Booleans | None = None) -> int:
-    """Count the targets of matches, all or some (n,) of them."""
-    if isinstance(matches, CountedMatches):
-        return int((matches.records if among is None else matches.records[among]).sum())
-    return len(matches.hit) if among is None else int(np.count_nonzero(among))
+    def count_targets(self, among: Booleans | None = None) -> int:
+        """Count the targets, all or some (n,) of them."""
+        if self.records is not None:
+            return int((self.records if among is None else self.records[among]).sum())
+        return len(self.hit) if among is None else int(np.count_nonzero(among))
 
 
 @dataclass(frozen=True, eq=False)
@@ -584,43 +569,43 @@ class CachedMatcher:
         return list(self.matcher.batches(self.windows))
 
 
-def expected_match_risk(matches: Matches) -> float:
+def expected_match_risk(matches: MatchResults) -> float:
     """Return the sum of T_i / c_i: expected right matches when a random candidate is picked (Reiter & Mitra 2009)."""
     shares = 1.0 / matches.candidates[matches.hit]
-    return float(np.sum(shares * matches.records[matches.hit] if isinstance(matches, CountedMatches) else shares))
+    return float(np.sum(shares if matches.records is None else shares * matches.records[matches.hit]))
 
 
-def true_match_rate(matches: Matches) -> float:
+def true_match_rate(matches: MatchResults) -> float:
     """Return the share of the n targets whose only candidate is their own record (Reiter & Mitra 2009).
 
     Raises:
         NotComputable: if there are no targets.
     """
-    targets = count_targets(matches)
+    targets = matches.count_targets()
     if not targets:
         raise NotComputable("there are no records")
-    return count_targets(matches, (matches.candidates == 1) & matches.hit) / targets
+    return matches.count_targets((matches.candidates == 1) & matches.hit) / targets
 
 
-def false_match_rate(matches: Matches) -> float:
+def false_match_rate(matches: MatchResults) -> float:
     """Return the share of the unique matches that are wrong (Reiter & Mitra 2009).
 
     Raises:
         NotComputable: if no record has a unique match.
     """
     unique = matches.candidates == 1
-    found = count_targets(matches, unique)
+    found = matches.count_targets(unique)
     if not found:
         raise NotComputable("no record has a unique match")
-    return count_targets(matches, unique & ~matches.hit) / found
+    return matches.count_targets(unique & ~matches.hit) / found
 
 
-def count_unique_matches(matches: Matches) -> float:
+def count_unique_matches(matches: MatchResults) -> float:
     """Count the targets with exactly one candidate, right or wrong (s of Reiter & Mitra 2009, u of Guo & Hu)."""
-    return float(count_targets(matches, matches.candidates == 1))
+    return float(matches.count_targets(matches.candidates == 1))
 
 
-IDENTIFICATION_SUMMARIES: Mapping[str, Callable[[Matches], float]] = MappingProxyType(
+IDENTIFICATION_SUMMARIES: Mapping[str, Callable[[MatchResults], float]] = MappingProxyType(
     {
         "expected_match_risk": expected_match_risk,
         "true_match_rate": true_match_rate,

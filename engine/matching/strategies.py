@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +22,11 @@ from numpy.typing import NDArray
 from ..data.arrays import Booleans, Floats, Integers
 from .matching import (
     CachedMatcher,
-    CountedMatches,
     ExactKey,
-    Matches,
     MatchResults,
     RecordMatcher,
     WindowKey,
     count_in_boxes,
-    count_targets,
     expected_match_risk,
 )
 from .window_pairs import PairsInWindows
@@ -41,8 +38,6 @@ VALUE_TOLERANCE = 1e-12
 
 Subset = frozenset[str]
 MatchKey = ExactKey | WindowKey
-T = TypeVar("T")
-M_co = TypeVar("M_co", bound=Matches, covariant=True)
 MAX_PAIRS_COMPARED = 1 << 22
 """Number of pairs within groups up to which pairs are compared."""
 IGNORED = "; ignores "
@@ -92,12 +87,12 @@ def ignored_in_description(text: str, known: Sequence[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class BestStrategy(Generic[T]):
+class BestStrategy:
     """Largest ``value`` over strategies, with its ``strategy`` and ``result``."""
 
     value: float
     strategy: IntruderStrategy
-    result: T
+    result: MatchResults
 
 
 def make_strategy(
@@ -210,7 +205,7 @@ class MatchTargets:
 
 def find_best_matches(
     keys: Mapping[str, MatchKey], shape: tuple[int, int], targets: MatchTargets
-) -> tuple[BestStrategy[MatchResults], BestStrategy[MatchResults]]:
+) -> tuple[BestStrategy, BestStrategy]:
     """Return the strategies with the largest expected match risk and with the largest true match rate.
 
     Args:
@@ -225,7 +220,7 @@ def find_best_matches(
     return best_strategies(_SubsetCounter(keys, shape, targets, agreement, always), list(keys), always)
 
 
-class SubsetCounter(Protocol[M_co]):
+class SubsetCounter(Protocol):
     """Counter of the candidates of targets for subsets of variables."""
 
     @property
@@ -240,7 +235,7 @@ class SubsetCounter(Protocol[M_co]):
         ``match_targets(chosen)``, for None of any.
         """
 
-    def match_targets(self, chosen: Subset, /) -> M_co:
+    def match_targets(self, chosen: Subset, /) -> MatchResults:
         """Return candidates and hits of the targets; fewer of both with more variables."""
 
 
@@ -268,8 +263,8 @@ class TargetCounter:
 
 
 def best_strategies(
-    counter: SubsetCounter[M_co], known: Sequence[str], always: Sequence[str]
-) -> tuple[BestStrategy[M_co], BestStrategy[M_co]]:
+    counter: SubsetCounter, known: Sequence[str], always: Sequence[str]
+) -> tuple[BestStrategy, BestStrategy]:
     """Return the strategies with the largest expected match risk and with the largest true match rate.
 
     All use the variables in ``always`` of the ``known`` ones, which the counter adds to each subset.
@@ -360,13 +355,13 @@ def split_by_kind(keys: Iterable[MatchKey]) -> tuple[list[ExactKey], list[Window
     return exact, within
 
 
-def _finds_and_true_rate(matches: Matches) -> tuple[float, float]:
+def _finds_and_true_rate(matches: MatchResults) -> tuple[float, float]:
     """Return the expected match risk and the true match rate of q targets; 0 without targets."""
-    certain = count_targets(matches, (matches.candidates == 1) & matches.hit)
-    return expected_match_risk(matches), certain / max(count_targets(matches), 1)
+    certain = matches.count_targets((matches.candidates == 1) & matches.hit)
+    return expected_match_risk(matches), certain / max(matches.count_targets(), 1)
 
 
-def _search_all_subsets(counter: SubsetCounter[Matches], names: Sequence[str]) -> BestOfBoth:
+def _search_all_subsets(counter: SubsetCounter, names: Sequence[str]) -> BestOfBoth:
     """Return the best of all 2^k subsets by expected match risk and by true match rate, each with its value.
 
     Branch and bound: the subset with the largest bound is counted next, until no bound exceeds the best value.
@@ -395,7 +390,7 @@ def _search_all_subsets(counter: SubsetCounter[Matches], names: Sequence[str]) -
             if _is_better(value, best[place][0]):
                 best[place] = value, at
         lower = (every & at) == every  # the subsets of this one
-        if isinstance(matches, CountedMatches):
+        if matches.records is not None:
             own, records = counter.own_bits(names, chosen)
         # Candidates only grow from a set S' to its subset S, so the sum over the hits of S of 1 / c_i(S') bounds the
         # value of S.
@@ -441,7 +436,7 @@ def _superset_sums(values: Floats, k: int) -> Floats:
     return sums
 
 
-def _search_some_subsets(counter: SubsetCounter[Matches], names: Sequence[str]) -> BestOfBoth:
+def _search_some_subsets(counter: SubsetCounter, names: Sequence[str]) -> BestOfBoth:
     """Return the best of the subsets that ``search_subsets`` tries, by both measures."""
 
     def values_of(chosen: Subset) -> dict[str, float]:

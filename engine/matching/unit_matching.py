@@ -395,7 +395,7 @@ class _UnitSubsetCounter(TargetCounter):
 
 def find_best_unit_matches(
     matcher: UnitMatcher, targets: Integers, most: int = MAX_EXHAUSTIVE
-) -> tuple[BestStrategy[MatchResults], BestStrategy[MatchResults]]:
+) -> tuple[BestStrategy, BestStrategy]:
     """Return the strategies with the largest expected match risk and the largest true match rate of some units (q,).
 
     Of more than ``most`` variables those on which every unit has its own values are always used.

@@ -33,11 +33,9 @@ from ..matching.match_blocks import (
 from ..matching.matching import (
     IDENTIFICATION_SUMMARIES,
     ExactKey,
-    Matches,
     MatchResults,
     RecordMatcher,
     WindowKey,
-    count_targets,
 )
 from ..matching.radius import Radii
 from ..matching.strategies import (
@@ -120,15 +118,15 @@ def _intruder_records(
 def _matches_by_record(data: Microdata, records: NDArray[np.intp], matches: MatchResults) -> dict[str, NDArray[Any]]:
     """Return candidates and hits of some records as arrays over all records, NaN for the others, (n,)."""
     found: dict[str, NDArray[Any]] = {}
-    for name, values in zip(("candidates", "hit"), matches, strict=True):
+    for name, values in (("candidates", matches.candidates), ("hit", matches.hit)):
         found[name] = np.full(len(data), np.nan)
         found[name][records] = values
     return found
 
 
 def _summary_estimates(
-    matches: Matches,
-    best: tuple[BestStrategy[Any], BestStrategy[Any]],
+    matches: MatchResults,
+    best: tuple[BestStrategy, BestStrategy],
     remark: str,
     cases: float,
     params: Mapping[str, Any],
@@ -142,7 +140,7 @@ def _summary_estimates(
         estimate = _summary_estimate(name, name, matches, remark, cases, params)
         better = largest.get(name)
         if better is not None and estimate.value is not None and better.value > estimate.value * (1 + VALUE_TOLERANCE):
-            reason = "; ".join(filter(None, (better_strategy_text(name, better, count_targets(matches)), remark)))
+            reason = "; ".join(filter(None, (better_strategy_text(name, better, matches.count_targets()), remark)))
             estimate = replace(estimate, reason=reason)
         yield estimate
     for name, summary in SUMMARY_OF_LARGEST.items():
@@ -188,8 +186,8 @@ def _unit_estimates(
     place[targets] = np.arange(len(targets))
     place = place[units.confidential.unit_of]
     for prefix, found in (("unit", matches), *((("best_unit", best[0].result),) if best[0].strategy.ignored else ())):
-        for name, values in zip(("candidates", "hit"), found, strict=True):
-            arrays[f"{prefix}_{name}"] = np.where(place < 0, np.nan, values[place])
+        for name in ("candidates", "hit"):
+            arrays[f"{prefix}_{name}"] = np.where(place < 0, np.nan, getattr(found, name)[place])
     for part in units.parts():
         params = {**part.params, **intruder}
         if part.is_whole:
@@ -207,7 +205,7 @@ def _unit_estimates(
         yield from (Estimate.not_computed(name, why, **BY_UNIT, intruder=HAS_FILE) for name in names)
 
 
-def better_strategy_text(summary: str, best: BestStrategy[Any], targets: int) -> str:
+def better_strategy_text(summary: str, best: BestStrategy, targets: int) -> str:
     """Return what the best strategy finds, in words: ``an intruder who ignores income finds 22 of 200 (11 %)``."""
     value = f"{format_number(best.value)} on average"
     if summary == "true_match_rate":
@@ -216,7 +214,7 @@ def better_strategy_text(summary: str, best: BestStrategy[Any], targets: int) ->
 
 
 def _summary_estimate(
-    name: str, summary: str, matches: Matches, remark: str, cases: float, params: Mapping[str, Any]
+    name: str, summary: str, matches: MatchResults, remark: str, cases: float, params: Mapping[str, Any]
 ) -> Estimate:
     """Return a summary of the matches as an estimate of the output ``name``."""
     try:
@@ -228,16 +226,16 @@ def _summary_estimate(
     return Estimate(name, value, "", lower, upper, unit=unit, reason=remark, params=params)
 
 
-def summary_limits(name: str, value: float, matches: Matches, cases: float) -> tuple[float, float]:
+def summary_limits(name: str, value: float, matches: MatchResults, cases: float) -> tuple[float, float]:
     """Return the 95 % limits of a summary over sampled targets.
 
     They equal the value if all eligible records are targets.
     """
-    targets = count_targets(matches)
+    targets = matches.count_targets()
     if math.isinf(cases) or not targets:
         return value, value
     if name == "false_match_rate":
-        unique = count_targets(matches, matches.candidates == 1)
+        unique = matches.count_targets(matches.candidates == 1)
         return score_interval(value, cases * unique / targets)
     # Each target contributes between 0 and 1, so the variance of a share is at most p (1 - p), and Wilson limits are
     # conservative.

@@ -26,7 +26,7 @@ from ..data.arrays import Floats
 from ..data.microdata import Microdata
 from ..errors import NotComputable
 from ..matching.intruder import IntruderKnowledge
-from ..matching.matching import ExactKey, MatchResults, WindowKey
+from ..matching.matching import ExactKey, WindowKey
 from ..matching.radius import Radius
 from ..matching.strategies import BestStrategy, MatchKey, MatchTargets, find_best_matches
 from ..matching.unit_matching import UnitMatcher, find_best_unit_matches, own_units
@@ -123,7 +123,7 @@ def count_found_people(
     """
     keys = _keys_by_variable(confidential, released, (*known.names, *known.others), known.radius, within)
     own, shape = [keys[name] for name in known.names], (len(confidential), len(released))
-    best: tuple[BestStrategy[MatchResults], BestStrategy[MatchResults]]
+    best: tuple[BestStrategy, BestStrategy]
     if by_unit:
         if confidential.units is None:
             raise NotComputable("every record is a unit of its own")

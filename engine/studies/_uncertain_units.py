@@ -120,7 +120,9 @@ class UncertainUnits:
         """Return the matches where the value of some units is not known, those whose first record is ``lacking`` (n,)."""
         unknown = lacking[self.units.first_records]
         return tuple(  # type: ignore[return-value]
-            MatchResults(*(np.where(unknown, *both) for both in zip(without, told, strict=True)))
+            MatchResults(
+                np.where(unknown, without.candidates, told.candidates), np.where(unknown, without.hit, told.hit)
+            )
             for without, told in zip(self.matches_without_belief, self.matches_with_truth, strict=True)
         )
 
