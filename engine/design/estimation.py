@@ -44,7 +44,7 @@ from ..statistics.ordered_blocks import (
 from ..wording import count_noun
 from .design_matrix import Design
 from .design_triangle import design_triangle
-from .logistic import BlockedLogistic, LogisticCoefficients, LogisticFit, logistic_regression
+from .logistic import BlockedLogistic, LogisticFit, logistic_regression
 from .regression_rows import stack_triangles
 from .sparse_design import AskedDesign, independent_basis, make_sparse_design
 from .survey_estimation import SurveySample, survey_linear_coefficients, survey_logistic_coefficients
@@ -172,7 +172,7 @@ def logistic_coefficients(x: Floats, y: Floats, confidence: float = 0.95) -> lis
     return _with_intervals(logistic_regression(x, y), confidence)
 
 
-def _with_intervals(fit: LogisticFit | LogisticCoefficients, confidence: float) -> list[IntervalEstimate]:
+def _with_intervals(fit: LogisticFit, confidence: float) -> list[IntervalEstimate]:
     """Return a fit's coefficients with normal intervals. Raises NotComputable where the classes are separated."""
     if fit.separated:
         raise NotComputable("a combination of the predictors separates the two levels of the response")
@@ -291,9 +291,8 @@ class RegressionModel:
         basis = independent_basis(asked, among=kept, tolerance=_NEARLY_COLLINEAR)
         if len(basis) < kept.sum():
             raise NotComputable("columns of the predictors are too nearly collinear")
-        fit = BlockedLogistic(basis, np.empty(0)).fit_coefficients()
-        own = LogisticCoefficients(fit.coefficients[kept], fit.errors[kept], fit.separated)
-        return kept, _with_intervals(own, confidence)
+        every = _with_intervals(BlockedLogistic(basis, np.empty(0)).fit(), confidence)
+        return kept, [one for one, is_kept in zip(every, kept, strict=True) if is_kept]
 
     def _factors(self, schema: Schema) -> list[TermFactor]:
         """Return the factors of the predictors, and the response."""

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import expit
 
 from ..data.arrays import Floats, Integers
+from ..data.block_sums import Summands
 from ..statistics.columns import QRFactors, qr_factors
 from .sparse_design import ColumnBasis, TermEntries, cross_products, multiply_entries, multiply_transposed
 
@@ -49,14 +50,6 @@ class LogisticFit:
     probabilities: Floats
     separated: bool
     steps: int
-
-
-class LogisticCoefficients(NamedTuple):
-    """Coefficients (K,), their standard errors (K,), and whether the classes are separated."""
-
-    coefficients: Floats
-    errors: Floats
-    separated: bool
 
 
 class _LikelihoodPoint(NamedTuple):
@@ -182,7 +175,7 @@ class SummedLogistic:
     """
 
     factors: QRFactors
-    sums_at: Callable[[Floats], tuple[float, Floats, Floats]]
+    sums_at: Callable[[Floats], Summands]
 
     @property
     def width(self) -> int:
@@ -227,14 +220,15 @@ class BlockedLogistic:
         t = self.basis.to_orthonormal
         return _LikelihoodPoint(value, t.T @ score, t.T @ information @ t)
 
-    def fit_coefficients(self) -> LogisticCoefficients:
-        """Return the coefficients of all columns of the design at the maximum, 0 for columns that the basis does not
-        need.
+    def fit(self) -> LogisticFit:
+        """Return the fit of all columns of the design, with 0 for those that the basis does not need, without the
+        probabilities of single rows.
         """
-        gamma, _ = _find_maximum(self)
+        gamma, steps = _find_maximum(self)
         axes, separated = _covariance_axes(self.evaluate_at(gamma).information)
-        to_design = self.basis.to_design
-        return LogisticCoefficients(to_design @ gamma, np.linalg.norm(to_design @ axes, axis=1), separated)
+        root, to_design = self.basis.to_design @ axes, self.basis.to_design
+        errors = np.linalg.norm(root, axis=1)
+        return LogisticFit(to_design @ gamma, errors, root @ root.T, np.empty(0), separated, steps)
 
     def squared_distances(self, centre: float) -> float:
         """Return the sum of the squared distances of the fitted probabilities from a number."""

@@ -150,11 +150,8 @@ class RegressionsOfTable:
         # A factor's triangle maps coefficients of orthonormal columns to those of the design.
         to_q = factors.coefficients_by_column(np.eye(len(factors.scales)))
 
-        def sums_at(gamma: Floats) -> tuple[float, Floats, Floats]:
-            value, score, information = table.ask_sums(
-                partial(_likelihood_of_block, design, model.target, model.kept, to_q, gamma)
-            )
-            return value, score, information
+        def sums_at(gamma: Floats) -> Summands:
+            return table.ask_sums(partial(_likelihood_of_block, design, model.target, model.kept, to_q, gamma))
 
         return SummedLogistic(QRFactors(np.empty((0, len(to_q))), factors.triangle, factors.scales), sums_at).fit()
 

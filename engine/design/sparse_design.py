@@ -243,15 +243,10 @@ class AskedDesign(SummedDesign):
 
     def sum_blocks(self, work: BlockWork, labels: Floats | None = None) -> Summands:
         """Return sums over the blocks, which have labels of their own."""
-        return self.table.ask_sums(partial(self.on_block, partial(_without_labels, work) if labels is None else work))
+        return self.table.ask_sums(partial(self.on_block, work))
 
 
-def _without_labels(work: BlockWork, entries: Sequence[TermEntries], rows: int, labels: Floats) -> Summands:
-    """Return what a work computes that has no use for the labels (b,)."""
-    return work(entries, rows)
-
-
-def _squares_of_block(entries: Sequence[TermEntries], rows: int) -> tuple[Floats]:
+def _squares_of_block(entries: Sequence[TermEntries], rows: int, *_: Floats) -> tuple[Floats]:
     return (cross_products(entries, np.ones(rows)),)
 
 
@@ -389,7 +384,7 @@ def _residual_columns(basis: ColumnBasis, doubtful: Integers) -> tuple[Floats, F
 
 
 def _residual_parts(
-    places: Integers, combination: Floats, entries: Sequence[TermEntries], rows: int
+    places: Integers, combination: Floats, entries: Sequence[TermEntries], rows: int, *_: Floats
 ) -> tuple[Floats, Floats]:
     """Return the summands of B'R, (k + c, d), and R'R, (d, d), for R = [X, X C] times a ``combination`` (K + c, d)."""
     rests = [multiply_entries(entries, column, rows) for column in combination.T]

@@ -342,7 +342,8 @@ class WindowKey:
         )
 
 
-class MatchResults(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class MatchResults:
     """Candidates and hits of n confidential records, or of n kinds of them.
 
     candidates: c_i, number of released records that match i, (n,)
@@ -353,6 +354,11 @@ class MatchResults(NamedTuple):
     candidates: Integers
     hit: Booleans
     records: Integers | None = None
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return candidates and hits by name."""
+        return {"candidates": self.candidates, "hit": self.hit}
 
     def count_targets(self, among: Booleans | None = None) -> int:
         """Count the targets, all or some (n,) of them."""

@@ -8,7 +8,7 @@ one block.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -100,6 +100,10 @@ class AskedState:
 class SummedPasses:
     """Passes of a computation on tables that are asked for sums together."""
 
+    def suits(self, spec: Any, schema: Schema) -> bool:
+        """Return whether it can be computed in passes with these parameters: with any."""
+        return True
+
     @staticmethod
     def first_pass(
         compute: Callable[[SummedTable], Any], head: Microdata, n_blocks: int, names: Sequence[str], what: str
@@ -167,7 +171,7 @@ class AskedPasses(SummedPasses, Generic[S]):
         is the confidential one
     """
 
-    suits: Callable[[S, Schema], bool]
+    suits: Callable[[S, Schema], bool] = field()  # type: ignore[assignment]
     questions: Callable[[Microdata, S, Any], Questions]
     sample_of: Callable[[Microdata, Microdata], Any]
     measure: Callable[[Microdata, Microdata, S, Mapping[Any, Any], Mapping[Any, Any]], Measure]

@@ -118,7 +118,7 @@ def _intruder_records(
 def _matches_by_record(data: Microdata, records: NDArray[np.intp], matches: MatchResults) -> dict[str, NDArray[Any]]:
     """Return candidates and hits of some records as arrays over all records, NaN for the others, (n,)."""
     found: dict[str, NDArray[Any]] = {}
-    for name, values in (("candidates", matches.candidates), ("hit", matches.hit)):
+    for name, values in matches.arrays.items():
         found[name] = np.full(len(data), np.nan)
         found[name][records] = values
     return found
@@ -186,8 +186,8 @@ def _unit_estimates(
     place[targets] = np.arange(len(targets))
     place = place[units.confidential.unit_of]
     for prefix, found in (("unit", matches), *((("best_unit", best[0].result),) if best[0].strategy.ignored else ())):
-        for name in ("candidates", "hit"):
-            arrays[f"{prefix}_{name}"] = np.where(place < 0, np.nan, getattr(found, name)[place])
+        for name, values in found.arrays.items():
+            arrays[f"{prefix}_{name}"] = np.where(place < 0, np.nan, values[place])
     for part in units.parts():
         params = {**part.params, **intruder}
         if part.is_whole:
@@ -457,9 +457,9 @@ def _match_in_memory(state: _MatchingState, confidential: Microdata, released: M
     keys, shape = known.keys_by_variable(released), (len(confidential), len(released))
     rows = np.arange(len(confidential))
     best = find_best_matches(keys, shape, MatchTargets(rows, np.where(rows < len(released), rows, -1)))
-    found: dict[str, NDArray[Any]] = _match_all(keys, shape)._asdict()
+    found = _match_all(keys, shape).arrays
     for name, one in zip(SUMMARY_OF_LARGEST, best, strict=True):
-        found |= {f"{name}.{part}": values for part, values in one.result._asdict().items()}
+        found |= {f"{name}.{part}": values for part, values in one.result.arrays.items()}
         found |= {f"{name}.value": np.array([one.value]), f"{name}.used": np.isin(list(keys), one.strategy.used)}
         found[f"{name}.searched"] = np.array([one.strategy.is_searched])
     return found
@@ -474,9 +474,9 @@ def _measure_of_arrays(names: Sequence[str], found: Partial) -> Measure:
         result = MatchResults(found[f"{name}.candidates"], found[f"{name}.hit"])
         best.append(BestStrategy(float(found[f"{name}.value"][0]), strategy, result))
     matches = MatchResults(found["candidates"], found["hit"])
-    arrays: dict[str, NDArray[Any]] = matches._asdict()
+    arrays = matches.arrays
     if best[0].strategy.ignored:
-        arrays |= {f"best_{name}": values for name, values in best[0].result._asdict().items()}
+        arrays |= {f"best_{name}": values for name, values in best[0].result.arrays.items()}
     return Measure(tuple(_summary_estimates(matches, (best[0], best[1]), "", math.inf, {})), arrays)
 
 

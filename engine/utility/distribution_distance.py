@@ -130,43 +130,31 @@ def squared_distance(
     weights: survey weights of both tables; None without a weight
     """
     values = int(max(ours.max(initial=-1), theirs.max(initial=-1))) + 1
-    n, pairs = len(ours), np.concatenate([our_level * values + ours, their_level * values + theirs])
+    pairs = np.concatenate([our_level * values + ours, their_level * values + theirs])
     cell, distinct = pd.factorize(pairs)
     level = distinct // values
     levels = int(level.max()) + 1
     own = (np.ones(len(ours)), np.ones(len(theirs))) if weights is None else weights
-    tables = zip((cell[:n], cell[n:]), own, strict=True)
+    tables = zip(np.split(cell, [len(ours)]), own, strict=True)
     cells = [np.bincount(part, w, len(distinct)).astype(np.float64) for part, w in tables]
     parts = tuple(zip((our_level, their_level), own, strict=True))
     sizes = [np.bincount(part, w, levels) for part, w in parts]
     squares = [np.bincount(part, w**2, levels) for part, w in parts]
     both = (sizes[0] > 0) & (sizes[1] > 0)
     kept = np.flatnonzero(both[level])
+    (a, b), (p, q) = [count[kept] for count in cells], [size[level[kept]] for size in sizes]
     # Kish's effective sample size within each level.
-    records = [size[level[kept]] ** 2 / square[level[kept]] for size, square in zip(sizes, squares, strict=True)]
-    gap, expected = _cell_terms([count[kept] for count in cells], [size[level[kept]] for size in sizes], records)
-    lacking = int(np.sum((sizes[0] > 0) ^ (sizes[1] > 0)))
-    # The paper does not say what a level counts that one table lacks. With the largest distance it is never better to
-    # leave a level out than to have it. Sorted, the rounding of sums does not depend on the order of the records.
-    total = float(np.sum(np.sort(gap))) + LARGEST_DISTANCE * lacking
-    return DistributionDistance(
-        total, None if lacking else float(np.sum(np.sort(expected))), lacking, lacking + int(both.sum())
-    )
-
-
-def _cell_terms(counts: list[Floats], sizes: list[Floats], records: list[Floats]) -> tuple[Floats, Floats]:
-    """Return for each cell the squared difference of its shares, and its expectation over all splits of the pooled
-    records: (cells,) each.
-
-    counts: weight of the cell in each table
-    sizes: weight of its level in each table
-    records: effective number of records of its level in each table
-    """
-    (a, b), (p, q), (n, m) = counts, sizes, records
+    n, m = (size**2 / square[level[kept]] for size, square in zip((p, q), squares, strict=True))
     pooled = (a + b) / (p + q)
     # Given the pooled values, every split into n and m is equally likely (sampling without replacement).
     expected = pooled * (1 - pooled) * (1 / n + 1 / m) * (n + m) / (n + m - 1)
-    return np.asarray((b / q - a / p) ** 2), np.asarray(expected)
+    lacking = int(np.sum((sizes[0] > 0) ^ (sizes[1] > 0)))
+    # The paper does not say what a level counts that one table lacks. With the largest distance it is never better to
+    # leave a level out than to have it. Sorted, the rounding of sums does not depend on the order of the records.
+    total = float(np.sum(np.sort((b / q - a / p) ** 2))) + LARGEST_DISTANCE * lacking
+    return DistributionDistance(
+        total, None if lacking else float(np.sum(np.sort(expected))), lacking, lacking + int(both.sum())
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

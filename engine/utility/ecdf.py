@@ -155,9 +155,6 @@ class EcdfPasses(SummedPasses):
     passes count the values of one range after another.
     """
 
-    def suits(self, spec: EcdfSpec, schema: Schema) -> bool:
-        return True
-
     def start(self, confidential: Microdata, released: Microdata, spec: EcdfSpec, n_blocks: int) -> NextPass:
         spec = spec.for_release(confidential.schema, ())
         design, distinct = SurveyDesign.from_schema(confidential.schema), spec.points == "distinct"

@@ -94,9 +94,6 @@ class MarginPasses(SummedPasses):
     values between these.
     """
 
-    def suits(self, spec: MarginDistanceSpec, schema: Schema) -> bool:
-        return True
-
     def start(self, confidential: Microdata, released: Microdata, spec: MarginDistanceSpec, n_blocks: int) -> NextPass:
         spec, hidden, rules = spec.for_release(confidential.schema, ()), dict[str, str](), dict[str, BinningRule]()
         for name in spec.variables:

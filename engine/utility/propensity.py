@@ -92,31 +92,25 @@ def mean_squared_distance(scores: Floats, y: Floats) -> float:
     return float(np.mean((scores - y.mean()) ** 2))
 
 
-def logit_pmse(design: SparseDesign, y: Floats, repeated: Booleans) -> tuple[float, float, int]:
+def logit_pmse(design: SummedDesign, y: Floats, repeated: Booleans, sizes: tuple[int, int]) -> tuple[float, float, int]:
     """Compute the pMSE of a logistic regression of y (N,) on a design (N, K), its expectation for a correct model, and the
     coefficients that can differ.
 
+    y: empty where the blocks of the design have it
     repeated: whether each column is the same in both tables, as the intercept is, (K,)
+    sizes: numbers of zeros and ones in y
     """
+    records, c = sum(sizes), sizes[1] / sum(sizes)
     # A design of one block is formed whole, a longer one block by block: the same to 1e-9.
-    if len(list(row_blocks(design.rows, design.width))) > 1:
-        return _blocked_logit_pmse(design, y, repeated, len(y), float(y.mean()))
-    columns = design.matrix()[:, np.argsort(~repeated, kind="stable")]
-    independent = independent_columns(columns)
-    pmse = mean_squared_distance(logistic_regression(columns[:, independent], y).probabilities, y)
-    return _with_expectation(pmse, int(independent[repeated.sum() :].sum()), len(y), float(y.mean()))
-
-
-def _blocked_logit_pmse(
-    design: SummedDesign, y: Floats, repeated: Booleans, records: int, c: float
-) -> tuple[float, float, int]:
-    """Return what ``logit_pmse`` does, block by block."""
-    basis = independent_basis(design)
-    d = len(basis) - len(independent_basis(design, among=repeated))
-    return _with_expectation(BlockedLogistic(basis, y).squared_distances(c) / records, d, records, c)
-
-
-def _with_expectation(pmse: float, d: int, records: int, c: float) -> tuple[float, float, int]:
+    if isinstance(design, SparseDesign) and len(list(row_blocks(records, design.width))) == 1:
+        columns = design.matrix()[:, np.argsort(~repeated, kind="stable")]
+        independent = independent_columns(columns)
+        pmse = mean_squared_distance(logistic_regression(columns[:, independent], y).probabilities, y)
+        d = int(independent[repeated.sum() :].sum())
+    else:
+        basis = independent_basis(design)
+        d = len(basis) - len(independent_basis(design, among=repeated))
+        pmse = BlockedLogistic(basis, y).squared_distances(c) / records
     # Snoke et al. (2018), §3.1. Given the repeated columns the others differ in d directions only (exact where their
     # regression on these is linear).
     return pmse, d * c * (1 - c) ** 2 / records, d
@@ -424,6 +418,7 @@ def _measure_by_sums(
 ) -> Measure:
     """Return the measure of two tables that are asked for sums together. Raises NotComputable."""
     sizes, found = both.ask_sums(partial(_facts_of_variables, names, levels), partial(_join_facts, levels))
+    n, m = sizes.tolist()
     varying = {name: one for name, one in found.items() if one.terms.varies}
     if not varying:
         raise NotComputable(NOTHING_VARIES)
@@ -433,13 +428,12 @@ def _measure_by_sums(
     if both.n_blocks == 1:
         ours, theirs = both.ask_sums(lambda *tables: tables)
         effects = [_main_effects(_stack_variable(ours, theirs, name), name in levels) for name in varying]
-        design, repeated = _logit_design(effects, same, model, int(sum(sizes)))
-        return _logit_measure(*logit_pmse(design, np.repeat([0.0, 1.0], sizes), repeated))
+        design, repeated = _logit_design(effects, same, model, n + m)
+        return _logit_measure(*logit_pmse(design, np.repeat([0.0, 1.0], sizes), repeated, (n, m)))
     design_of = partial(_design_of_block, {name: one.terms for name, one in varying.items()}, same, model)
     layout, repeated = design_of(*heads)
-    records, c = int(sum(sizes)), int(sizes[1]) / int(sum(sizes))
     asked = AskedDesign(layout.width, both, partial(_sum_block, design_of))
-    return _logit_measure(*_blocked_logit_pmse(asked, np.empty(0), repeated, records, c))
+    return _logit_measure(*logit_pmse(asked, np.empty(0), repeated, (n, m)))
 
 
 class _VariableFacts(NamedTuple):

@@ -167,9 +167,6 @@ class _VariableSums:
 class SummaryPasses(SummedPasses):
     """Two passes: counts and sums, then deviations from the means and the values around the quantiles."""
 
-    def suits(self, spec: SummarySpec, schema: Schema) -> bool:
-        return True
-
     def start(self, confidential: Microdata, released: Microdata, spec: SummarySpec, n_blocks: int) -> NextPass:
         spec = spec.for_release(confidential.schema, ())
         compute = partial(_measure_of_sums, (confidential, released), spec)

@@ -66,7 +66,7 @@ def test_a_logit_on_one_indicator_has_the_shares_of_the_groups(monkeypatch: pyte
     y = np.concatenate([np.repeat([1.0, 0.0], [2, 8]), np.repeat([1.0, 0.0], [7, 3])])
     for cells in (3, 21, 60):
         monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", cells)
-        pmse, null, degrees = logit_pmse(design(x), y, np.array([True, False, False]))
+        pmse, null, degrees = logit_pmse(design(x), y, np.array([True, False, False]), (11, 9))
         assert pmse == pytest.approx(0.25**2)
         assert null == pytest.approx(0.45 * 0.55**2 / 20)
         assert degrees == 1
@@ -99,8 +99,8 @@ def test_the_null_of_permutations_is_the_closed_form_of_a_logit(zeros: int, ones
     """Snoke et al. 2018: 4 c (1 - c)^2 / N for the release alone. Permutations unscaled, the negative control, are not."""
     x = np.column_stack([np.ones(zeros + ones), np.random.default_rng(3).normal(size=(zeros + ones, 4))])
     y, intercept = np.repeat([0.0, 1.0], [zeros, ones]), np.arange(5) == 0
-    found = np.array(under_permutations(lambda one: logit_pmse(design(x), one, intercept)[0], y, 400))
-    expected, error = logit_pmse(design(x), y, intercept)[1], found.std() / 20
+    found = np.array(under_permutations(lambda one: logit_pmse(design(x), one, intercept, (zeros, ones))[0], y, 400))
+    expected, error = logit_pmse(design(x), y, intercept, (zeros, ones))[1], found.std() / 20
     assert abs(found.mean() - expected) < 4 * error
     assert abs(found.mean() / (zeros / (zeros + ones)) - expected) > 4 * error
 
