@@ -35,15 +35,17 @@ class ConstraintTable(Section):
     source: Annotated[ConstraintSource, Param("who states it: the recipe, or the data that show it")] = "declared"
 
 
-def read_constraints(table: Mapping[str, Any], schema: Schema) -> tuple[RecordConstraint, ...]:
-    """Return the constraints of a recipe's ``[constraints]``. Raises BadInput at ``constraints.NAME``."""
+def read_constraints(
+    table: Mapping[str, Any], schema: Schema, section: str = "constraints"
+) -> tuple[RecordConstraint, ...]:
+    """Return the constraints of a recipe's ``[constraints]``, or of another section. Raises BadInput at ``SECTION.NAME``."""
     if len(table) > MOST_CONSTRAINTS:
-        raise BadInput("constraints", f"at most {MOST_CONSTRAINTS} rules; this has {len(table):,}")
+        raise BadInput(section, f"at most {MOST_CONSTRAINTS} rules; this has {len(table):,}")
     found = []
     for name, value in table.items():
-        place = f"constraints.{name}"
+        place = f"{section}.{name}"
         if not name.strip():
-            raise BadInput("constraints", 'every rule has a name, such as total = "income = wage + rent"')
+            raise BadInput(section, 'every rule has a name, such as total = "income = wage + rent"')
         read = ConstraintTable.read_section(value if isinstance(value, Mapping) else {"holds": value}, place)
         holds, terms = quote_unit_terms(read.holds, schema, place)
         try:

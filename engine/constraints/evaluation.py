@@ -327,16 +327,3 @@ def check_constraint_levels(data: Microdata, schema: Schema, place: str = "const
                 hint = f"; where it is one that no record has, list it under variables.{bound.column}.levels"
                 # A misspelt level would make the constraint always hold.
                 require_levels(bound, levels, f"{place}.{constraint.name}", hint)
-
-
-def schema_with_levels(confidential: Microdata) -> Schema:
-    """Return the schema of the confidential data with the levels found there, which labels of generalised values may
-    stand for.
-    """
-    found = []
-    for variable in confidential.schema:
-        levels = variable.levels
-        if variable.kind.has_levels:
-            levels = tuple(str(level) for level in confidential.column(variable.name).cat.categories)
-        found.append(replace(variable, levels=levels))
-    return replace(confidential.schema, variables=tuple(found))

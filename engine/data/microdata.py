@@ -440,6 +440,19 @@ def to_column(values: Any, confidential: Microdata, variable: Variable, place: s
     return pd.Series(numbers, name=variable.name).astype("float64" if floats else like.dtype)
 
 
+def schema_with_levels(confidential: Microdata) -> Schema:
+    """Return the schema of the confidential data with the levels found there, which labels of generalised values may
+    stand for.
+    """
+    found = []
+    for variable in confidential.schema:
+        levels = variable.levels
+        if variable.kind.has_levels:
+            levels = tuple(str(level) for level in confidential.column(variable.name).cat.categories)
+        found.append(replace(variable, levels=levels))
+    return replace(confidential.schema, variables=tuple(found))
+
+
 def conform_to_schema(
     raw: pd.DataFrame,
     schema: Schema,

@@ -12,14 +12,14 @@ commitment covers them. A file is refused where it is evidently the confidential
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import numpy as np
 import pandas as pd
 
 from ..data.arrays import Integers
-from ..data.microdata import Microdata, conform_to_schema
+from ..data.microdata import Microdata, conform_to_schema, schema_with_levels
 from ..data.rows import distinct_rows
 from ..data.schema import MissingPolicy, Schema
 from ..errors import BadInput
@@ -87,9 +87,9 @@ class SeedPool(TableLines):
                 raise BadInput(place, f'the seed pool has no column "{name}"; it needs one of every target')
         frame = pd.DataFrame(rows, columns=heads, dtype=object).replace("", None)
         try:
-            found = conform_to_schema(
-                frame, Schema(tuple(_with_levels_of_data(data, n) for n in names)), MissingPolicy.KEEP, place=place
-            )
+            # With the levels of the data codes agree.
+            schema = Schema(tuple(schema_with_levels(data)[name] for name in names))
+            found = conform_to_schema(frame, schema, MissingPolicy.KEEP, place=place)
         except BadInput as error:
             raise BadInput(error.place, f"of the seed pool {error.message}") from None
         for name in names:
@@ -108,16 +108,6 @@ SeedPoolParam = Annotated[
         "where a record starts: uniform, at random categories; confidential, at a confidential record; or the name of a public CSV file beside the recipe"
     ),
 ]
-
-
-def _with_levels_of_data(data: Microdata, name: str) -> Any:
-    """Return the variable with the levels of the data, so that codes agree."""
-    variable = data.schema[name]
-    return (
-        replace(variable, levels=tuple(map(str, data.column(name).cat.categories)))
-        if variable.kind.has_levels
-        else variable
-    )
 
 
 def check_seeds(data: Microdata, targets: Sequence[str], seeds: SeedPool, place: str) -> None:

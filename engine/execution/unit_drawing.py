@@ -23,13 +23,13 @@ from ..constraints.earlier_records import (
     drop_out_column,
     numbers_and_conditions,
 )
-from ..constraints.evaluation import schema_with_levels, violations
+from ..constraints.evaluation import violations
 from ..constraints.redraw_counts import DrawViolations, RedrawCounts, RedrawTally, add_counts
 from ..constraints.rejection_sampling import ConstrainedDataset, plan_constraints
 from ..constraints.unit_terms import PLACE, SIZE, UnitTerm, drop_out_variable
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.conditions import RecordConstraint
-from ..data.microdata import Microdata, units_of
+from ..data.microdata import Microdata, schema_with_levels, units_of
 from ..data.schema import Kind, Schema, Variable
 from ..data.units import Units
 from ..errors import ConstraintsUnmet

@@ -190,7 +190,10 @@ def count_candidates_of(
     found = []
     for places in sets:
         if places in counts:
-            found.append(_count_with_keys(queries, places, counts[places]))
+            keys, records = counts[places]
+            columns = [(exact[at][0], column) for at, column in zip(places.exact, keys.T, strict=True)]
+            (own, other), number = number_groups(columns, [len(queries), len(keys)])
+            found.append(np.bincount(other, records, max(number, 1)).astype(np.int64)[own])
             continue
         (own, others, middle), number = number_groups([exact[at] for at in places.exact], sizes)
         within = [windows[at] for at in places.windows]
@@ -207,13 +210,6 @@ def count_exact_keys(theirs: BucketRows, places: Sequence[int]) -> KeyCounts:
     """Count the exact keys of a bucket's released records, of some of their columns."""
     blocks = (rows[:, [1 + place for place in places]] for rows in theirs.iterate_rows(MOST_TOGETHER))
     return KeyCounts.from_rows([np.empty((0, len(places))), *blocks])
-
-
-def _count_with_keys(queries: Floats, places: ColumnPlaces, counts: KeyCounts) -> Integers:
-    """Count the released records with the exact key of each confidential one, (k,)."""
-    columns = [(queries[:, OWN + 1 + at], keys) for at, keys in zip(places.exact, counts.keys.T, strict=True)]
-    (own, other), number = number_groups(columns, [len(queries), len(counts.records)])
-    return np.bincount(other, counts.records, max(number, 1)).astype(np.int64)[own]
 
 
 def cuts_between(sample: Floats, number: int) -> Floats:

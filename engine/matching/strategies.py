@@ -320,14 +320,10 @@ class _SubsetCounter(TargetCounter):
                 self._held.pop(next(iter(self._held)))
             self._held[exact] = CachedMatcher(self._base.split_groups(*keys), self.windows)
         _, windows = split_by_kind([self.keys[name] for name in sorted(chosen - exact)])
-        return MatchResults(count_candidates(self._held[exact], windows, self.targets.rows), self.own_is_match(chosen))
-
-    def own_is_match(self, chosen: Iterable[str]) -> Booleans:
-        """Return whether each target's own record agrees on these and on the variables always used, (q,)."""
         hit = self.targets.own_released >= 0
         for name in chosen:
             hit = hit & self.agreement[name]
-        return hit
+        return MatchResults(count_candidates(self._held[exact], windows, self.targets.rows), hit)
 
 
 def count_candidates(matcher: CachedMatcher, windows: Sequence[WindowKey], rows: Integers) -> Integers:

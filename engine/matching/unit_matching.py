@@ -210,7 +210,8 @@ class UnitMatcher:
         if not windows and not count:
             return MatchResults(np.zeros(len(targets), dtype=np.int64), hit)
         if not windows:
-            return MatchResults(_count_equal(ours[targets], theirs), hit)
+            codes = pd.factorize(np.concatenate([ours[targets], theirs]))[0]
+            return MatchResults(count_in_boxes(codes[: len(targets)], codes[len(targets) :], []), hit)
         candidates = np.zeros(len(targets), dtype=np.int64)
         for some in self._sizes_of_units(exact, windows, targets, ours, theirs):
             found, _, inside = some.own_pairs(hit, own)
@@ -317,12 +318,6 @@ def own_units(confidential: Units, released: Units) -> Integers:
     """
     first, n = confidential.first_records, len(released.unit_of)
     return np.where(first < n, released.unit_of[np.minimum(first, n - 1)], -1).astype(np.int64)
-
-
-def _count_equal(keys: Keys, among: Keys) -> Integers:
-    """Count the occurrences of each key (q,) among others (k,)."""
-    codes = pd.factorize(np.concatenate([keys, among]))[0].astype(np.int64)
-    return np.asarray(count_in_boxes(codes[: len(keys)], codes[len(keys) :], []), dtype=np.int64)
 
 
 def _without_repeats(*columns: Floats) -> list[Floats]:

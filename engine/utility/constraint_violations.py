@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, Self
 
 from ..constraints.constraints import read_constraints
-from ..constraints.evaluation import count_compliance, schema_with_levels
+from ..constraints.evaluation import count_compliance
 from ..data.conditions import RecordConstraint
-from ..data.microdata import Microdata
+from ..data.microdata import Microdata, schema_with_levels
 from ..data.schema import Schema
 from ..errors import BadInput, NotComputable
 from ..methods.levers import CONSTRAINTS
@@ -27,25 +27,23 @@ from ..methods.spec import Param, Spec
 COUNT = (0.0, None)
 
 
+RulesByName = Annotated[
+    Mapping[str, str],
+    Param('rules by name, such as { total = "income = wage + rent" }; those of the recipe if empty', filters_rows=True),
+]
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ConstraintViolationsSpec(Spec):
     """Rules whose violations are counted."""
 
     implied: ClassVar[bool] = True
 
-    rules: Annotated[
-        Mapping[str, str],
-        Param(
-            'rules by name, such as { total = "income = wage + rent" }; those of the recipe if empty', filters_rows=True
-        ),
-    ] = field(default_factory=dict)
+    rules: RulesByName = field(default_factory=dict)
 
     def read_rules(self, schema: Schema, place: str) -> tuple[RecordConstraint, ...]:
         """Parse the rules that are evaluated. Raises BadInput."""
-        try:
-            return read_constraints(self.rules, schema) if self.rules else schema.constraints
-        except BadInput as error:
-            raise BadInput(error.place.replace("constraints", f"{place}.rules", 1), error.message) from None
+        return read_constraints(self.rules, schema, f"{place}.rules") if self.rules else schema.constraints
 
     def check(self, schema: Schema, place: str) -> None:
         """Raise BadInput for an invalid rule, or where there are no rules."""

@@ -19,7 +19,7 @@ Without an order the first record is the first in the file.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Self
@@ -29,15 +29,15 @@ import pandas as pd
 
 from ..adversary.cells import unit_keys
 from ..constraints.constraints import read_constraints
-from ..constraints.evaluation import schema_with_levels, violations
+from ..constraints.evaluation import violations
 from ..data.arrays import Floats, Integers
 from ..data.bits import mix_bits
 from ..data.conditions import RecordConstraint
 from ..data.intervals import SHARE
-from ..data.microdata import Microdata
+from ..data.microdata import Microdata, schema_with_levels
 from ..data.schema import Kind, Role, Schema, compared_variables
 from ..data.units import Units
-from ..errors import BadInput, NotComputable
+from ..errors import NotComputable
 from ..methods.drafting import Case, Offer, drafts
 from ..methods.levers import CONSTRAINTS, FIDELITY
 from ..methods.outputs import Label, Output
@@ -47,6 +47,7 @@ from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import joint_classes
 from ..statistics.unit_effects import intraclass_correlation
+from .constraint_violations import RulesByName
 
 LEVELS = (Kind.CATEGORICAL, Kind.ORDINAL, Kind.BINARY)
 NUMBERS = (Kind.COUNT, Kind.CONTINUOUS)
@@ -270,20 +271,12 @@ class UnitsSpec(Spec):
         ),
     ] = ()
 
-    rules: Annotated[
-        Mapping[str, str],
-        Param(
-            'rules by name, such as { total = "income = wage + rent" }; those of the recipe if empty', filters_rows=True
-        ),
-    ] = field(default_factory=dict)
+    rules: RulesByName = field(default_factory=dict)
 
     def check(self, schema: Schema, place: str) -> None:
         """Raise BadInput for an invalid rule."""
         Spec.check(self, schema, place)
-        try:
-            read_constraints(self.rules, schema)
-        except BadInput as error:
-            raise BadInput(error.place.replace("constraints", f"{place}.rules", 1), error.message) from None
+        read_constraints(self.rules, schema, f"{place}.rules")
 
     def for_release(self, schema: Schema, released: tuple[str, ...]) -> Self:
         """Return the parameters with the recipe's rules and the released variables that vary within units where none is

@@ -26,9 +26,9 @@ from sfumato.engine.adversary.neighbours import NeighbourPairs
 from sfumato.engine.adversary.pooled import measure_agreed_values
 from sfumato.engine.adversary.tails import ReleasedTails, measure_released_tails
 from sfumato.engine.constraints.constraints import columns_of_constraint
-from sfumato.engine.constraints.evaluation import count_compliance, schema_with_levels
+from sfumato.engine.constraints.evaluation import count_compliance
 from sfumato.engine.data.arrays import Floats, Integers
-from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.microdata import Microdata, schema_with_levels
 from sfumato.engine.data.recoding import recode_data
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.errors import NotComputable
