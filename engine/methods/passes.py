@@ -190,7 +190,8 @@ class PassRunner:
             for kept, types in columns.items():
                 rows = self.kept[kept].read_bucket(number).read_rows()
                 values = rows[rows[:, 0].argsort(kind="stable")].T[1:]
-                found |= {name: one.astype(of) for (name, of), one in zip(types.items(), values, strict=True)}
+                # What was kept in case it is asked for comes last.
+                found |= {name: one.astype(of) for (name, of), one in zip(types.items(), values, strict=False)}
             yield found
 
     def _partials_of(self, current: NextPass) -> Iterator[Partial]:

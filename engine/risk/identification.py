@@ -6,6 +6,7 @@ released units of equal composition, and a match is true that is the own unit (`
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from ..data.arrays import Integers
 from ..data.intervals import NON_NEGATIVE, SHARE
 from ..data.microdata import Microdata
-from ..data.row_buckets import BUCKET_ROWS, BucketRows
+from ..data.row_buckets import BUCKET_ROWS, BucketRows, stack_columns
 from ..data.schema import Kind, Schema
 from ..data.table_blocks import OneBlock
 from ..errors import BadInput, NotComputable
@@ -268,6 +269,7 @@ class _MatchingState:
     agreement: records by the others on which they agree with their own
     found: counts by subset of the others
     wanted: subset that a pass counts, None in the first
+    keeps_fewest: whether the values of single records by what all strategies use were kept beside those by all variables
     is_last: whether a pass counts what the search chose once more, for the values of single records
     """
 
@@ -279,6 +281,7 @@ class _MatchingState:
     agreement: SubsetCounts | None = None
     found: Mapping[Subset, SubsetCounts] = field(default_factory=dict)
     wanted: Subset | None = None
+    keeps_fewest: bool = False
     is_last: bool = False
 
     @property
@@ -368,13 +371,19 @@ class IdentificationPasses:
         assert state.wanted is not None
         subsets, used = state.counted_subsets, state.used_variables
         sets = [state.variables.places_among([*state.always, *subset], used) for subset in subsets]
-        bits = _bits_of(state.optional_variables, state.wanted)
-        own, candidates, values = [np.empty(0, np.int64)], [np.empty((len(sets), 0), np.int64)], [np.empty((0, 4))]
+        bits = [_bits_of(state.optional_variables, subset) for subset in reversed(subsets)]
+        own, candidates, values = (
+            [np.empty(0, np.int64)],
+            [np.empty((len(sets), 0), np.int64)],
+            [np.empty((0, 2 + 2 * len(sets)))],
+        )
         for some, counts in count_in_bucket(rows["ours"], rows["theirs"], sets, len(sets[-1].exact)):
             agrees = some[:, 2].astype(np.int64)
             own.append(agrees)
             candidates.append(np.stack(counts))
-            values.append(np.column_stack([some[:, :2], counts[-1], (agrees & bits) == bits]))
+            hits = [(agrees & by_all) == by_all for by_all in bits]
+            each = zip(reversed(counts), hits, strict=True)
+            values.append(stack_columns(some[:, 0], some[:, 1], *itertools.chain.from_iterable(each)))
         every, counted = np.concatenate(own), np.concatenate(candidates, axis=1)
         found = {str(at): SubsetCounts.from_parts(every, one, None) for at, one in enumerate(counted)}
         return {**_arrays_of_counts(found), "values": np.concatenate(values)}
@@ -385,8 +394,10 @@ class IdentificationPasses:
         if state.wanted is None:
             state = _with_agreement(state, partials)
         else:
-            counted = zip(state.counted_subsets, _counts_of_arrays(partials).values(), strict=True)
-            state = replace(state, found={**state.found, **dict(counted)})
+            subsets = state.counted_subsets
+            counted = dict(zip(subsets, _counts_of_arrays(partials).values(), strict=True))
+            fewest = state.keeps_fewest or (not state.found and len(subsets) > 1)
+            state = replace(state, found={**state.found, **counted}, keeps_fewest=fewest)
         assert state.agreement is not None
         counter = CountedSubsets(state.optional_variables, state.records[0], state.agreement, state.found)
         try:
@@ -395,10 +406,11 @@ class IdentificationPasses:
             return self._count_subset(replace(state, wanted=more.chosen), "" if state.found else "all")
         columns = {"all": {"candidates": np.uint32, "hit": np.bool_}}
         if best[0].strategy.ignored:
-            if not state.is_last:
-                by_best = frozenset(best[0].strategy.used) - set(state.always)
+            by_best = frozenset(best[0].strategy.used) - set(state.always)
+            is_kept = state.keeps_fewest and not by_best
+            if not is_kept and not state.is_last:
                 return self._count_subset(replace(state, wanted=by_best, is_last=True), "best")
-            columns["best"] = {"best_candidates": np.uint32, "best_hit": np.bool_}
+            columns.setdefault("all" if is_kept else "best", {}).update(best_candidates=np.uint32, best_hit=np.bool_)
         every = counter.match_targets(frozenset(state.optional_variables))
         return Finished(Measure(tuple(_summary_estimates(every, best, "", math.inf, {})), record_columns=columns))
 
