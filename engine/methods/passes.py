@@ -8,7 +8,7 @@ one block: a method that works in passes has no other way to compute.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -218,11 +218,25 @@ class PassRunner:
         """Yield what the pass makes of each block, in their order."""
         from .run import Progress
 
-        tables = [table.iterate_blocks(current.names) for table in self.tables]
+        next_blocks = self._open_blocks(current.names)
         for done in range(1, self.tables[0].n_blocks + 1):
             # Nothing of a block is kept while the next one is read; zip and enumerate keep what they gave last.
-            yield self.block(current.state, *map(next, tables))
+            yield self.block(current.state, *next_blocks())
             self.report(Progress(done, total, current.what))
+
+    def _open_blocks(
+        self, names: Sequence[str] | None, numbers: Collection[int] | None = None
+    ) -> Callable[[], list[Microdata]]:
+        """Return a function that reads the next block of each table; one that is there twice is read once."""
+        chosen = () if numbers is None else (numbers,)
+        different = {id(table): table for table in self.tables}
+        opened = {key: iter(table.iterate_blocks(names, *chosen)) for key, table in different.items()}
+
+        def next_blocks() -> list[Microdata]:
+            found = {key: next(blocks) for key, blocks in opened.items()}
+            return [found[id(table)] for table in self.tables]
+
+        return next_blocks
 
     def _stored_answers_of_blocks(self, current: NextPass, total: int) -> Iterator[Partial]:
         """Yield what the pass makes of each block, in their order; only what nobody has computed is computed."""
@@ -244,8 +258,7 @@ class PassRunner:
         assert self.store is not None
         found = self.store.find_partial(number)
         if found is None:
-            blocks = (next(iter(table.iterate_blocks(current.names, [number]))) for table in self.tables)
-            found = self.block(current.state, *blocks)
+            found = self.block(current.state, *self._open_blocks(current.names, [number])())
             self.store.put_partial(number, found)
         return found
 

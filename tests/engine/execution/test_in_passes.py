@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -297,6 +297,25 @@ def test_partials_are_merged_in_the_order_of_the_blocks_and_progress_counts_bloc
     assert widths == [3, 3, 3, 1, 1, 1]
     assert said == [Progress(i, 3, what) for what in ("once", "again") for i in (1, 2, 3)]
     assert OneBlock(data).n_blocks == 1
+
+
+def test_a_table_that_is_both_is_read_once() -> None:
+    class CountedTable(CutTable):
+        def iterate_blocks(
+            self, names: Sequence[str] | None = None, numbers: Collection[int] | None = None
+        ) -> Iterator[Microdata]:
+            read.append(1)
+            return super().iterate_blocks(names, numbers)
+
+    read: list[int] = []
+    table = CountedTable(simulated(1), 700)
+
+    def block(_: Any, ours: Microdata, theirs: Microdata) -> dict[str, Any]:
+        assert ours is theirs
+        return {}
+
+    assert run_passes(NextPass(0), [table, table], block, lambda *_: Finished(1)) == 1
+    assert len(read) == 1
 
 
 def test_a_block_is_gone_when_the_next_is_read() -> None:
