@@ -121,7 +121,10 @@ def _check_unmet_thresholds(case: ExaminedRelease) -> CheckResult:
     )
     # An interval that contains the threshold decides nothing, so that a person has to.
     decided = any(one.outcome != "undecided" for one in unmet)
-    return CheckResult(message, len(unmet), at_most="block" if decided else "warn")
+    change = ""
+    if not any(one.key.startswith("risk.") for one in unmet):
+        change = sentences.MODEL_MORE if case.is_synthetic else sentences.KEEP_MORE_OF_TABLE
+    return CheckResult(message, len(unmet), at_most="block" if decided else "warn", change=change)
 
 
 def _check_thresholds_set(case: ExaminedRelease) -> CheckResult:

@@ -396,6 +396,14 @@ UTILITY = "utility or data quality"
 NO_THRESHOLD = "the recipe sets no threshold"
 THRESHOLDS_MET = "run {run}: {thresholds}"
 THRESHOLDS_UNMET = "run {run}: {thresholds} ({unmet})"
+KEEP_MORE_OF_TABLE = (
+    "keep more of the data (a smaller k, fewer columns made coarser, records with missing values), or set the limits of "
+    "utility that the use needs: those that are not met are of utility, and say nothing of people at risk"
+)
+MODEL_MORE = (
+    "draw what the unmet limits name by better models, or set the limits of utility that the use needs: those that are "
+    "not met say nothing of people at risk"
+)
 THRESHOLD_OUTCOME = "{name}: {outcome}"
 THRESHOLDS_SET = "the recipe sets {number:count threshold}"
 FILE_NOT_COUNTED = (

@@ -20,7 +20,7 @@ from sfumato.engine.methods.rows import Row
 from sfumato.engine.methods.run import Run
 from sfumato.engine.recipe.outcomes import Outcome
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.workspace.gate import run_checks
+from sfumato.workspace.gate import run_checks, sentences
 from sfumato.workspace.gate.checks import STATUSES, CheckNotApplicable, CheckResult, GateCheck, Status
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import Examination, Finding, examine_release, make_finding
@@ -220,5 +220,23 @@ def test_thresholds_that_are_only_undecided_warn(outcomes: tuple[Outcome, ...], 
         run=SimpleNamespace(id=1), verdicts=verdicts, unmet_verdicts=tuple(v for v in verdicts if v.outcome != "met")
     )
     (check,) = (one for one in run_checks.RUN_CHECKS if one.key == "unmet_thresholds")
-    case = SimpleNamespace(plan=plan, policy=Policy())
+    case = SimpleNamespace(plan=plan, policy=Policy(), is_synthetic=True)
     assert make_finding(check, Policy(), lambda: check.evaluate(case)).status == status  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("keys", "is_synthetic", "change"),
+    [
+        (["quality.rilm.minimum"], False, sentences.KEEP_MORE_OF_TABLE),
+        (["utility.propensity.ratio"], True, sentences.MODEL_MORE),
+        (["utility.propensity.ratio", "risk.identification.true_rate"], True, ""),
+    ],
+)
+def test_unmet_limits_of_utility_alone_ask_for_more_of_the_data_and_never_for_protection(
+    keys: list[str], is_synthetic: bool, change: str
+) -> None:
+    verdicts = tuple(Verdict(key, "", None, "min", 0.9, 0.1, -0.8, "not met") for key in keys)
+    plan = SimpleNamespace(run=SimpleNamespace(id=1), verdicts=verdicts, unmet_verdicts=verdicts)
+    (check,) = (one for one in run_checks.RUN_CHECKS if one.key == "unmet_thresholds")
+    result = check.evaluate(SimpleNamespace(plan=plan, policy=Policy(), is_synthetic=is_synthetic))  # type: ignore[arg-type]
+    assert result.change == change
