@@ -318,7 +318,12 @@ class VerdictsPane(RunPane, SplitView):
         return " · ".join(parts)
 
     def in_footer(self, action: str) -> bool:
-        """Return whether a key stands in the footer: other limits can be tried only if there are verdicts."""
+        """Return whether a key stands in the footer: other limits can be tried only if there are verdicts, and what an
+        intruder knows only if it is counted.
+        """
+        dial = self.query_one(DialPane)
+        if action == "dial":
+            return dial.dial is not None or dial.is_counting
         return action != "try" or bool(self._verdicts)
 
     async def action_try(self) -> None:

@@ -91,12 +91,12 @@ def answer_lines(
         if not place and len(texts) < whole - 1 and len(wrapped) == given[label]:
             shown = cut_lines([*shown, ""], given[label], width - column)
         heads = [fit_text(label, column), *[" " * column] * (len(shown) - 1)] if column else [""] * len(shown)
+        is_decided = label not in DECIDING
         for head, line in zip(heads, shown, strict=True):
             # What decides is the heaviest: how many people, up to why they count.
-            decides, colon, rest = line.partition(":") if head.strip() and label == FOUND else ("", "", line)
+            decides, colon, rest = ("", "", line) if is_decided else line.partition(":" if label == FOUND else "\n")
+            is_decided |= bool(colon)
             ink = "$text-muted" if label == NOT_EXAMINED else ""
-            if label in DECIDING and not colon:
-                decides, rest = line, ""
             parts: list[tuple[str, str]] = [(head, "$text-muted"), (decides, "bold"), (f"{colon}{rest}", ink)]
             lines.append(Content.assemble(*[part for part in parts if part[0]]))
     return lines

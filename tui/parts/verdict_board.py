@@ -444,7 +444,7 @@ class VerdictBoard(Scroll):
             witnesses=self._gate.witnesses,
             waived=self._gate.waived,
             safe=self._gate.is_safe,
-            height=height - (len(self._entries) - len(listed)) - 2 * (2 if has_none else 1),
+            height=height - (len(self._entries) - len(listed)) - 2 * has_none - (height >= LEAST_LINES),
         )
         if listed:
             shown.append(heads)

@@ -259,9 +259,7 @@ ALONE_IN_GROUP = ", {alone:,} of them alone"
 UNCHANGED_AND_DRAWN = "{kept}, released unchanged, and by artificial values of {drawn}"
 TRUE_VALUES_LEARNED = "Whoever finds one of them reads the true {names}."
 DRAWN_VALUES_LEARNED = "That they are in the data, and their true {kept}; of {drawn} only artificial values."
-NO_OTHER_TRUE_VALUES_LEARNED = (
-    "Who knows some of these columns reads the true others; of {drawn} only artificial values."
-)
+NO_OTHER_TRUE_VALUES_LEARNED = "Who knows some of these columns reads the true others; artificial: {drawn}."
 NO_TRUE_VALUES_LEARNED = "That they are in the data; of {drawn} only artificial values."
 ONLY_DRAWN_VALUES_LEARNED = "Only artificial values, drawn from a model: {drawn}."
 MEMBERS_LEARNED = "That they are in the data, and so what is true of everybody in it."

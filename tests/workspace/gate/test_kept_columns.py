@@ -291,7 +291,7 @@ def test_single_changes_of_the_message_are_what_a_release_with_that_rule_shows()
 
 def test_what_is_learnt_is_beyond_the_columns_by_which_people_are_found() -> None:
     said = kept_keys(survey()).learned
-    assert said == "Who knows some of these columns reads the true others; of income only artificial values."
+    assert said == "Who knows some of these columns reads the true others; artificial: income."
     case = TableCase(recipe_of(ROLES, ("income",)), survey(), Policy())
     assert row_learned_text(case, ("age", "region")) == (
         "That they are in the data, and their true sex; of income only artificial values."
