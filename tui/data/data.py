@@ -49,6 +49,7 @@ from .sheet import (
     sheet_columns,
     sheet_summary,
     variable_series,
+    whole_items,
     whole_sheet_width,
 )
 from .sheet_values import ReadsValues
@@ -75,6 +76,8 @@ histogram, 38 for it.
 """
 LEAST_PROFILE_WIDTH = 40
 """Cells of the profile beside the list where titles need all others."""
+AROUND_LIST = 8
+"""Lines of a terminal outside the list and its facts: title, places, frame, summary, values and keys."""
 TALL = 30
 """Lines of a terminal from which there is room for facts below most lists."""
 
@@ -240,7 +243,7 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
                     lacking=lacking,
                     faulty=faulty,
                     longest_title=longest_title,
-                    is_told_below=self.app.size.height >= TALL,
+                    is_told_below=self._tells_kind_below(len(lines)),
                 ),
             ),
             lines,
@@ -249,6 +252,11 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         self._describe_plan()
         self._show_summary()
         self._draw_profile()
+
+    def _tells_kind_below(self, n_rows: int) -> bool:
+        """Return whether facts about a variable, its kind among them, have room below a list of so many rows."""
+        height = self.app.size.height
+        return height >= TALL or height - AROUND_LIST - HEADER - n_rows - MARGIN >= LEAST_FACTS
 
     def _has_missing(self, line: VariableLine) -> bool:
         """Return whether a variable is known to have missing values."""
@@ -302,7 +310,8 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         self.query_one("#data-reading", Line).set_text(reading)
         # The picture beside the list says how often each level is.
         is_drawn = self._is_profile_beside and found is not None and found.profile is not None and found.profile.levels
-        self.query_one("#data-more", Line).set_text("" if is_drawn else more)
+        more = "" if is_drawn else whole_items(more, self.app.size.width - SIDES - 2)
+        self.query_one("#data-more", Line).set_text(more)
         self._show_facts()
         self.read_soon()
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from rich.cells import cell_len
+
 from sfumato.engine.data.schema import Kind, Role, Variable
 from sfumato.engine.wording import agreeing_word, count_noun, format_percent
 from sfumato.tui.parts.fields import value_text
@@ -207,6 +209,13 @@ def profile_texts(line: VariableLine, found: ProfiledColumn | None) -> tuple[str
     counts = f"{name}: {count_noun(profile.records, 'record')}, {profile.distinct:,} different values"
     codes = f"missing: {value_text(line.variable.missing)}" if line.variable.missing else ""
     return " · ".join(part for part in (counts, codes, withheld) if part), _quantiles_text(line.variable, profile)
+
+
+def whole_items(text: str, width: int) -> str:
+    """Return a list of levels in ``width`` cells, without the last ones that do not fit; other texts unchanged."""
+    parts = text.split("), ")
+    tried = ("), ".join(parts[:most]) + ") …" for most in range(len(parts) - 1, 0, -1))
+    return text if cell_len(text) <= width else next((one for one in tried if cell_len(one) <= width), text)
 
 
 def _quantiles_text(variable: Variable, profile: DistributionProfile) -> str:

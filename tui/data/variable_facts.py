@@ -60,6 +60,10 @@ def variable_content(
     title = f"{variable.name}: {variable.title}" if variable.title else variable.name
     lines = [Content.styled(cut_text(replace_unprintable(title), width), "bold")]
     lines += fact_lines(_facts(line, found, plan), width)
+    if len(lines) > most:
+        # Its kind has no line below it then, and no column above where titles need the room.
+        title = title.replace(variable.name, f"{variable.name} ({variable.kind.value})", 1)
+        lines[0] = Content.styled(cut_text(replace_unprintable(title), width), "bold")
     bars = [] if profile is None or not has_bars else _level_bars(line, profile, width)
     whole = [Content.styled("What the plan releases", "bold"), *fact_lines(release, width)] if release else []
     for part in (bars, whole):

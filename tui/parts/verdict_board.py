@@ -57,6 +57,8 @@ LEAST_LINES = 24
 """Height of a board in lines below which a verdict has only one line."""
 
 
+WIDE = 100
+"""Cells of a board from which names need not be cut, since limits have a short form."""
 MOST_OF_LIMIT, LEAST_OF_LIMIT = 34, 18
 """Width of a limit in cells, which may name what it is compared with, and its width in a narrow board."""
 
@@ -99,7 +101,8 @@ def verdict_lines(
         sizes = [max([len(head), *map(cell_len, cells)]) for head, cells in (("value", values), ("limit", bounds))]
         sizes[1] = min(sizes[1], MOST_OF_LIMIT if whole else LEAST_OF_LIMIT)
         room = width - state - sum(sizes) - 3 * GAP - ((GAUGE + GAP) if gauges else 0)
-        if room >= max(NAME_LEAST, wanted if people else 0):
+        # Names that are whole come before numbers of people and, with room for gauges, before limits in words.
+        if room >= max(NAME_LEAST, wanted if people or (whole and width >= WIDE) else 0):
             break
     room = max(room, 8)
     short = shorten_names(names, room)

@@ -709,7 +709,7 @@ class PlanTab(EditQueue):
             width = max(LEAST_WIDTH, list_width - BEFORE_STEP)
             # Long steps are whole as far as the list still fits; others name their first settings and count the rest.
             fitted = rows_with_first_settings(rows, width)
-            rows = rows_with_most_whole_steps(rows, fitted, width, room) if is_wide else fitted
+            rows = list(rows_with_most_whole_steps(rows, fitted, width, room)) if is_wide else fitted
             self._row_count = len(rows)
             self.query_one(StepGrid).show_table(step_table(steps), rows, self._want)
             self._divide_lines()

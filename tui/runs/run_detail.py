@@ -287,7 +287,7 @@ def _number_lines(table: DisplayTable, width: int) -> list[Content]:
     rows = list(found.values())
     # A long name has more lines: cut ones of a measure would look alike.
     brief = [(name, *(brief_value_text(text) or "-" for text in values)) for name, *values in rows]
-    if lines := _column_lines(("number", "release", "before"), brief, width, LEAST_NUMBER):
+    if lines := _column_lines(("number", "release", "data"), brief, width, LEAST_NUMBER):
         return lines
     said = [
         f"{name}: {', '.join(filter(None, (released, f'confidential data {before}' if before else '')))}"

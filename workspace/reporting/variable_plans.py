@@ -17,7 +17,7 @@ from .words import sign_for
 
 Treatment = Literal["drawn", "changed", "unchanged", "left out", "as in the released file"]
 ROLE_MEANINGS: Mapping[Role, str] = {
-    Role.QUASI_IDENTIFIER: "an intruder may know it of the person whom he looks for, and finds them by it",
+    Role.QUASI_IDENTIFIER: "an intruder may know it of people, and finds them by it",
     Role.SENSITIVE: "it is what an intruder wants to learn",
     Role.IDENTIFIER: "it names the person",
     Role.UNIT: "it says which records are of one unit, the one that is protected",
