@@ -418,6 +418,8 @@ def find_best_splits(predictors: Sequence[CodedPredictor], nodes: SplittableNode
     cut, members = np.zeros(count, np.int64), np.zeros((count, rules.most_unordered_levels), np.bool_)
     for j, predictor in enumerate(predictors):
         at = np.flatnonzero((feature == j) & (gain[j] > 0))
+        if not len(at):
+            continue
         if j in by_sets:
             members[at, : predictor.size] = _level_sets(predictor.size)[place[j, at]]
         elif predictor.is_unordered:
@@ -582,46 +584,51 @@ def _best_level_sets(
     weight = weighted.sum(axis=2)
     apart = weighted - weight[:, :, None] * nodes.shares.T[:, None, :]
     products = apart @ apart.transpose(0, 2, 1)
-    has = (table.sum(axis=2) > 0) @ (1 << np.arange(size))
-    if count * len(_level_sets(size)) <= _FEW_SETS:
-        has[:] = (1 << size) - 1
+    records, masks, has = table.sum(axis=2), [(1 << size) - 1], None
+    if count * len(_level_sets(size)) > _FEW_SETS:
+        has = (records > 0) @ (1 << np.arange(size))
+        masks = np.unique(has).tolist()
     node, place = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for mask in np.unique(has).tolist():
-        levels, numbers, pairs = _sets_of_present_levels(size, mask)
-        sets = _level_sets(size)[numbers][:, levels].astype(np.float64)
-        own = np.flatnonzero(has == mask)
+    for mask in masks:
+        levels, numbers, sets, pairs = _sets_of_present_levels(size, mask)
+        own = np.arange(count) if has is None else (has == mask).nonzero()[0]
         step = max(_MOST_COUNTS // max(1, len(sets)), 1)
         for some in (own[begin : begin + step] for begin in range(0, len(own), step)):
-            left = sets @ table[some][:, levels].sum(axis=2).T
+            here, number, whole = products[some], records[some], weight[some]
+            if len(levels) < size:
+                here, number, whole = here[:, levels][:, :, levels], number[:, levels], whole[:, levels]
+            left = sets @ number.T
             allowed = (left >= minbucket) & (nodes.sizes[some] - left >= minbucket)
-            left = sets @ weight[some][:, levels].T
-            here = products[some][:, levels][:, :, levels].reshape(len(some), -1)
+            left = sets @ whole.T
+            here = here.reshape(len(some), -1)
             with np.errstate(divide="ignore", invalid="ignore"):
                 gain = pairs @ here.T / (left * (nodes.weight[some] - left))
             gain[~allowed] = -np.inf
             # Sums of large numbers that nearly cancel are rounded by their size.
             near = gain >= gain.max(axis=0, initial=0.0) - np.maximum(_ROUNDING, 1e-15 * nodes.sizes[some])
-            found, which = np.nonzero((near & allowed).T)
+            found, which = (near & allowed).T.nonzero()
             node.append(some[found])
             place.append(numbers[which])
     of, at = np.concatenate(node), np.concatenate(place)
-    order = np.argsort(of, kind="stable")
-    of, at = of[order], at[order]
+    if len(masks) > 1:
+        order = np.argsort(of, kind="stable")
+        of, at = of[order], at[order]
     left = np.einsum("ml,mlc->cm", _level_sets(size)[at].astype(np.float64), table[of])
     return CutPositions(at, np.bincount(of, minlength=count), list(left.astype(np.int32)))
 
 
 @cache
-def _sets_of_present_levels(size: int, mask: int) -> tuple[Integers, Integers, Floats]:
-    """Return the levels (p,) in a bit mask, the numbers of the first sets that differ in these, (s,), and their pairs.
+def _sets_of_present_levels(size: int, mask: int) -> tuple[Integers, Integers, Floats, Floats]:
+    """Return the levels (p,) in a bit mask, the numbers of the first sets that differ in these, (s,), these sets, and
+    their pairs.
 
-    The pairs (s, p p) mark which two levels are both in a set.
+    The sets (s, p) mark their levels, the pairs (s, p p) which two levels are both in a set.
     """
     levels = np.flatnonzero(mask >> np.arange(size) & 1)
     sets = _level_sets(size)[:, levels]
     numbers = np.sort(np.unique(sets @ (1 << np.arange(len(levels))), return_index=True)[1])
     chosen = sets[numbers].astype(np.float64)
-    return levels, numbers, (chosen[:, :, None] * chosen[:, None, :]).reshape(len(numbers), -1)
+    return levels, numbers, chosen, (chosen[:, :, None] * chosen[:, None, :]).reshape(len(numbers), -1)
 
 
 @cache
