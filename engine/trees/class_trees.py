@@ -96,7 +96,7 @@ class SplittableNodes:
 
     def node_of_record(self) -> Integers:
         """Return the node of each record, (m,)."""
-        return np.repeat(np.arange(len(self)), self.records)
+        return np.arange(len(self)).repeat(self.records)
 
 
 class ChildNodes(NamedTuple):
@@ -179,7 +179,7 @@ class CodedPredictor:
         """Count some records (k,), node after node with ``sizes`` (nodes,) of them: (nodes, size, width // 2)."""
         cells = self.size * self.width
         kind = np.int64 if cells * len(sizes) >= 2**31 else np.int32
-        key: NDArray[Any] = np.repeat(np.arange(0, cells * len(sizes), cells, dtype=kind), sizes)
+        key: NDArray[Any] = np.arange(0, cells * len(sizes), cells, dtype=kind).repeat(sizes)
         key += self.coded.take(rows)
         weighing = None if self.units is None else self.units.take(rows)
         found = np.bincount(key, weighing, minlength=cells * len(sizes)).astype(np.int32)
@@ -205,19 +205,19 @@ class CodedPredictor:
     def _cuts_from_counts(self, counts: Integers, nodes: SplittableNodes, minbucket: int) -> CutPositions:
         """Find the cuts between the values of a counted predictor."""
         table, classes = counts.reshape(-1, self.width // 2), len(nodes.total)
-        cell = np.flatnonzero(self.nonempty_cells())
-        ends = np.searchsorted(cell, np.arange(1, len(nodes) + 1) * self.size)
+        cell = self.nonempty_cells().nonzero()[0]
+        ends = cell.searchsorted(np.arange(1, len(nodes) + 1) * self.size)
         each = sizes_from_ends(ends)
         table = table.take(cell, axis=0)
-        upto = np.cumsum(table, axis=0)
+        upto = table.cumsum(axis=0)
         # The running sums go over all nodes: those up to the node's first cell are taken off again.
-        upto -= np.repeat(upto[ends - each] - table[ends - each], each, axis=0)
+        upto -= (upto[ends - each] - table[ends - each]).repeat(each, axis=0)
         left = list(upto.view(np.int32).T[:classes])
         number = sum(left[1:], left[0])
         may = number >= minbucket
-        may &= number <= np.repeat((nodes.sizes - minbucket).astype(np.int32), each)
-        place = np.flatnonzero(may)
-        each = sizes_from_ends(np.searchsorted(place, ends))
+        may &= number <= (nodes.sizes - minbucket).astype(np.int32).repeat(each)
+        place = may.nonzero()[0]
+        each = sizes_from_ends(place.searchsorted(ends))
         return CutPositions(cell.take(place), each, [one.take(place) for one in left])
 
     def _cuts_in_order(self, order: Integers, nodes: SplittableNodes, minbucket: int) -> CutPositions:
@@ -231,18 +231,18 @@ class CodedPredictor:
         edges = np.full((len(nodes), 3), minbucket)
         edges[:, 0] -= 1
         edges[:, 1] = nodes.sizes - edges[:, 0] - minbucket
-        may = np.repeat(np.tile([False, True, False], len(nodes)), edges.ravel())
+        may = np.tile([False, True, False], len(nodes)).repeat(edges.ravel())
         may[:-1] &= code[1:] != code[:-1]
-        place, ends = np.flatnonzero(may), np.cumsum(nodes.sizes)
-        each = sizes_from_ends(np.searchsorted(place, ends))
+        place, ends = may.nonzero()[0], nodes.sizes.cumsum()
+        each = sizes_from_ends(place.searchsorted(ends))
         starts = ends - nodes.sizes
         # The first class is what the others leave, which saves one running sum.
-        rest = (place + np.repeat(1 - starts, each)).astype(np.int32)
+        rest = (place + (1 - starts).repeat(each)).astype(np.int32)
         left = [rest]
         for k in range(1, len(nodes.total)):
             sums = _running_count(of_class == k)
             before = np.where(starts > 0, sums.take(starts - 1), 0).astype(np.int32)
-            left.append(sums.take(place) - np.repeat(before, each))
+            left.append(sums.take(place) - before.repeat(each))
             rest -= left[-1]
         return CutPositions(place, each, left)
 
@@ -251,17 +251,17 @@ class CodedPredictor:
         code: Int32s, of_class: Int32s, units: Int32s, nodes: SplittableNodes, minbucket: int
     ) -> CutPositions:
         """Find the cuts of records in order (m,), with their values, classes and weight units."""
-        ends = np.cumsum(nodes.records)
-        weighed = [np.cumsum(np.where(of_class == k, units, 0), dtype=np.int64) for k in range(len(nodes.total))]
+        ends = nodes.records.cumsum()
+        weighed = [np.where(of_class == k, units, 0).cumsum(dtype=np.int64) for k in range(len(nodes.total))]
         left = []
         for sums in weighed:
             before = np.append(0, sums.take(ends[:-1] - 1))
-            left.append((sums - np.repeat(before, nodes.records)).astype(np.int32))
+            left.append((sums - before.repeat(nodes.records)).astype(np.int32))
         ours = sum(left[1:], left[0])
-        may = (ours >= minbucket) & (ours <= np.repeat(nodes.sizes - minbucket, nodes.records))
+        may = (ours >= minbucket) & (ours <= (nodes.sizes - minbucket).repeat(nodes.records))
         may[:-1] &= code[1:] != code[:-1]
-        place = np.flatnonzero(may)
-        return CutPositions(place, sizes_from_ends(np.searchsorted(place, ends)), [one.take(place) for one in left])
+        place = may.nonzero()[0]
+        return CutPositions(place, sizes_from_ends(place.searchsorted(ends)), [one.take(place) for one in left])
 
     def values_before_cuts(self, place: Integers) -> Integers:
         """Return the last value before the cuts at some positions (k,)."""
@@ -286,7 +286,7 @@ def _running_count(flags: Booleans) -> Int32s:
     words *= 0x0101010101010101
     within = words.view(np.uint8).reshape(-1, 8)
     number = within[:, 7].astype(np.int32)
-    found = within + (np.cumsum(number, dtype=np.int32) - number)[:, None]
+    found = within + (number.cumsum(dtype=np.int32) - number)[:, None]
     return found.ravel()[: len(flags)]
 
 
@@ -297,16 +297,16 @@ def nearly_best_cuts(positions: Sequence[CutPositions], nodes: SplittableNodes) 
     """
     each = np.concatenate([places.per_node for places in positions])
     left = [np.concatenate(parts) for parts in zip(*(places.left_counts for places in positions), strict=True)]
-    some = np.flatnonzero(each)
-    starts, repeats, of_node = (np.cumsum(each) - each)[some], each[some], some % len(nodes)
+    some = each.nonzero()[0]
+    starts, repeats, of_node = (each.cumsum() - each)[some], each[some], some % len(nodes)
     best = np.zeros(len(nodes))
     if len(some):
         gain = _impurity_decrease(left, nodes, of_node, repeats)
         np.maximum.at(best, of_node, np.maximum.reduceat(gain, starts))
-        near = np.flatnonzero(gain >= np.repeat((best - _ROUNDING)[of_node], repeats))
+        near = (gain >= (best - _ROUNDING)[of_node].repeat(repeats)).nonzero()[0]
     else:
         near = some
-    node = some.take(np.searchsorted(starts, near, side="right") - 1)
+    node = some.take(starts.searchsorted(near, side="right") - 1)
     place = np.concatenate([places.position for places in positions]).take(near)
     return CandidateCuts(node, place, np.stack([of.take(near) for of in left]).astype(np.float64))
 
@@ -320,13 +320,13 @@ def _impurity_decrease(left: Sequence[Int32s], nodes: SplittableNodes, of_node: 
     weights = nodes.weights[:, 0]
     parts = [part * weight for part, weight in zip(left, weights, strict=True)]
     size = sum(parts[1:], parts[0])
-    both = np.repeat(nodes.weight[of_node], each)
+    both = nodes.weight[of_node].repeat(each)
     both -= size
     both *= size
     gain: Floats | None = None
     # Of two classes both have the same square, so one is computed and doubled.
     for part, share in list(zip(parts, nodes.shares, strict=True))[: 1 if len(parts) == 2 else None]:
-        apart = np.repeat(share[of_node], each)
+        apart = share[of_node].repeat(each)
         apart *= size
         apart -= part
         apart *= apart
@@ -417,7 +417,7 @@ def find_best_splits(predictors: Sequence[CodedPredictor], nodes: SplittableNode
     feature, each = gain.argmax(axis=0), np.arange(count)
     cut, members = np.zeros(count, np.int64), np.zeros((count, rules.most_unordered_levels), np.bool_)
     for j, predictor in enumerate(predictors):
-        at = np.flatnonzero((feature == j) & (gain[j] > 0))
+        at = ((feature == j) & (gain[j] > 0)).nonzero()[0]
         if not len(at):
             continue
         if j in by_sets:
@@ -457,7 +457,7 @@ def _nonempty_value_cells(predictor: CodedPredictor, nodes: SplittableNodes) -> 
     classes, size, width = len(nodes.total), predictor.size, predictor.width
     if predictor.counts is not None:
         table = predictor.counts.view(np.int32).reshape(-1, width)
-        cell = np.flatnonzero(predictor.nonempty_cells())
+        cell = predictor.nonempty_cells().nonzero()[0]
         return ValueCells(cell // size, cell % size, table[cell, :classes].T.astype(np.float64))
     key = nodes.node_of_record() * (size * width) + predictor.coded.take(nodes.rows)
     if predictor.units is None:
@@ -486,10 +486,10 @@ def _sort_cells_by_class_shares(cells: ValueCells, total: Floats, rules: GrowthR
         records, nodes = cells.class_counts.sum(axis=0), whole.shape[1]
         most = np.zeros(nodes)
         np.maximum.at(most, cells.node, records)
-        asked = np.flatnonzero(total.sum(axis=0) - most >= rules.minbucket)
+        asked = (total.sum(axis=0) - most >= rules.minbucket).nonzero()[0]
         number = np.full(nodes, -1)
         number[asked] = np.arange(len(asked))
-        some = np.flatnonzero(number[cells.node] >= 0)
+        some = (number[cells.node] >= 0).nonzero()[0]
         node = cells.node[some]
         shares = (whole / whole.sum(axis=0)).take(node, axis=1)
         # In the order of memory that the sums below have always had: another one would round them differently.
@@ -509,14 +509,14 @@ def _sort_cells_by_class_shares(cells: ValueCells, total: Floats, rules: GrowthR
 
 def _cuts_between_cells(cells: ValueCells, nodes: SplittableNodes, minbucket: int) -> CutPositions:
     """Find the cuts after each cell where both sides keep their records."""
-    ends = np.searchsorted(cells.node, np.arange(len(nodes)), side="right")
-    sums = np.cumsum(cells.class_counts, axis=1)
+    ends = cells.node.searchsorted(np.arange(len(nodes)), side="right")
+    sums = cells.class_counts.cumsum(axis=1)
     before = np.concatenate([np.zeros((len(sums), 1)), sums], axis=1)
     left = sums - before[:, np.append(0, ends[:-1])][:, cells.node]
     ours = left.sum(axis=0)
-    place = np.flatnonzero((ours >= minbucket) & (ours <= (nodes.sizes - minbucket)[cells.node]))
+    place = ((ours >= minbucket) & (ours <= (nodes.sizes - minbucket)[cells.node])).nonzero()[0]
     return CutPositions(
-        place, sizes_from_ends(np.searchsorted(place, ends)), list(left.take(place, axis=1).astype(np.int32))
+        place, sizes_from_ends(place.searchsorted(ends)), list(left.take(place, axis=1).astype(np.int32))
     )
 
 
@@ -543,18 +543,18 @@ def _node_starts(node: Integers) -> Integers:
     """Return the places at which another node begins, the first one included; ``node`` (M,) is ascending."""
     if not len(node):
         return np.empty(0, np.int64)
-    return np.append(0, np.flatnonzero(node[1:] != node[:-1]) + 1)
+    return np.append(0, (node[1:] != node[:-1]).nonzero()[0] + 1)
 
 
 def _least_impurity_by_node(impurity: Floats, node: Integers, whole: Floats) -> tuple[Floats, Integers]:
     """Return the least impurity (M,) of each node that is below its ``whole`` (M,), and its first place; ``node`` (M,)
     is ascending.
     """
-    below = np.flatnonzero(impurity < whole)
+    below = (impurity < whole).nonzero()[0]
     if not len(below):
         return np.empty(0), below
     starts = _node_starts(node.take(below))
-    least = np.repeat(np.minimum.reduceat(impurity.take(below), starts), np.diff(starts, append=len(below)))
+    least = np.minimum.reduceat(impurity.take(below), starts).repeat(np.diff(starts, append=len(below)))
     places = below.compress(impurity.take(below) == least)
     first = places[_node_starts(node[places])]
     return impurity[first], first
@@ -624,7 +624,7 @@ def _sets_of_present_levels(size: int, mask: int) -> tuple[Integers, Integers, F
 
     The sets (s, p) mark their levels, the pairs (s, p p) which two levels are both in a set.
     """
-    levels = np.flatnonzero(mask >> np.arange(size) & 1)
+    levels = (mask >> np.arange(size) & 1).nonzero()[0]
     sets = _level_sets(size)[:, levels]
     numbers = np.sort(np.unique(sets @ (1 << np.arange(len(levels))), return_index=True)[1])
     chosen = sets[numbers].astype(np.float64)
@@ -760,9 +760,9 @@ def _grow_levels(
     ]
     roots = np.arange(trees)
     depths = [level_of_leaves(0, roots, roots, counts, rules.most_unordered_levels)]
-    largest, leaf = np.zeros(trees), np.repeat(roots, coded.shape[1] // trees)
-    at = np.flatnonzero(may_be_split(counts, alpha, rules))
-    rows = np.flatnonzero(np.isin(leaf, at))
+    largest, leaf = np.zeros(trees), roots.repeat(coded.shape[1] // trees)
+    at = may_be_split(counts, alpha, rules).nonzero()[0]
+    rows = np.isin(leaf, at).nonzero()[0]
     records = None if units is None else np.full(len(at), coded.shape[1] // trees)
     side = np.empty(coded.shape[1], np.int8)
     while len(at):
@@ -770,7 +770,7 @@ def _grow_levels(
         nodes = SplittableNodes(rows, here.counts[at].T.astype(np.float64), rules.class_weights, records)
         found = find_best_splits(predictors, nodes, rules)
         np.maximum.at(largest, here.tree[at], found.gain)
-        split = np.flatnonzero(found.gain > MIN_RELATIVE_GAIN * largest[here.tree[at]])
+        split = (found.gain > MIN_RELATIVE_GAIN * largest[here.tree[at]]).nonzero()[0]
         right = _route_records(here, at, found, nodes, coded, rules)
         depths.append(split_nodes(here, at, found, split, rules.most_unordered_levels))
         tried = np.zeros(2 * len(split), np.bool_)
@@ -779,11 +779,11 @@ def _grow_levels(
         number, goes = np.column_stack([here.first + at] * 2), np.zeros((len(at), 2), np.bool_)
         number[split] = depths[-1].first + np.arange(2 * len(split)).reshape(2, -1).T
         goes[split] = tried.reshape(2, -1).T
-        to_left, to_right = (np.repeat(on, nodes.records) for on in goes.T)
+        to_left, to_right = (on.repeat(nodes.records) for on in goes.T)
         to_left &= ~right
         to_right &= right
-        ends = np.flatnonzero(~(to_left | to_right))
-        node = np.searchsorted(np.cumsum(nodes.records), ends, side="right")
+        ends = (~(to_left | to_right)).nonzero()[0]
+        node = nodes.records.cumsum().searchsorted(ends, side="right")
         leaf[rows.take(ends)] = number.ravel().take(2 * node + right.take(ends))
         if any(predictor.order is not None for predictor in predictors):
             side[rows] = to_left.view(np.int8) + 2 * to_right.view(np.int8)
@@ -795,7 +795,7 @@ def _grow_levels(
             )
             records = np.concatenate([go_left, nodes.records[split] - go_left])[tried]
         counted = _children_to_split(split, go_left, tried, nodes, right)
-        rows, at = np.concatenate([rows.compress(to_left), rows.compress(to_right)]), np.flatnonzero(tried)
+        rows, at = np.concatenate([rows.compress(to_left), rows.compress(to_right)]), tried.nonzero()[0]
         for predictor in predictors:
             predictor.move_to_children(counted, side)
     return separate_trees(depths, leaf, trees)
@@ -822,12 +822,12 @@ def _route_records(
     depth: TreeLevel, at: Integers, found: BestSplits, nodes: SplittableNodes, coded: Int32s, rules: GrowthRules
 ) -> Booleans:
     """Return which records (m,) go right, and write the levels that go left into the nodes ``at`` (A,) of the level."""
-    code = coded.ravel().take(np.repeat(found.feature * coded.shape[1], nodes.records) + nodes.rows)
-    right = code >= np.repeat(((found.cut + 1) * rules.padded_classes).astype(coded.dtype), nodes.records)
+    code = coded.ravel().take((found.feature * coded.shape[1]).repeat(nodes.records) + nodes.rows)
+    right: Booleans = code >= ((found.cut + 1) * rules.padded_classes).astype(coded.dtype).repeat(nodes.records)
     by_set = rules.is_unordered[found.feature]
     if by_set.any():
-        inside = np.flatnonzero(np.repeat(by_set, nodes.records))
-        cell = np.repeat(np.flatnonzero(by_set) * rules.most_unordered_levels, nodes.records[by_set])
+        inside = by_set.repeat(nodes.records).nonzero()[0]
+        cell = (by_set.nonzero()[0] * rules.most_unordered_levels).repeat(nodes.records[by_set])
         cell += code.take(inside) // rules.padded_classes
         right[inside] = ~found.left_levels.ravel().take(cell)
         unseen = np.ones_like(found.left_levels)
@@ -871,13 +871,13 @@ def _children_to_split(
     of_parents = np.zeros(len(nodes), np.bool_)
     of_parents[parents] = True
     smaller_is_right[split] = right_is_smaller
-    counted = np.repeat(smaller_is_right, nodes.records) == right
-    counted &= np.repeat(of_parents, nodes.records)
-    is_right, place = np.divmod(np.flatnonzero(tried), max(len(split), 1))
+    counted = smaller_is_right.repeat(nodes.records) == right
+    counted &= of_parents.repeat(nodes.records)
+    is_right, place = np.divmod(tried.nonzero()[0], max(len(split), 1))
     is_larger = (is_right == 1) != right_is_smaller[place]
     smaller = sizes.min(axis=0)[asked]
     records = int(sizes.ravel()[tried].sum())
-    return ChildNodes(parents, nodes.rows.compress(counted), smaller, (np.cumsum(asked) - 1)[place], is_larger, records)
+    return ChildNodes(parents, nodes.rows.compress(counted), smaller, (asked.cumsum() - 1)[place], is_larger, records)
 
 
 def separate_trees(depths: Sequence[TreeLevel], leaf: Integers, trees: int) -> list[ClassTree]:
@@ -885,11 +885,11 @@ def separate_trees(depths: Sequence[TreeLevel], leaf: Integers, trees: int) -> l
     tree, rank, feature, cut, members, left, right, counts = (
         np.concatenate([depth[part] for depth in depths]) for part in range(1, len(TreeLevel._fields))
     )
-    order = np.lexsort((rank, np.repeat(np.arange(len(depths)), [len(depth.tree) for depth in depths]), tree))
+    order = np.lexsort((rank, np.arange(len(depths)).repeat([len(depth.tree) for depth in depths]), tree))
     size = np.bincount(tree, minlength=trees)
-    start = np.cumsum(size) - size
+    start = size.cumsum() - size
     new = np.empty_like(order)
-    new[order] = np.arange(len(order)) - np.repeat(start, size)
+    new[order] = np.arange(len(order)) - start.repeat(size)
     parts = [order[begin : begin + count] for begin, count in zip(start, size, strict=True)]
     return [
         ClassTree(feature[own], cut[own], members[own], new[left[own]], new[right[own]], counts[own], new[of_tree])
@@ -965,7 +965,7 @@ def _errors_after_collapse(own: float, first: BranchErrors, second: BranchErrors
 def collapse_nodes(tree: ClassTree, collapsed: Booleans) -> ClassTree:
     """Return the tree with the ``collapsed`` nodes (V,) as leaves."""
     here = np.arange(len(collapsed))
-    inner = np.flatnonzero(tree.left != here)
+    inner = (tree.left != here).nonzero()[0]
     end, reached = here.tolist(), [True] + [False] * (len(here) - 1)
     parts = (inner, tree.left[inner], tree.right[inner], collapsed[inner])
     # Parents stand before children, so one pass reaches every node after its parent.
@@ -975,7 +975,7 @@ def collapse_nodes(tree: ClassTree, collapsed: Booleans) -> ClassTree:
         else:
             end[one] = end[other] = end[node]
     stays = np.array(reached)
-    new = np.cumsum(stays) - 1
+    new = stays.cumsum() - 1
     inner = (stays & ~collapsed)[stays]
     left, right = (np.where(inner, new[side[stays]], new[here[stays]]) for side in (tree.left, tree.right))
     feature, cut = (np.where(inner, column[stays], 0) for column in (tree.feature, tree.cut))
