@@ -23,7 +23,7 @@ MOST_LINES = ((9, 1), (16, 2), (24, 4), (30, 8), (1 << 30, 12))
 """Greatest number of lines of the panel in a terminal of fewer lines than the first number."""
 BRIEF_QUESTION, BRIEFEST_QUESTION = "May this leave", "Leave"
 BRIEF_ANSWERS = {"no": "NO", "to be judged": "JUDGE", "yes": "YES"}
-COUNTED_CLAIMS = {"can be found": "found", "exposed": "exposed"}
+COUNTED_CLAIMS = {"can be found": "found", "exposed": "shown"}
 """Ends of a claim about people, each with the word that says the same in a narrow title."""
 TITLE_NEEDS = 44
 """Cells of a terminal in which the frame's title has the answer in full; in fewer the panel repeats it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isclose
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -76,8 +76,10 @@ STATE_WORDS = {
 PROBABILITY = "probability"
 BRIEF_SCALES = {PROBABILITY: "chance"}
 """The short word of a scale that has to be named in a narrow list, too."""
-GATE_LIMIT, BEYOND_CHANCE = "gate's limit", "beyond chance"
-"""What tells a limit of the gate from those of the plan, and what has been taken off a number of people."""
+LIMIT, GATE_LIMIT = "limit", "gate's limit"
+"""Head of the limits, and of limits none of which is one of the plan."""
+BEYOND_CHANCE = "beyond chance"
+"""What has been taken off a number of people."""
 NO_GAUGE = Content(" " * GAUGE)
 
 
@@ -131,6 +133,7 @@ def harm_lines(
     state = max((cell_len(one.state) for one in cells), default=0)
     inner = max(1, width - state - len(GAP))
     layout = _choose_layout(cells, inner, height - 1)
+    layout = replace(layout, are_of_gate=all(one.is_finding for one in cells if one.limit))
     names = _short_names(cells, layout.room)
     # A name that would be cut has a second line, where all of them can have one.
     is_tall = _has_lines_for(cells, layout, height - 1)
@@ -159,12 +162,14 @@ class _Layout:
 
     room: cells of a name
     values, gauges, limits: columns, each of one width; empty where left out
+    are_of_gate: whether none of the limits is one of the plan
     """
 
     room: int
     values: Sequence[str]
     gauges: Sequence[Content]
     limits: Sequence[str]
+    are_of_gate: bool = False
 
     @property
     def _columns(self) -> list[tuple[str, Sequence[str | Content]]]:
@@ -172,7 +177,7 @@ class _Layout:
         columns: list[tuple[str, Sequence[str | Content]]] = [
             (FOUND, self.values),
             ("", self.gauges),
-            ("limit", self.limits),
+            (LIMIT, self.limits),
         ]
         return [(head, cells) for head, cells in columns if any(str(one).strip() for one in cells)]
 
@@ -204,10 +209,11 @@ class _Layout:
 
     def heads_text(self) -> str:
         """Return the heads of the columns."""
-        heads = [
-            fit_text(head, cell_len(str(cells[0])), "right" if head == FOUND else "left")
-            for head, cells in self._columns
-        ]
+        heads = []
+        for head, cells in self._columns:
+            width = cell_len(str(cells[0]))
+            told = GATE_LIMIT if head == LIMIT and self.are_of_gate and cell_len(GATE_LIMIT) <= width else head
+            heads.append(fit_text(told, width, "right" if head == FOUND else "left"))
         return GAP.join([fit_text("what", self.room), *heads])
 
 
@@ -341,9 +347,9 @@ def _finding_cells(finding: Finding, witnesses: Sequence[Finding], is_waived: bo
             ):
                 # the gate counts those above its limit, and the number itself says no more
                 brief_limit = f"none above {most}"
-                limit = f"{GATE_LIMIT}: {brief_limit}"
+                limit = brief_limit
             else:
-                limit = f"{scaled_text(brief, finding.unit)}, {GATE_LIMIT} {most}"
+                limit = f"{scaled_text(brief, finding.unit)}, limit {most}"
                 # without its name a probability beside people reads like their share
                 named = f"{BRIEF_SCALES.get(scale_name(finding.unit), '')} {brief}".lstrip()
                 brief_limit = f"{named}, limit {most}"

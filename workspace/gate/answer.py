@@ -72,8 +72,8 @@ UNMADE_CHECKS: Mapping[str, str] = {
 titles."""
 
 JUDGED_QUESTIONS: Mapping[str, str] = {
-    "worst_records": "whether a reader can know these columns of somebody",
-    KEPT_KEYS: "whether a reader can know these columns of somebody",
+    "worst_records": "whether a recipient can know these columns of somebody",
+    KEPT_KEYS: "whether a recipient can know these columns of somebody",
     "membership_evidence": "whether it harms anybody to be known as part of the data",
     "own_values": "whether these people may be read from their own rows",
 }

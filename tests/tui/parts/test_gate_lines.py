@@ -76,6 +76,11 @@ def test_each_question_of_a_reader_has_whole_sentences_before_what_was_not_exami
     assert text_without_last_clause("one; two: three.") == "one; two."
 
 
+def test_people_who_are_shown_to_be_in_the_data_are_counted_in_a_narrow_title_too():
+    answer = replace(labelled_answer("to be judged"), people=59, claim="59 of 1,750 households exposed")
+    assert "Leave?  ! JUDGE: 59 shown " in [one.plain for one in shorter_answer_titles(answer)]
+
+
 def test_the_question_stays_in_the_title_where_people_are_not_said_to_be_found():
     asked, counted = (
         replace(labelled_answer("no"), people=9, claim=f"9 of 90 people {end}")
