@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Integers
 from ..data.bits import Keys
-from ..data.long_arrays import compress_column, compute_column, long_blocks, marked_rows, take_rows
+from ..data.long_arrays import compress_column, compute_column, long_blocks, marked_rows, take_block, take_rows
 from ..data.microdata import Microdata
 from ..data.rows import distinct_codes
 from ..data.sorting import count_by_value, is_run_start, sort_with_order, sorted_values
@@ -117,7 +117,7 @@ class _KeptValueClasses:
         def sizes_of_single(some: slice) -> NDArray[Any]:
             """Return the class sizes of the rows of single records, 0 of others and in classes of one."""
             is_last = np.append(starts[some.start + 1 : some.stop + 1], np.ones(int(some.stop == n), dtype=np.bool_))
-            alike = sizes[order[some]]
+            alike = take_block(sizes, order[some])
             return np.where(is_last & (alike > 1), alike, 0)
 
         singles = compress_column(compute_column(n, whole, sizes_of_single), starts)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..data.arrays import Floats, Integers
 from ..data.bits import Keys
-from ..data.long_arrays import compute_column, release_pages, take_rows
+from ..data.long_arrays import compute_column, release_pages, take_block, take_rows
 from ..data.microdata import Microdata
 from ..data.sorting import sort_order
 from .cells import break_ties_by_unit
@@ -84,6 +84,8 @@ def _comparable_values(data: Microdata, name: str, order: Integers) -> Floats:
     """Return codes of levels, or midranks of numbers as shares of the records, missing first, in an order, (n,)."""
     numbers = data.numbers(name)
     if data.schema[name].kind.has_levels:
-        return compute_column(len(order), np.float64, lambda rows: np.nan_to_num(numbers[order[rows]], nan=-1.0))
+        return compute_column(
+            len(order), np.float64, lambda rows: np.nan_to_num(take_block(numbers, order[rows]), nan=-1.0)
+        )
     shares = midrank_shares(numbers)
     return take_rows(shares, order)

@@ -19,6 +19,8 @@ from numpy.typing import DTypeLike, NDArray
 from .blocks import row_blocks
 
 T = TypeVar("T", bound=np.generic)
+PIECE_BYTES = 1 << 26
+"""Bytes of a long column whose rows are read or written together."""
 
 
 class ArrayPlace(Protocol):
@@ -104,7 +106,35 @@ def zeros_column(rows: int, kind: DTypeLike) -> NDArray[Any]:
 
 def take_rows(values: NDArray[T], rows: NDArray[np.integer[Any]], kind: DTypeLike | None = None) -> NDArray[T]:
     """Return the values (n,) in some rows, (k,), as numbers of a type where one is given."""
-    return compute_column(len(rows), values.dtype if kind is None else kind, lambda some: values[rows[some]])
+    return compute_column(
+        len(rows), values.dtype if kind is None else kind, lambda some: take_block(values, rows[some])
+    )
+
+
+def take_block(values: NDArray[T], rows: NDArray[np.integer[Any]]) -> NDArray[T]:
+    """Return the values (n,) in a block of rows, (k,); those of a long column are read piece by piece of it."""
+    found = np.empty(len(rows), dtype=values.dtype)
+    for near in near_places(rows, values.nbytes):
+        found[near] = values[rows[near]]
+    return found
+
+
+def near_places(rows: NDArray[np.integer[Any]], column_bytes: int) -> Iterator[Any]:
+    """Yield places of a block of rows (k,) of a column of so many bytes, piece by piece of the column where it is long.
+
+    The pages of a piece are given back before the next: rows in any order would bring all of the column into memory.
+    """
+    found = _long_arrays.get()
+    pieces = -(-column_bytes // PIECE_BYTES)
+    if found is None or pieces < 2 or len(rows) <= pieces:
+        yield slice(None)
+        return
+    order = np.argsort(rows)
+    ends = np.linspace(int(rows[order[0]]), int(rows[order[-1]]) + 1, pieces + 1)
+    cuts = np.searchsorted(rows[order], np.ceil(ends))
+    for start, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
+        yield order[start:end]
+        found.place.release_pages()
 
 
 def running_sums(numbers: NDArray[Any]) -> NDArray[np.int64]:

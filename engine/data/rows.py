@@ -21,7 +21,16 @@ from numpy.typing import NDArray
 
 from .arrays import Floats, Integers
 from .blocks import row_blocks
-from .long_arrays import compute_column, is_long, long_blocks, new_column, running_sums, take_rows, zeros_column
+from .long_arrays import (
+    compute_column,
+    is_long,
+    long_blocks,
+    near_places,
+    new_column,
+    running_sums,
+    take_rows,
+    zeros_column,
+)
 from .sorting import Array, count_whole_numbers, has_few_distinct, is_run_start, sort_with_order
 
 Values = NDArray[Any] | pd.Series
@@ -97,7 +106,9 @@ def distinct_codes(numbers: Array) -> DistinctNumbers:
     values = new_column(int(np.count_nonzero(first)), ascending.dtype)
     for rows in long_blocks(len(first)):
         ranks = np.cumsum(first[rows], dtype=np.int32) + np.int32(different - 1)
-        codes[order[rows]] = ranks
+        places = order[rows]
+        for near in near_places(places, codes.nbytes):
+            codes[places[near]] = ranks[near]
         values[different : ranks[-1] + 1] = ascending[rows][first[rows]]
         different = int(ranks[-1]) + 1
     return DistinctNumbers(values, codes)

@@ -30,7 +30,7 @@ from sfumato.engine.adversary.nearest_records import LevelGroupSearch
 from sfumato.engine.adversary.people import sum_marked_cells
 from sfumato.engine.adversary.same_people import is_enumerated
 from sfumato.engine.adversary.tails import measure_released_tails
-from sfumato.engine.data import sorting
+from sfumato.engine.data import long_arrays, sorting
 from sfumato.engine.data.long_arrays import (
     compress_column,
     is_long,
@@ -58,11 +58,13 @@ from sfumato.engine.statistics.smoothing import common_step
 pytestmark = pytest.mark.quick
 N, BLOCK = 400, 23
 RNG = np.random.default_rng(8)
+RNG_ROWS = np.random.default_rng(9).integers(-N, N, N)
 
 
 @pytest.fixture
 def place(monkeypatch: pytest.MonkeyPatch) -> CountingPlace:
     # what is done for many numbers is done for these
+    monkeypatch.setattr(long_arrays, "PIECE_BYTES", 500)
     monkeypatch.setattr(sorting, "MANY_TO_SORT", 30)
     monkeypatch.setattr(sorting, "SAMPLE", 25)
     monkeypatch.setattr(sorting, "DIFFERENT", 8)
@@ -172,9 +174,9 @@ def test_columns_are_selected_added_and_joined_as_in_memory(place: CountingPlace
 
     def answers() -> list[Any]:
         joined = join_columns([values, values[:7], values[:60]])
-        return [compress_column(values, kept), marked_rows(kept), running_sums(kept), take_rows(values, np.arange(N)[::-1]), joined]  # fmt: skip
+        return [compress_column(values, kept), marked_rows(kept), running_sums(kept), take_rows(values, np.arange(N)[::-1]), take_rows(values, RNG_ROWS), joined]  # fmt: skip
 
-    expected = [values[kept], np.flatnonzero(kept), np.cumsum(kept), values[::-1], np.concatenate([values, values[:7], values[:60]])]  # fmt: skip
+    expected = [values[kept], np.flatnonzero(kept), np.cumsum(kept), values[::-1], values[RNG_ROWS], np.concatenate([values, values[:7], values[:60]])]  # fmt: skip
     assert_same(expected, in_blocks(place, answers))
     assert_same(expected, answers())
 
