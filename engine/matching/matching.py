@@ -431,7 +431,7 @@ class RecordMatcher:
             found.append(rows)
         return found
 
-    def _own_is_match(self, within: Sequence[WindowKey], own: Integers | None) -> Booleans:
+    def own_is_match(self, within: Sequence[WindowKey], own: Integers | None) -> Booleans:
         """Return whether each record's own released record matches, (n,)."""
         hit = np.zeros(len(self.group), dtype=np.bool_)
         rows: slice | Integers
@@ -553,11 +553,11 @@ class CachedMatcher:
         within = [*self.windows, *more]
         for window in within:
             self.matcher._check_shape(window.shape)
-        return MatchResults(self.candidate_counts(more), self.matcher._own_is_match(within, own))
+        return MatchResults(self.candidate_counts(more), self.matcher.own_is_match(within, own))
 
     def own_is_match(self, more: Sequence[WindowKey] = ()) -> Booleans:
         """Return whether record i matches released row i in all windows, (n,)."""
-        return self.matcher._own_is_match([*self.windows, *more], None)
+        return self.matcher.own_is_match([*self.windows, *more], None)
 
     def candidate_counts(self, more: Sequence[WindowKey] = ()) -> Integers:
         """Return the number of candidates of every confidential record with all windows, (n,)."""

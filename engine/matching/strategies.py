@@ -281,16 +281,10 @@ def best_strategies(
 
 def _own_record_agrees(key: MatchKey, targets: MatchTargets) -> Booleans:
     """Return whether each target's own released record agrees on one variable, (q,)."""
-    agrees = np.zeros(len(targets.rows), dtype=np.bool_)
-    present = targets.own_released >= 0
-    rows, own = targets.rows[present], targets.own_released[present]
-    if isinstance(key, ExactKey):
-        codes, released = key.equal_codes()
-        agrees[present] = codes[rows] == released[own]
-    else:
-        values = key.released[own]
-        agrees[present] = (key.lower[rows] <= values) & (values <= key.upper[rows])
-    return agrees
+    own = np.full(key.shape[0], -1)
+    own[targets.rows] = targets.own_released
+    exact, within = split_by_kind([key])
+    return RecordMatcher.from_keys(exact, key.shape).own_is_match(within, own)[targets.rows]
 
 
 class _SubsetCounter(TargetCounter):
