@@ -17,6 +17,7 @@ from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import count_noun
 from sfumato.tui.terminal.text import cut_text, fit_text
 from sfumato.tui.widgets.facts import INDENT, ONE_COLUMN, run_in_lines, wrap_text
+from sfumato.workspace.reporting.numbers import section_place, section_title
 from sfumato.workspace.reporting.plan_steps import Facts
 from sfumato.workspace.reporting.results import TableContext, result_table
 from sfumato.workspace.reporting.tables import DisplayTable, format_table, full_cell_text
@@ -60,6 +61,8 @@ LEAST_NUMBER, BESIDE = 6, 30
 """Cells left of the values below which they have no columns, and from which long names stay left of them."""
 LEAST_TABLE = 76
 """Width in cells below which numbers are sentences: a table would break their names."""
+BY_UNIT, UNITS = "by unit", " units"
+"""Words for numbers of units, which are left out where a line is of units alone."""
 NUMBERS = ("measure", "variable", "confidential", "release")
 NUMBERS_OF_RELEASE = tuple(title for title in NUMBERS if title != "confidential")
 
@@ -227,7 +230,9 @@ class FullRunDetail:
         if self.verdicts and not are_met:
             lines += [Content(""), *_limit_lines(sort_verdicts(self.verdicts), self.detail.records, width)]
         context = TableContext(self.apart, records=self.detail.records, keys=True)
-        table = result_table(_units_first(self.rows), context)
+        # People first, as in Numbers: whom a release exposes decides before what it says of values.
+        rows = sorted(_units_first(self.rows), key=lambda row: section_place(section_title(row.key)))
+        table = result_table(rows, context)
         if self.rows and width < LEAST_TABLE:
             return Content("\n").join([*lines, Content(""), *_number_lines(table, width), *below])
         numbers = ""
@@ -282,8 +287,12 @@ def _number_lines(table: DisplayTable, width: int) -> list[Content]:
         key, name, variable, before, released = (
             full_cell_text(row[places[title]]) if title in places else "" for title in ("key", *NUMBERS)
         )
+        # The units are the people whom the name speaks of, and come before their records, which then have no line.
+        variable = "" if variable == BY_UNIT else variable
+        released, before = (text.removesuffix(UNITS) for text in (released, before))
         named = f"{name}{f' ({variable})' if variable else ''}"
-        found.setdefault((key, variable.partition(";")[0]), (named, released, before))
+        subject = variable.partition(";")[0]
+        found.setdefault((key, "" if subject == BY_UNIT else subject), (named, released, before))
     rows = list(found.values())
     # A long name has more lines: cut ones of a measure would look alike.
     brief = [(name, *(brief_value_text(text) or "-" for text in values)) for name, *values in rows]

@@ -11,6 +11,7 @@ from textual.content import Content
 
 from sfumato.engine.wording import count_noun
 from sfumato.tui.terminal.text import cut_text, fit_text
+from sfumato.tui.widgets.facts import wrap_text
 from sfumato.workspace.reporting.words import duration_text, sign_for
 from sfumato.workspace.views.run_detail import TaskPhase
 from sfumato.workspace.visible_text import replace_unprintable
@@ -115,8 +116,12 @@ def task_lines(
     text_width = max(1, width - label_width - (column + len(GAP) if column else 0))
     for place, task in enumerate(named):
         took = fit_text(duration_text(task.seconds), column, "right") + GAP if task.seconds is not None else ""
-        text = cut_text(replace_unprintable(task.text), text_width)
+        text, *rest = wrap_text(task.text, text_width) or [""]
+        # A text is whole or, without lines for it, cut: a task less says more than two that end alike.
+        if len(lines) + 1 + len(rest) > room:
+            text, rest = cut_text(replace_unprintable(task.text), text_width), []
         lines.append(Content.assemble((fit_text("" if place else label, label_width), "$text-muted"), took, text))
+        lines += [Content(" " * (width - text_width) + line) for line in rest]
     return lines[:room]
 
 
