@@ -651,8 +651,13 @@ class RecordsPane(RunPane, SplitView):
         width = max(20, self.list_width - 4)
         first = wrap_text(found, width)
         most = 1 if self.app.size.height < LEAST_HEIGHT_BELOW else max(1, MOST_HEAD - len(first))
-        # Settings are left out from the last one on before a text is cut; the list of settings of the plan has them.
-        forms = (" · ".join(told[:kept]) for kept in range(len(told), 0, -1))
+        # Settings, then what the list is of, are left out before a text is cut; Plan has the settings.
+        listed = (
+            records.listing_text.partition(",")[0]
+            if records.units is None
+            else f"{records.units.n_units:,} {records.units.noun}"
+        )
+        forms = (" · ".join(one) for one in (told, told[:3], [place, over, listed], [place, over]))
         said = next((one for one in forms if len(wrap_text(one, width)) <= most), said)
         rest = cut_lines(wrap_text(said, width), most, width)
         return Content("\n").join([*map(Content, first), *(Content.styled(line, "$text-muted") for line in rest)])

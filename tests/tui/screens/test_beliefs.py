@@ -52,8 +52,11 @@ async def test_records_are_ranked_by_the_posterior_of_their_truth_beside_the_pri
         shown = [line.split() for line in text.splitlines()[4:-1] if line.split()[:1] and line.split()[0].isdigit()]
         lines = records.lines(0, len(shown))
         assert [int(cells[0]) for cells in shown] == [line.record for line in lines]
-        assert [float(cells[1]) for cells in shown] == pytest.approx([line.probability for line in lines], rel=1e-3)
-        assert [float(cells[2]) for cells in shown] == pytest.approx([line.prior for line in lines], rel=1e-3)
+        assert all(cells[2] == cells[4] == "%" for cells in shown), "chances are per cent, to two decimals"
+        assert [float(cells[1]) for cells in shown] == pytest.approx(
+            [100 * line.probability for line in lines], abs=0.006
+        )
+        assert [float(cells[3]) for cells in shown] == pytest.approx([100 * line.prior for line in lines], abs=0.006)
         assert "driver" not in text
         assert "nan" not in text.lower()
         assert not [secret for secret in SECRETS if secret in text]

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from sfumato.engine.data.schema import Kind, Role, Variable
-from sfumato.tui.data.sheet import profile_texts, sheet_columns
+from sfumato.tui.data.sheet import profile_texts, sheet_columns, whole_items
 from sfumato.tui.data.small_pictures import HEADING
 from sfumato.tui.data.variable_facts import variable_content
 from sfumato.tui.parts.form import Form
@@ -465,3 +465,10 @@ async def test_values_are_drawn_once_and_the_picture_of_the_chosen_row_has_the_i
         pictured = [one for one in grid.render_line(grid.cursor + 1) if set("▁▂▃▄▅▆") & set(one.text)]
         assert pictured
         assert all(one.style == chosen for one in pictured)
+
+
+def test_levels_that_have_no_room_are_left_out_whole():
+    text = "most often a (50 %), b (30 %), c (20 %)"
+    assert whole_items(text, 60) == text
+    assert whole_items(text, 34) == "most often a (50 %), b (30 %) …"
+    assert whole_items("quantiles 5 % 1  50 % 2", 10) == "quantiles 5 % 1  50 % 2", "other texts are cut by their line"

@@ -445,3 +445,11 @@ def test_members_of_an_attack_on_membership_are_taken_for_members() -> None:
     ]
     said = "Of 1,000 people in the data he recognises 34.1 (3.41 %). Of as many outsiders he wrongly takes for people in the data 9 (0.9 %)."
     assert said in words(*rows)
+
+
+def test_a_number_whose_best_choice_is_limited_says_where_the_limit_is() -> None:
+    row = risk(0.2)
+    series = [row, replace(row, dataset="confidential", value=0.4)]
+    assert dict(explanation_facts(ExplainedNumber(row, series)))["here"].endswith("No limit is set for it.")
+    told = dict(explanation_facts(ExplainedNumber(row, series, limited_number="People found, best variables")))["here"]
+    assert told.endswith("No limit is set for it; the plan limits “People found, best variables”.")
