@@ -44,6 +44,7 @@ from sfumato.workspace.reporting.diagnostics import (
     fit_meaning,
     fold_passed_parameters,
     missing_check_text,
+    one_leaf_targets,
     parameter_or_model_text,
     statistic_cells,
     statistics_summary,
@@ -563,10 +564,13 @@ class DiagnosticsPane(RunPane):
     def _model_text(self, line: ConvergenceLine, width: int, room: int) -> list[Content]:
         """Return what is known of the model of a line, and below it the values that were drawn from it."""
         target = line.convergence.target
+        predictors = ", ".join(self._predictors_of(target))
+        if predictors and target in one_leaf_targets(self._lines):
+            predictors += "; the tree splits on none of them"
         facts = [
             ("fit", "" if line.fit_text else dict(fit_facts(self._lines_of(target))).get(target, "")),
             ("what it means", fit_meaning(self._lines, target)),
-            ("drawn from", ", ".join(self._predictors_of(target))),
+            ("predictors", predictors),
         ]
         more = f"and more: Statistics, by {current_key(self.app, 'statistics')}"
         known = [fact for fact in facts if fact[1]]
