@@ -32,7 +32,7 @@ LEAST_HEIGHT = 30
 TITLES = "People most at risk", "Most at risk"
 GUESSED_TITLES = "Values guessed most surely", "Guessed most surely"
 """Names of the list where an intruder guesses values of people whom he knows, and finds nobody."""
-FOUND_BY, SURE_HEAD = ", found by", "how sure"
+FOUND_BY, SURE_HEAD = ", mainly by", "how sure"
 WHO, SURE = 14, 7
 """Cells of the columns who, at least, and how sure."""
 CERTAIN = "certain"

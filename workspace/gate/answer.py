@@ -72,8 +72,8 @@ UNMADE_CHECKS: Mapping[str, str] = {
 titles."""
 
 JUDGED_QUESTIONS: Mapping[str, str] = {
-    "worst_records": "whether a recipient can know these columns of somebody",
-    KEPT_KEYS: "whether a recipient can know these columns of somebody",
+    "worst_records": "whether a recipient can know these columns of somebody (if so, it should stay)",
+    KEPT_KEYS: "whether a recipient can know these columns of somebody (if so, it should stay)",
     "membership_evidence": "whether it harms anybody to be known as part of the data",
     "own_values": "whether these people may be read from their own rows",
 }
@@ -333,10 +333,18 @@ def _people_text(people: int, records: RecordCount) -> str:
 
 
 def _judged_text(open_findings: Sequence[Finding], unchecked: Sequence[Finding]) -> str:
-    """Describe what a person has to judge before the release may leave."""
-    counts = _counts_by_status(0, len(open_findings), len(unchecked))
+    """Describe what a person has to judge before the release may leave, and what was not checked."""
     question = JUDGED_QUESTIONS.get(_worst_finding(open_findings).check, "") if open_findings else ""
-    return fill_sentence(sentences.NOT_BEFORE_JUDGED, question=f" {question}".rstrip(), counts=counts)
+    acts, judged = [], len(open_findings)
+    if question:
+        acts.append(fill_sentence(sentences.DECIDED, question=question))
+        if judged > 1:
+            acts.append(fill_sentence(sentences.JUDGED_OTHERS, number=judged - 1))
+    elif judged:
+        acts.append(fill_sentence(sentences.JUDGED_FINDINGS, number=judged))
+    if unchecked:
+        acts.append(fill_sentence(sentences.ACCEPTED_UNMADE, number=len(unchecked)))
+    return fill_sentence(sentences.NOT_BEFORE_JUDGED, acts=acts)
 
 
 def _counts_by_status(blocking: int, judged: int, unchecked: int) -> list[str]:

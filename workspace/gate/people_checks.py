@@ -696,7 +696,7 @@ def _result_of_measure(
         judged,
         records=record_numbers(likely) or (record,),
         at_most="warn" if by_chance else "block",
-        headline=_found_by_text(case, measure) if len(likely) else "",
+        headline=_found_by_text(case, measure, all_alone=count == len(likely)) if len(likely) else "",
         counted=_how_surely_text(take_rows(probability, likely)) if measure.is_matching else "",
         learned=_learned_text(case, measure),
         change=_coarsen_first_text(case, measure, likely),
@@ -704,13 +704,30 @@ def _result_of_measure(
     )
 
 
-def _found_by_text(case: ExaminedRelease, measure: RecordMeasure) -> str:
-    """Describe by which variables a measure finds records, where it matches them on what the intruder knows."""
+def _found_by_text(
+    case: ExaminedRelease, measure: RecordMeasure, *, all_alone: bool = False, is_unit: bool = False
+) -> str:
+    """Describe by which variables a measure finds records, where it matches them on what the intruder knows.
+
+    all_alone: whether all that are found are alone with the unchanged columns, so that artificial values find nobody
+    is_unit: whether they are alone with all records of their unit together
+    """
     if not measure.is_matching:
         return ""
     names, _ = matched_variables(case.recipe, measure.position)
     kept, drawn = ([name for name in names if (name in case.plan.kept) == is_kept] for is_kept in (True, False))
     columns = first_names_text(names)
+    if case.is_synthetic and kept and all_alone:
+        if is_unit:
+            return fill_sentence(
+                sentences.FOUND_BY_WHOLE_UNIT,
+                columns=first_names_text(kept),
+                rows=case.record_noun,
+                how=sentences.KEPT_UNCHANGED,
+            )
+        return fill_sentence(
+            sentences.FOUND_BY_KEPT_COLUMNS, columns=first_names_text(kept), how=sentences.KEPT_UNCHANGED
+        )
     if case.is_synthetic and kept and drawn:
         columns = fill_sentence(
             sentences.UNCHANGED_AND_DRAWN, kept=first_names_text(kept), drawn=first_names_text(drawn)
@@ -843,7 +860,7 @@ def _result_of_units(case: ExaminedRelease, measure: RecordMeasure, units: Units
         judged,
         records=record_numbers(np.sort(units.records_of(likely if len(likely) else np.array([worst])))),
         at_most="warn" if few or is_chance else "block",
-        headline=_found_by_text(case, measure) if len(likely) else "",
+        headline=_found_by_text(case, measure, all_alone=count == len(likely), is_unit=True) if len(likely) else "",
         counted=_how_surely_text(probability[likely]) if measure.is_matching else "",
         learned=_learned_text(case, measure),
         change=_coarsen_first_text(case, measure, likely, units),

@@ -123,7 +123,11 @@ LEARNED_OF_NOBODY = (
 )
 ALL_IS_DRAWN = "Only artificial values, drawn from a model: {drawn:list}."
 MAY_NOT_LEAVE = "No: {counts:commas}."
-NOT_BEFORE_JUDGED = "Not before a person has decided{question}: {counts:commas}."
+NOT_BEFORE_JUDGED = "Not before a person has {acts:list}."
+DECIDED = "decided {question}"
+JUDGED_FINDINGS = "judged {number:count finding}"
+JUDGED_OTHERS = "judged {number:count other finding}"
+ACCEPTED_UNMADE = "accepted that {number:count check} {number:word was|were} not made"
 BLOCKING = "{number:count check} {number:word blocks|block}"
 TO_JUDGE = "{number} to be judged"
 UNCHECKED = "{number} not checked"
@@ -263,9 +267,7 @@ NO_OTHER_TRUE_VALUES_LEARNED = "Who knows some of these columns reads the true o
 NO_TRUE_VALUES_LEARNED = "That they are in the data; of {drawn} only artificial values."
 ONLY_DRAWN_VALUES_LEARNED = "Only artificial values, drawn from a model: {drawn}."
 MEMBERS_LEARNED = "That they are in the data, and so what is true of everybody in it."
-VALUES_BESIDE_LEARNED = (
-    "That they are in the data. Beside their values a row shows {others:list}: artificial, but perhaps near their own."
-)
+VALUES_BESIDE_LEARNED = "That they are in the data. Beside their values a row shows {others:list}: artificial; how near these are to their own was not measured."
 SINGLE_CHANGES = ". Single changes: {changes}{together}"
 SINGLE_CHANGE = "{change}: {left:,} left"
 CHANGES_TOGETHER = ". Together: {changes}"

@@ -385,13 +385,13 @@ class IntruderDial:
         name, value = found
         how = {"certain": f"are {FOR_CERTAIN}", "expected": f"are {ON_AVERAGE}", "few": CAN_BE_FOUND}[main.name]
         if not value:
-            return f"For this intruder coarsen {name} first: then no {self.numbers.noun} {how}."
+            return f"For this intruder change {name} first: without it no {self.numbers.noun} {how}."
         # "At most" stays true only of a number that is rounded up.
         most = math.ceil(value - 1e-9)
         people = count_of_noun(most, self.numbers.noun)
         if most == 1:
             how = how.replace("are ", "is ", 1)
-        return f"For this intruder coarsen {name} first: then at most {people} {how}."
+        return f"For this intruder change {name} first: without it at most {people} {how}."
 
     def variable_text(self, variable: DialVariable) -> str:
         """Return a variable with how surely it is known: ``age ± 2``, or ``age`` where it is known exactly."""

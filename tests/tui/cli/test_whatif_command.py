@@ -36,7 +36,7 @@ def test_what_is_known_is_counted_and_turned(sfumato, capsys):
     assert sfumato("whatif", *DATA, "--known", "region,age") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "The intruder knows region and age."
-    assert lines[-1].startswith("For this intruder coarsen age first: then ")
+    assert lines[-1].startswith("For this intruder change age first: without it ")
 
 
 @pytest.mark.slow

@@ -168,7 +168,7 @@ def test_where_nobody_is_found_the_answer_says_so_and_never_that_all_is_safe() -
     assert said.headline == "May this leave to the public? TO BE JUDGED: 1 check could not be made"
     assert said.sentence.startswith("0 of 120 people are above the allowed risk, by the checks that were made.")
     assert said.found == "0 of 120 people are above the allowed risk, by the checks that were made."
-    assert said.decision == "Not before a person has decided: 1 not checked."
+    assert said.decision == "Not before a person has accepted that 1 check was not made."
     assert said.learned == "A row shows the true age of a person; of income only artificial values, drawn from a model."
     assert said.change == "Nothing, as far as was examined."
     blocked = Finding("b", "block", "title", "said", advice="change it")
@@ -208,7 +208,7 @@ def test_who_has_to_judge_is_told_what() -> None:
     open_finding = Finding("a", "warn", "title", "said")
     unmade = Finding("c", "not checked", "singling out", "no measure")
     both = answer_from_examination(Examination(1, "0", (open_finding, unmade, unmade)), PLAIN, Policy(), 120)
-    assert both.decision == "Not before a person has decided: 1 to be judged, 2 not checked."
+    assert both.decision == "Not before a person has judged 1 finding and accepted that 2 checks were not made."
     shown = Finding(
         "membership_evidence",
         "warn",
@@ -221,7 +221,7 @@ def test_who_has_to_judge_is_told_what() -> None:
     )
     told = answer_from_examination(Examination(1, "0", (shown,)), PLAIN, Policy(), 120)
     assert told.decision == (
-        "Not before a person has decided whether it harms anybody to be known as part of the data: 1 to be judged."
+        "Not before a person has decided whether it harms anybody to be known as part of the data."
     )
     assert told.found == "About 59 of 120 people (49.17 %) are shown to be in the data, beyond what chance explains."
     assert (told.how, told.claim) == ("Their sex stands in it.", "59 of 120 people exposed")

@@ -46,7 +46,7 @@ def test_it_begins_with_what_the_plan_says_that_he_knows():
         "Found for certain, one match: 44 of 200 people (22 %); plan's limit 10 (5 %).",
         "Found on average, by guessing: 60 of 200 people (30 %).",
         "Can be found, small group: 90 of 200 people (45 %).",
-        "For this intruder coarsen age first: then no people are found for certain.",
+        "For this intruder change age first: without it no people are found for certain.",
     ]
 
 
@@ -96,12 +96,12 @@ def test_one_person_is_found_and_where_no_variable_helps_it_says_so():
     one = KnowledgeCounts((1,) * 8, (0, 0, 1, 2, 0, 0, 1, 2), ())
     assert (
         make_dial(counts=one).coarsen_text()
-        == "For this intruder coarsen age first: then no people are found for certain."
+        == "For this intruder change age first: without it no people are found for certain."
     )
     left = KnowledgeCounts((1,) * 8, (0, 1, 1, 2, 0, 1, 1, 2), ())
     assert (
         make_dial(counts=left).coarsen_text()
-        == "For this intruder coarsen sex first: then at most 1 person is found for certain."
+        == "For this intruder change sex first: without it at most 1 person is found for certain."
     )
     same = KnowledgeCounts((1,) * 8, (2,) * 8, ())
     assert make_dial(counts=same).coarsen_text() == "No single variable lowers this number: coarsen two of them."
