@@ -120,7 +120,7 @@ class ReleaseAnswer:
     @property
     def change_has_effect(self) -> bool:
         """Return whether the line on what to change says whom one still finds after it."""
-        return any(word in self.change for word in ("found", "finds"))
+        return any(word in self.change for word in ("found", "finds", "still alone"))
 
     @property
     def headline(self) -> str:
