@@ -232,7 +232,7 @@ def _step_after_run(standing: ProjectStage, line: RunSummary, tab: str, row_step
         return "next: {release_run} releases; {report} writes the report"
     if answer:
         return (
-            f"next: {row_step or '{open} explains what you have to judge'}"
+            f"next: {row_step or '{open} explains what you have to judge'}; {{release}} takes your judgement"
             if tab == "verdicts"
             else f"next: {verdicts}: what you have to judge"
         )

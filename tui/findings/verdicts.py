@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -20,6 +19,7 @@ from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.parts.answer_panel import AnswerPanel, answer_title, shorter_answer_titles
 from sfumato.tui.parts.gate_lines import EXAMINING
+from sfumato.tui.parts.harm_lines import fit_harm_counts
 from sfumato.tui.parts.variable_titles import variable_titles
 from sfumato.tui.parts.verdict_board import AMPLE, GateLines, VerdictBoard, sort_by_group
 from sfumato.tui.session.export import ScreenExport, table_of_records
@@ -27,7 +27,7 @@ from sfumato.tui.session.gate_answers import ExaminedRun
 from sfumato.tui.widgets.facts import titled_facts, wrap_paragraphs
 from sfumato.tui.widgets.panel import FrameRule
 from sfumato.workspace.reporting.findings import finding_text
-from sfumato.workspace.reporting.harm import DECIDES, NOT_ENOUGH, harm_counts_text
+from sfumato.workspace.reporting.harm import harm_counts_text
 from sfumato.workspace.store.runs import RunState, RunSummary, count_records_and_units, find_run
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.number_lines import count_number_lines
@@ -307,15 +307,9 @@ class VerdictsPane(RunPane, SplitView):
         if self.line is None or self.line.run.state is not RunState.DONE or not self._is_read:
             return ""
         gate = self._gate_lines
-        told = harm_counts_text(gate.findings, self._verdicts, gate.waived)
-        room = self.list_width - AROUND_TITLE
-        # The words between the numbers yield before a number does.
-        for words in (DECIDES, NOT_ENOUGH):
-            told = told if cell_len(told) <= room else told.replace(words, "")
-        parts = told.split(" · ")
-        while len(parts) > 1 and cell_len(" · ".join(parts)) > room:
-            parts.pop()
-        return " · ".join(parts)
+        return fit_harm_counts(
+            harm_counts_text(gate.findings, self._verdicts, gate.waived), self.list_width - AROUND_TITLE
+        )
 
     def in_footer(self, action: str) -> bool:
         """Return whether a key stands in the footer: other limits can be tried only if there are verdicts, and what an

@@ -44,7 +44,7 @@ from sfumato.workspace.visible_text import replace_unprintable
 from ..parts.answer_panel import TITLE_NEEDS, answer_title, shorter_answer_titles
 from ..parts.dialogs import ConfirmDialog
 from ..parts.gate_lines import EXAMINING, INKS, answer_lines
-from ..parts.harm_lines import finding_row_cells
+from ..parts.harm_lines import finding_row_cells, fit_harm_counts
 from ..parts.page import CallInProcess, Dialog
 from ..parts.split import TwoPanes
 from ..parts.tables import TableScreen
@@ -107,6 +107,8 @@ line.
 FIRST_PAGE = "First page of the assessment"
 BETWEEN_PARTS = 2
 """Lines of a part below the findings besides its facts: a blank one and its title."""
+AROUND_RULE = 3
+"""Cells of the rule above the list that its title does not have."""
 SUMMARY_LINES = 2
 """Lines of the answer below the steps; its title stands in the frame."""
 LOW = 20
@@ -658,7 +660,10 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         rule.set_text(
             "Findings"
             if looked is None or self._plan is None
-            else harm_counts_text(looked.lead_findings, self._plan.verdicts, looked.waived_checks)
+            else fit_harm_counts(
+                harm_counts_text(looked.lead_findings, self._plan.verdicts, looked.waived_checks),
+                self._list_width - AROUND_RULE,
+            )
         )
 
     def _show_steps(self) -> None:

@@ -1022,14 +1022,14 @@ PEOPLE_CHECKS = (
         "worst_records", "the record that is most at risk", "probability", LIKELY, SURE,
         "above 0.5 an intruder is more often right than wrong; above 0.9 over all datasets it blocks, unless the rows of other people with the same unchanged "
         "values match as often",
-        "make coarser or synthesise the columns by which people are found; Records (sfumato records RUN) shows these people", _check_worst_records,
+        "make coarser or synthesise the columns by which people are found; Records shows these people", _check_worst_records,
         "the largest risk of a record: El Emam (2013); Reiter & Mitra (2009)",
     ),
     GateCheck(
         "newly_certain", "values that can be inferred almost for sure", "share of the people asked about", 0.0, 0.01,
         "whoever knows all other records is sure of these; few people know so much, so that single records warn, and more than one in a hundred "
         "block; a choice of ours; no rule of the field has a number",
-        "look at them (Records, or sfumato records RUN), then take models that smooth more, or fewer datasets", _check_newly_certain,
+        "look at them in Records, then take models that smooth more, or fewer datasets", _check_newly_certain,
         "an intruder who knows all records but one: Reiter, Wang & Zhang, §2", intruder="holder",
         learned="Their true values become nearly certain.",
     ),

@@ -361,7 +361,7 @@ UNITS_ALONE_WITH_KEPT = (
 )
 UNITS_ALONE_UNSEEN = (
     ". {number:,} of them {number:word is|are} alone in the columns that are released unchanged only with all their {rows} together; the "
-    "release does not show which {rows} are of one of the {units}, so that the check of these columns counts single {rows}"
+    "check of these columns counts single {rows}, since no column of the release says which are of one of the {units}"
 )
 INFERRED_RECORD = (
     "{method}: the value of record {record} is inferred with probability {probability:.3g}{beyond}, and of {likely_records:,} of {asked:,} "

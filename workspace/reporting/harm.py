@@ -13,7 +13,7 @@ from .findings import ReportableFinding
 FindingT = TypeVar("FindingT", bound=ReportableFinding)
 STATUS_RANKS = {"block": 0, "warn": 1, "not checked": 2, "pass": 3}
 OUTCOME_RANKS = {"not met": 0, "undecided": 1, "not computed": 2, "met": 3}
-DECIDES, NOT_ENOUGH = "decides: ", "not enough: "
+DECIDES, NOT_ENOUGH = "decides: ", "not enough alone: "
 """What precedes the numbers of what is open, which decide the answer, and limits that are met beside it."""
 PASSES, DOES_NOT_APPLY = 3, 4
 """Ranks of what passes or is met, and of what does not apply."""

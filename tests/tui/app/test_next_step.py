@@ -108,7 +108,7 @@ def test_after_a_run_the_verdicts_say_what_is_next(line, counts, tab, words):
         ("no", "verdicts", "{open} explains what blocks"),
         ("no", "runs", "{findings} opens Findings: what blocks"),
         ("no", "sweep", "{findings} opens Verdicts: what blocks"),
-        ("to be judged", "verdicts", "{open} explains what you have to judge"),
+        ("to be judged", "verdicts", "{open} explains what you have to judge; {release} takes your judgement"),
         ("to be judged", "map", "{findings} opens Findings: what you have to judge"),
         *(
             ("to be judged", tab, "{findings} opens Verdicts: what you")

@@ -73,5 +73,5 @@ def test_the_counts_name_what_is_open_and_the_limits() -> None:
 
 def test_limits_that_are_met_are_not_enough_beside_what_is_open() -> None:
     met = [verdict("met")]
-    assert harm_counts_text(FINDINGS[-3:-2], met) == "decides: 1 to be judged · not enough: 1 of 1 plan limit met"
+    assert harm_counts_text(FINDINGS[-3:-2], met) == "decides: 1 to be judged · not enough alone: 1 of 1 plan limit met"
     assert harm_counts_text([finding("a", "pass")], met) == "1 of 1 plan limit met", "nothing is open"
