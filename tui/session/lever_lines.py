@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sfumato.workspace.service.run_levers import LeverEffect, RunLever, RunLevers
 
 
-NONE_HELPS_ALONE = "No single change helped in trials; what all do together was not tried"
+NONE_HELPS_ALONE = "What could be tried alone did not help; together they were not tried"
 """What precedes advice where each of its changes was tried."""
 
 

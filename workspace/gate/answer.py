@@ -232,9 +232,7 @@ def answer_from_examination(examination: Examination, recipe: Recipe, policy: Po
             change=_change_text(blocking),
             found=found,
             how=how,
-            decision=fill_sentence(
-                sentences.MAY_NOT_LEAVE, counts=_counts_by_status(len(blocking), judged, len(unchecked))
-            ),
+            decision=_refused_text(len(blocking), judged, len(unchecked)),
         )
     waived = _waived_text(examination)
     if open_findings or unchecked:
@@ -347,13 +345,14 @@ def _judged_text(open_findings: Sequence[Finding], unchecked: Sequence[Finding])
     return fill_sentence(sentences.NOT_BEFORE_JUDGED, acts=acts)
 
 
-def _counts_by_status(blocking: int, judged: int, unchecked: int) -> list[str]:
-    """Return the numbers of findings in the words of the list of findings: ``1 blocks``, ``2 to be judged``."""
-    return [
-        *([fill_sentence(sentences.BLOCKING, number=blocking)] if blocking else []),
-        *([fill_sentence(sentences.TO_JUDGE, number=judged)] if judged else []),
-        *([fill_sentence(sentences.UNCHECKED, number=unchecked)] if unchecked else []),
+def _refused_text(blocking: int, judged: int, unchecked: int) -> str:
+    """Describe how many checks block, and what is left to a person once none does."""
+    acts = [
+        *([fill_sentence(sentences.JUDGE_FINDINGS, number=judged)] if judged else []),
+        *([fill_sentence(sentences.ACCEPT_UNMADE, number=unchecked)] if unchecked else []),
     ]
+    then = fill_sentence(sentences.TO_DO_THEN, acts=acts) if acts else ""
+    return f"{fill_sentence(sentences.MAY_NOT_LEAVE, number=blocking)}{then}"
 
 
 def _capitalised(text: str) -> str:

@@ -122,15 +122,15 @@ LEARNED_OF_NOBODY = (
     "A row shows the true {kept:list} of a person; of {drawn:list} only artificial values, drawn from a model."
 )
 ALL_IS_DRAWN = "Only artificial values, drawn from a model: {drawn:list}."
-MAY_NOT_LEAVE = "No: {counts:commas}."
+MAY_NOT_LEAVE = "No: {number:count check} {number:word blocks|block}."
+TO_DO_THEN = " Once none does, a person still has to {acts:list}."
 NOT_BEFORE_JUDGED = "Not before a person has {acts:list}."
 DECIDED = "decided {question}"
 JUDGED_FINDINGS = "judged {number:count finding}"
 JUDGED_OTHERS = "judged {number:count other finding}"
 ACCEPTED_UNMADE = "accepted that {number:count check} {number:word was|were} not made"
-BLOCKING = "{number:count check} {number:word blocks|block}"
-TO_JUDGE = "{number} to be judged"
-UNCHECKED = "{number} not checked"
+JUDGE_FINDINGS = "judge {number:count finding}"
+ACCEPT_UNMADE = "accept that {number:count check} {number:word was|were} not made"
 MAY_LEAVE = "Yes: every check that applies was made, and none objects."
 CHANGE_AND_LEFT = "{change}: {left:,} of {people:,} {left:word is|are} still found"
 NOBODY_LEFT = "{change}: no person is found by these columns any more"
@@ -289,10 +289,8 @@ NO_EVIDENCE = (
     "no evidence that {noun} of the data are found more often than {noun} who were held out: at most, {counts}; {about}"
 )
 SHOWN_BEYOND_CHANCE = "are shown to be in the data, beyond what chance explains"
-EVIDENCE = "about {excess:,} {noun} more than chance explains stand in the release with their values; {counts}{together}; {about}"
-EVIDENCE_TOGETHER = (
-    "; by all ways of comparing that find too many, {members:,} of the data and {controls:,} of the hold-out"
-)
+EVIDENCE = "about {excess:,} {noun} more than chance explains stand in the release with their values; {counts}; {about}{together}"
+EVIDENCE_TOGETHER = "; all ways of comparing that find too many find {members:,} of the data and {controls:,} of the hold-out together, chance included"
 ROWS_BESIDE_LOOKS = "; {about}"
 HOLDOUT_OPEN = "; the hold-out neither confirms nor contradicts it: {about}"
 ROWS_FOUND = (

@@ -148,7 +148,7 @@ def test_utility_is_better_or_worse_by_the_direction_of_its_measure(key, before,
 def test_advice_agrees_with_what_the_trials_of_its_changes_show():
     advice = "Use larger leaves, then smoothing."
     assert change_after_trials(advice, None) == (
-        "No single change helped in trials; what all do together was not tried: use larger leaves, then smoothing."
+        "What could be tried alone did not help; together they were not tried: use larger leaves, then smoothing."
     )
     lever = RunLever(LeverAim("title"), "release fewer datasets")
     helping = lever, LeverEffect(change="3 % -> 2 % of the people sampled", helps=True)
