@@ -20,7 +20,15 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats
 from ..data.bits import MISSING_KEY, Keys, mix_bits
-from ..data.long_arrays import compress_column, compute_column, is_long, long_blocks, marked_rows, new_column
+from ..data.long_arrays import (
+    compress_column,
+    compute_column,
+    is_long,
+    long_blocks,
+    marked_rows,
+    new_column,
+    take_block,
+)
 from ..data.microdata import Microdata
 from ..data.rows import distinct_codes
 from ..data.sorting import is_run_start, sorted_search, sorted_unique, sorted_values
@@ -202,7 +210,8 @@ def look_up_counts(distinct_keys: Keys, counts: NDArray[np.int64], rows: Keys) -
 
     def counts_of(some: slice) -> NDArray[np.int64]:
         place = sorted_search(distinct_keys, rows[some]).clip(max=len(distinct_keys) - 1)
-        return np.where(distinct_keys[place] == rows[some], counts[place], 0).astype(np.int64, copy=False)
+        is_there = take_block(distinct_keys, place) == rows[some]
+        return np.where(is_there, take_block(counts, place), 0).astype(np.int64, copy=False)
 
     return compute_column(len(rows), np.int64, counts_of)
 
@@ -238,6 +247,6 @@ def find_positions(values: Keys, rows: Keys) -> NDArray[np.int64]:
 
     def positions_of(some: slice) -> NDArray[np.int64]:
         place = sorted_search(values, rows[some]).clip(max=len(values) - 1)
-        return np.where(values[place] == rows[some], place, -1).astype(np.int64, copy=False)
+        return np.where(take_block(values, place) == rows[some], place, -1).astype(np.int64, copy=False)
 
     return compute_column(len(rows), np.int64, positions_of)

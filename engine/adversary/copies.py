@@ -19,7 +19,7 @@ from ..data.bits import Keys
 from ..data.long_arrays import compress_column, compute_column, long_blocks, marked_rows, take_block, take_rows
 from ..data.microdata import Microdata
 from ..data.rows import distinct_codes
-from ..data.sorting import count_by_value, is_run_start, sort_with_order, sorted_values
+from ..data.sorting import count_by_value, is_run_start, sort_with_order, sorted_search, sorted_values
 from .cells import Cells, count_occurrences, find_positions, row_keys, run_starts_and_lengths
 from .likeness import MemorisationShare, share_standard_error
 from .membership_evidence import MembershipProbe, ProbeCounts, count_probe
@@ -73,15 +73,16 @@ def measure_equal_records(
         baseline, cases = several / n, n
     else:
         pairs = nearest_neighbour_pairs(confidential, kept, rows) if pairs is None else pairs
-        made = kept_rows[pairs.own] + (rows[pairs.other] - kept_rows[pairs.other])
-        found = np.searchsorted(ordered, made, side="right") - np.searchsorted(ordered, made)
-        alike = kept_rows[pairs.own] == kept_rows[pairs.other]
+        own_kept, other_kept = take_block(kept_rows, pairs.own), take_block(kept_rows, pairs.other)
+        made = own_kept + (take_block(rows, pairs.other) - other_kept)
+        found = sorted_search(ordered, made, "right") - sorted_search(ordered, made)
+        alike = own_kept == other_kept
         found -= alike
         # The other record is compared with its class without itself, one record fewer than a released row is, so the
         # gain by one more is added. It is at most what the records themselves show, since a release that copies gains
         # more.
         one_fewer = pairs.weighted_share(
-            np.where(alike & (found == 1), 1 / np.maximum(classes.sizes[pairs.own] - 1, 1), 0.0)
+            np.where(alike & (found == 1), 1 / np.maximum(take_block(classes.sizes, pairs.own) - 1, 1), 0.0)
         )
         baseline = min(
             1.0, pairs.weighted_share((found > 0).astype(np.float64)) + min(one_fewer, float(np.mean(by_one)))
@@ -128,7 +129,7 @@ class _KeptValueClasses:
         places = find_positions(self.rows, released)
 
         def sizes_of_found(some: slice) -> NDArray[Any]:
-            found = self.sizes_of_single[places[some][places[some] >= 0]]
+            found = take_block(self.sizes_of_single, places[some][places[some] >= 0])
             return found[found > 0]
 
         # a row is lost where the record that is left out is the one that has it

@@ -119,6 +119,12 @@ def take_block(values: NDArray[T], rows: NDArray[np.integer[Any]]) -> NDArray[T]
     return found
 
 
+def column_pieces(column: NDArray[Any]) -> list[slice]:
+    """Return consecutive slices that cover a column, (n,), of which one at a time is read or written in any order."""
+    rows = max(1, PIECE_BYTES // column.itemsize)
+    return [slice(start, min(start + rows, len(column))) for start in range(0, len(column), rows)]
+
+
 def near_places(rows: NDArray[np.integer[Any]], column_bytes: int) -> Iterator[Any]:
     """Yield places of a block of rows (k,) of a column of so many bytes, piece by piece of the column where it is long.
 

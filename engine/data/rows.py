@@ -64,7 +64,8 @@ class DistinctNumbers:
         for rows in long_blocks(len(self.codes)):
             # as many values as records: a count of all for each block would take longer than the sort
             there, counts = np.unique(self.codes[rows], return_counts=True)
-            found[there] += counts
+            for near in near_places(there, found.nbytes):
+                found[there[near]] += counts[near]
         return found
 
     @property

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arrays import Integers
-from .long_arrays import compress_column, compute_column, is_long, long_blocks, new_column, release_pages
+from .long_arrays import column_pieces, compress_column, compute_column, is_long, long_blocks, new_column, release_pages
 
 FEW_TO_SEARCH = 4096
 """Numbers among which it is quicker to search as they come."""
@@ -282,5 +282,23 @@ def sorted_search(
         needles = needles[order]
     # Needles looked up in ascending order find their part of a large table in the cache.
     found = np.empty(len(order), dtype=np.int64)
-    found[order] = np.searchsorted(ascending, needles, side)
+    found[order] = (
+        _search_pieces(ascending, needles, side)
+        if is_long(len(ascending))
+        else np.searchsorted(ascending, needles, side)
+    )
+    return found
+
+
+def _search_pieces(ascending: Array, needles: Array, side: Literal["left", "right"]) -> Integers:
+    """Return the places of nearly ascending needles (k,) in a long column, of which a piece at a time is in memory."""
+    pieces = column_pieces(ascending)
+    # What lies before a piece is smaller than a needle whose place is in it, and equal to it at most for places from the right.
+    piece_of = np.searchsorted(ascending[[one.start for one in pieces[1:]]], needles, side)
+    found = np.empty(len(needles), dtype=np.int64)
+    for number, piece in enumerate(pieces):
+        own = np.flatnonzero(piece_of == number)
+        if len(own):
+            found[own] = piece.start + np.searchsorted(ascending[piece], needles[own], side)
+            release_pages()
     return found
