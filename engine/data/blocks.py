@@ -5,10 +5,10 @@ rows.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from .arrays import Integers
+if TYPE_CHECKING:
+    from .arrays import Integers
 
 # Most tables are then one block, whose sums are added in one go.
 CELLS_PER_BLOCK = 4_000_000
@@ -30,9 +30,9 @@ def blocks_of_sizes(sizes: Integers, most: int) -> Iterator[slice]:
     """Yield consecutive slices that cover things of some ``sizes`` (k,), each of one thing or of at most ``most`` in
     all.
     """
-    ends, first = np.cumsum(sizes), 0
+    ends, first = sizes.cumsum(), 0
     while first < len(sizes):
         before = int(ends[first - 1]) if first else 0
-        last = max(first + 1, int(np.searchsorted(ends, before + most, "right")))
+        last = max(first + 1, int(ends.searchsorted(before + most, "right")))
         yield slice(first, last)
         first = last

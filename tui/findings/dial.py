@@ -23,7 +23,6 @@ from sfumato.tui.parts.gauges import GAUGE, draw_range, draw_share
 from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.terminal.text import cut_text, fit_text
 from sfumato.tui.widgets.facts import wrap_text
-from sfumato.workspace.reporting.intruder_dial import ARTIFICIAL
 from sfumato.workspace.store.runs import RunState, RunSummary
 from sfumato.workspace.visible_text import replace_unprintable
 
@@ -433,6 +432,8 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
 
 def _legend_parts(dial: IntruderDial, room: int) -> list[tuple[str, str]]:
     """Return what the mark of variables says of which the release has artificial values only, where it fits."""
+    from sfumato.workspace.reporting.intruder_dial import ARTIFICIAL  # loads what starting the app does not need
+
     told = f"{GAP}({DRAWN_MARK} {ARTIFICIAL})"
     has_drawn = any(one.is_drawn for one in dial.numbers.variables)
     return [(told, "$text-muted")] if has_drawn and cell_len(told) <= room else []

@@ -125,7 +125,7 @@ def test_a_run_that_did_not_ask_says_so_in_gate_assessment_and_report(tmp_path: 
         findings = findings_by_check(workspace, run_id)
         for check in ("newly_certain", "guessed_beyond_prior"):
             assert findings[check].status == "not checked"
-            assert "no measure tried the intruder who knows everything" in findings[check].message
+            assert "no measure tried an intruder who knows everybody else" in findings[check].message
         write_run_release(workspace, run_id, tmp_path / "out", reason="released for a test")
         assessment = (tmp_path / "out" / "internal" / "risk-assessment.md").read_text("utf-8")
         assert "Strongest intruder: NOT ASKED" in assessment
