@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Booleans, Floats, Integers
-from ..data.long_arrays import long_blocks, take_rows
+from ..data.long_arrays import long_blocks, take_block, take_rows
 from ..data.rows import DistinctRecords, distinct_rows
 from ..data.sorting import sort_order
 from ..statistics.gower import MOST_EXACT, UNIT, Codes, GowerDistance, Singles, SubsetGowerDistances, variable_distances
@@ -416,7 +416,12 @@ class LevelGroupSearch:
         for values, has_levels in self.columns:
             # Missing numbers have a rank of their own, before all others.
             distance += variable_distances(
-                values[i : i + 1], values[others], gap, has_levels=has_levels, most=1.0, may_be_missing=False
+                values[i : i + 1],
+                take_block(values, others),
+                gap,
+                has_levels=has_levels,
+                most=1.0,
+                may_be_missing=False,
             )
         distance[others == i] = np.inf
         if self.unit_of is not None:

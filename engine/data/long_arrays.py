@@ -135,11 +135,12 @@ def near_places(rows: NDArray[np.integer[Any]], column_bytes: int) -> Iterator[A
     if found is None or pieces < 2 or len(rows) <= pieces:
         yield slice(None)
         return
-    order = np.argsort(rows)
-    ends = np.linspace(int(rows[order[0]]), int(rows[order[-1]]) + 1, pieces + 1)
-    cuts = np.searchsorted(rows[order], np.ceil(ends))
+    order = None if (rows[:-1] <= rows[1:]).all() else np.argsort(rows)
+    ascending = rows if order is None else rows[order]
+    ends = np.linspace(int(ascending[0]), int(ascending[-1]) + 1, pieces + 1)
+    cuts = np.searchsorted(ascending, np.ceil(ends))
     for start, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
-        yield order[start:end]
+        yield slice(start, end) if order is None else order[start:end]
         found.place.release_pages()
 
 
