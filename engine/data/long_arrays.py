@@ -121,14 +121,14 @@ def take_block(values: NDArray[T], rows: NDArray[np.integer[Any]]) -> NDArray[T]
 
 def column_pieces(column: NDArray[Any]) -> list[slice]:
     """Return consecutive slices that cover a column, (n,), of which one at a time is read or written in any order."""
-    rows = max(1, PIECE_BYTES // column.itemsize)
-    return [slice(start, min(start + rows, len(column))) for start in range(0, len(column), rows)]
+    return list(row_blocks(len(column), cells=max(1, PIECE_BYTES // column.itemsize)))
 
 
 def near_places(rows: NDArray[np.integer[Any]], column_bytes: int) -> Iterator[Any]:
-    """Yield places of a block of rows (k,) of a column of so many bytes, piece by piece of the column where it is long.
+    """Yield the places in a block of row numbers (k,) whose rows lie close together, for a column of so many bytes.
 
-    The pages of a piece are given back before the next: rows in any order would bring all of the column into memory.
+    A long column is so read or written piece by piece, and the pages of a piece are given back before the next: rows in any
+    order would bring all of the column into memory.
     """
     found = _long_arrays.get()
     pieces = -(-column_bytes // PIECE_BYTES)

@@ -210,12 +210,14 @@ def completed_triangle(design: CompletedDesign, table: Microdata, weights: Float
 def require_independent_columns(design: CompletedDesign, x: Floats, terms: Sequence[str], place: str) -> None:
     """Raise BadInput at ``place[j]`` where in R of the design of these terms columns before determine one of term j."""
     owners = np.repeat(np.arange(len(terms)), [len(block.column_names) for block in design.blocks])
-    told = np.concatenate([[False], *(np.arange(len(one.column_names)) >= len(one.fill) for one in design.blocks)])
+    is_indicator = np.concatenate(
+        [[False], *(np.arange(len(one.column_names)) >= len(one.fill) for one in design.blocks)]
+    )
     # Indicators of missing values come last and are exempt: two variables may lack the same records.
-    order = np.argsort(told, kind="stable")
+    order = np.argsort(is_indicator, kind="stable")
     dependent = np.empty(x.shape[1], dtype=np.bool_)
     dependent[order] = ~independent_columns(x[:, order])
-    wrong = np.flatnonzero(dependent & ~told)
+    wrong = np.flatnonzero(dependent & ~is_indicator)
     if len(wrong):
         j = int(owners[wrong[0] - 1])
         raise BadInput(

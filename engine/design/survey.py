@@ -203,8 +203,8 @@ def add_unweighted_remark(method: Method, measure: Measure, schema: Schema) -> M
     """Add ``UNWEIGHTED`` to the reason of each value of an unweighted measure."""
     if not is_unweighted(method, schema):
         return measure
-    said = (
+    estimates = (
         one if one.value is None else replace(one, reason="; ".join(filter(None, (one.reason, UNWEIGHTED))))
         for one in measure.estimates
     )
-    return replace(measure, estimates=tuple(said))
+    return replace(measure, estimates=tuple(estimates))

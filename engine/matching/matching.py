@@ -497,26 +497,26 @@ class GroupBatch:
         )
 
     @cached_property
-    def sides(self) -> list[BoxEdges]:
-        """Return the fixed windows as sides, computed once."""
+    def window_edges(self) -> list[BoxEdges]:
+        """Return the edges of the fixed windows, computed once."""
         return [self.edges_in_batch(window) for window in self.windows]
 
     def count_points(self, more: Sequence[WindowKey]) -> Counts:
         """Count the points in the boxes of the batch with further windows, (n,)."""
         others = [self.edges_in_batch(window) for window in more]
-        if len(self.sides) == len(others) == 1 and not (
-            self.sides[0].has_missing_points or others[0].has_missing_points
+        if len(self.window_edges) == len(others) == 1 and not (
+            self.window_edges[0].has_missing_points or others[0].has_missing_points
         ):
             if not others[0].is_single_valued:
                 return self._sorted_points.count_in_side(others[0])
-            cells = self.group_count * others[0].distinct_count * (self.sides[0].distinct_count + 1)
+            cells = self.group_count * others[0].distinct_count * (self.window_edges[0].distinct_count + 1)
             if more[0].ranked_points is not None and cells < MAX_CELLS:
                 return self._count_single_valued(more[0].ranked_points, others[0])
-        return count_in_boxes(self.group, self.released_group, [*self.sides, *others])
+        return count_in_boxes(self.group, self.released_group, [*self.window_edges, *others])
 
     def _count_single_valued(self, ranked: RankedPoints, other: BoxEdges) -> Counts:
         """Count points with a further side that covers at most one value per query, (n,)."""
-        staying, group = self.sides[0], self.group
+        staying, group = self.window_edges[0], self.group
         width = staying.distinct_count + 1
         # The value joins the group's key, and the counter depends on the points alone: it serves all further sides with
         # the same points.
@@ -534,7 +534,7 @@ class GroupBatch:
     @cached_property
     def _sorted_points(self) -> SortedPoints:
         """Return the points sorted by the fixed side, computed once."""
-        return SortedPoints.from_groups(self.group, self.released_group, self.sides[0])
+        return SortedPoints.from_groups(self.group, self.released_group, self.window_edges[0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,8 @@ place:
     A = ((a - a0) - (c - c0)) / (1 - c)
 
 R also shows whatever makes members easier to guess than controls, such as a hold-out of other people; A equals R if a0
-= c0. A half of all other people stands in place of the release, for members and controls alike (``OtherPeople``). Drafted limits and the gate use A.
+= c0. A half of all other people stands in place of the release, for members and controls alike (``OtherPeople``).
+Drafted limits and the gate use A.
 
 The row ``attack_without_release`` has a0, or ``baseline_success`` where an attack has no naive guess of its own, and
 ``control_without_release`` has c0.

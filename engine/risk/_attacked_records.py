@@ -87,10 +87,10 @@ def select_rows(data: Microdata, rows: Integers) -> Microdata:
 def join_rows(data: Microdata, own: Integers, controls: Microdata, others: Integers) -> Microdata:
     """Return one table of some rows of the data, then some of the controls, without weights."""
     parts = [select_rows(data, own), select_rows(controls, others)]
-    return replace(parts[0], frame=concatenate_frames([part.frame for part in parts]))
+    return replace(parts[0], frame=_concatenate_frames([part.frame for part in parts]))
 
 
-def concatenate_frames(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+def _concatenate_frames(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Return the rows of frames with equal columns one after another; a column of levels has the levels of all."""
     return pd.DataFrame(
         {

@@ -379,7 +379,7 @@ def _count_alike(
 
 def _exact_sums(of: NDArray[np.signedinteger[Any]], values: Integers, number: int) -> Integers:
     """Add whole numbers of at least 0, (n,), up by their kinds (n,), (number,)."""
-    # Sums of doubles are sooner found, and exact as long as they are below 2^53.
+    # NumPy adds floating-point numbers faster, and whole ones below 2^53 exactly.
     if int(values.max(initial=0)) * len(values) < 1 << 53:
         return np.bincount(of, values, number).astype(np.int64)
     sums = np.zeros(number, dtype=np.int64)

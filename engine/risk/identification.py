@@ -269,7 +269,7 @@ class _MatchingState:
     agreement: records by the others on which they agree with their own
     found: counts by subset of the others
     wanted: subset that a pass counts, None in the first
-    keeps_fewest: whether the values of single records by what all strategies use were kept beside those by all variables
+    keeps_fewest: whether the first count also kept the values of single records for the variables in ``always`` alone
     is_last: whether a pass counts what the search chose once more, for the values of single records
     """
 

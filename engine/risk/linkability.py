@@ -66,9 +66,9 @@ def _linked_through_others(
     neighbours: int,
     attacked: Microdata,
 ) -> Floats:
-    """Return the probability that each attacked person is linked through a half of other people in place of the release, (q,).
+    """Return the probability that each attacked person is linked through a half of other people, (q,).
 
-    ``sides`` are the two sets of variables.
+    The half stands in place of the release; ``sides`` are the two sets of variables.
     """
     found = np.zeros(len(attacked))
     for half, learned in enumerate(halves):

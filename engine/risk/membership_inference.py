@@ -382,22 +382,22 @@ class _MembershipAttack:
         return _AttackedBlock(which[order], rows, training, places, unit)
 
     def score_whole_units(
-        self, block: _AttackedBlock, reference: tuple[Integers, Integers], drawn_halves: Booleans
+        self, block: _AttackedBlock, reference: tuple[Integers, Integers], places: Floats, drawn_halves: Booleans
     ) -> Floats | None:
         """Score the units of a block by the records that they have together, (1 + m, q, E).
 
-        ``reference`` are rows of the data and of the controls. None where no dataset numbers units.
+        ``reference`` are rows of the data and of the controls, ``places`` (c, d) their positions. None where no dataset
+        numbers units.
         """
         shown = [
-            (places, units)
-            for places, units in zip(self.released, self.released_units, strict=True)
+            (records, units)
+            for records, units in zip(self.released, self.released_units, strict=True)
             if units is not None
         ]
         if self.units is None or len(shown) < len(self.released):
             return None
         family, found = self.attacker_family(drawn_halves), list[Floats]()
         others = Units.from_codes(np.concatenate([self.units.own[reference[0]], self.units.others[reference[1]]]))
-        aside = self.gower.record_places(join_rows(self.data, reference[0], self.controls, reference[1])), others
         for table, unit_of, rows in (
             (self.data, self.units.own, block.row[block.is_member]),
             (self.controls, self.units.others, block.row[~block.is_member]),
@@ -406,7 +406,7 @@ class _MembershipAttack:
             whole = np.flatnonzero(np.isin(unit_of, asked))
             units = Units.from_codes(unit_of[whole])
             own = self.gower.record_places(select_rows(table, whole)), units
-            scores = family.unit_scores(self.gower, own, shown, aside)
+            scores = family.unit_scores(self.gower, own, shown, (places, others))
             # units are numbered by first appearance among the records
             place = np.searchsorted(asked, unit_of[rows])
             by_number = np.argsort(unit_of[whole][units.first_records])
@@ -448,7 +448,7 @@ class _MembershipAttack:
         family = self.attacker_family(drawn_halves)
         scores = family.membership_scores(self.gower, side.places, self.released, reference, density)
         without = family.scores_without_release(self.gower, side.places, reference)
-        of_units = self.score_whole_units(side, (left[0], left[1]), drawn_halves)
+        of_units = self.score_whole_units(side, (left[0], left[1]), reference, drawn_halves)
         return FamilyScores(side.number, side.is_member, scores, without, side.unit, of_units)
 
 
@@ -847,7 +847,7 @@ def membership_inference(
         family = attack.attacker_family(drawn_halves)
         scores = family.membership_scores(attack.gower, sides.places, attack.released, attack.reference, score)
         without = family.scores_without_release(attack.gower, sides.places, attack.reference)
-        of_units = attack.score_whole_units(sides, reference, drawn_halves)
+        of_units = attack.score_whole_units(sides, reference, attack.reference, drawn_halves)
         family_scores["random"] = FamilyScores(sides.number, sides.is_member, scores, without, sides.unit, of_units)
     if "vulnerable" in spec.people:
         family_scores["vulnerable"] = attack.score_vulnerable(spec, block, drawn_halves, run.rng)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 class CountingPlace:
-    """Arrays in memory that begin with what nobody wrote, and are counted."""
+    """Arrays in memory, which are counted; each is filled with a pattern, so that a test sees what nobody wrote."""
 
     def __init__(self) -> None:
         self.arrays = self.released = 0

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from textual.content import Content
 
+from sfumato.engine.data.arrays import Floats
 from sfumato.tui.terminal.text import fit_text
 from sfumato.workspace.reporting.words import number, sign_for
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from sfumato.workspace.store.runs import StoredRun
     from sfumato.workspace.store.workspace import Workspace
 
-Floats = NDArray[np.float64]
 MOST_RECORDS = 200_000
 """Records of a dataset up to which its values are read while the cursor moves from row to row."""
 LEAST_ROWS, MOST_ROWS = 2, 16

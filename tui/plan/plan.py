@@ -762,10 +762,10 @@ class PlanTab(EditQueue):
         width = max(LEAST_WIDTH, told.size.width - 2)
         begins = self._released if found.key == SETTINGS and not is_below else []
         facts = found.facts
-        if self.app.size.width < BESIDE_FROM:
+        is_narrow = self.app.size.width < BESIDE_FROM
+        if is_narrow:
             # The row above says what the step does; a few lines are for what it does not.
             facts = sorted(facts, key=lambda fact: LED_BY.index(fact[0]) if fact[0] in LED_BY else len(LED_BY))
-        is_narrow = self.app.size.width < BESIDE_FROM
         if is_narrow and found.cells.get("settings"):
             title = f"{title}: {found.cells['settings']}"
         text = titled_facts(title, [*begins, *facts], width)

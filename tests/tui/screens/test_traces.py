@@ -417,19 +417,19 @@ def test_the_model_at_the_cursor_is_told_alone_with_its_parameters_in_columns():
         Diagnostic(name, f"alpha[{n}]", 0.5, target="y") for n in range(6) for name in ("mean_of_draws", "sd_of_draws")
     ]
 
-    def told(target, room, facts=(("drawn from", "x"),)):
+    def lines_of_model(target, room, facts=(("drawn from", "x"),)):
         return [one.plain.rstrip() for one in model_lines([*draws, *tree], target, facts, {}, 80, room, "more")]
 
-    assert told("x", 20) == ["Model of x", "drawn from     x"]
-    roomy = told("y", 20)
+    assert lines_of_model("x", 20) == ["Model of x", "drawn from     x"]
+    roomy = lines_of_model("y", 20)
     assert roomy[:2] == ["Model of y, 6 parameters: mean and sd of the draws; ━ ± 2 sd, ┃ 0", "drawn from     x"]
     assert roomy[-6].count("mean 0.5 · sd 0.5") == 1
     assert "━■━" in roomy[-6], "with room the interval of each is drawn, on one axis"
-    assert told("y", 5)[-1].count("mean 0.5 · sd 0.5") == 2, "without it they stand beside each other"
-    short = told("y", 3)
+    assert lines_of_model("y", 5)[-1].count("mean 0.5 · sd 0.5") == 2, "without it they stand beside each other"
+    short = lines_of_model("y", 3)
     assert "alpha[0]" in short[1], "parameters come before facts where room is short"
     assert short[-1] == "more"
-    assert told("y", 1) == [], "no heading without anything below it"
+    assert lines_of_model("y", 1) == [], "no heading without anything below it"
 
 
 def test_what_leaves_and_samplers_mean_is_said_in_words():
