@@ -30,8 +30,7 @@ from ..data.long_arrays import (
     take_block,
 )
 from ..data.microdata import Microdata
-from ..data.rows import distinct_codes
-from ..data.sorting import is_run_start, sorted_search, sorted_unique, sorted_values
+from ..data.sorting import count_equal, is_run_start, sorted_search, sorted_unique, sorted_values
 from ..data.spelling import SURE_DIGITS, digits_and_decimals, unround_to_originals
 from ..data.units import Units
 
@@ -187,7 +186,7 @@ def row_keys(cells: Cells, names: Sequence[str], records: int = 0) -> Keys:
 def count_occurrences(rows: Keys, among: Keys) -> NDArray[np.int64]:
     """Count the occurrences of each of the rows (k,) among others (n,)."""
     if rows is among and is_long(len(rows)):
-        return distinct_codes(rows).repeats
+        return count_equal(rows)
     return look_up_counts(*distinct_key_counts(among), rows)
 
 

@@ -300,11 +300,11 @@ def midrank_shares(values: Floats) -> Floats:
     different = distinct_codes(values)
     counts, missing = different.counts, int(np.isnan(different.values[-1:]).sum())
     first = np.append(counts[-missing:], 0)[0] if missing else 0
-    above, codes, missing_code = running_sums(counts), different.codes, len(counts) - missing
+    above, missing_code = running_sums(counts), len(counts) - missing
 
     def shares_of(rows: slice) -> Floats:
-        own = codes[rows]
-        ranks = above[own] + first - (counts[own] - 1) / 2
-        return np.where(own == missing_code, (first + 1) / 2, ranks) / len(values)
+        shares = (above[rows] + first - (counts[rows] - 1) / 2) / len(values)
+        shares[max(0, missing_code - rows.start) :] = (first + 1) / 2 / len(values)
+        return shares
 
-    return compute_column(len(codes), np.float64, shares_of)
+    return take_rows(compute_column(len(counts), np.float64, shares_of), different.codes)

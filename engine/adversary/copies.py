@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Integers
 from ..data.bits import Keys
-from ..data.long_arrays import compress_column, compute_column, long_blocks, marked_rows, take_block, take_rows
+from ..data.long_arrays import compress_column, compute_column, long_blocks, marked_rows, take_block
 from ..data.microdata import Microdata
-from ..data.rows import distinct_codes
 from ..data.sorting import count_by_value, is_run_start, sort_with_order, sorted_search, sorted_values
 from .cells import Cells, count_occurrences, find_positions, row_keys, run_starts_and_lengths
 from .likeness import MemorisationShare, share_standard_error
@@ -110,9 +109,9 @@ class _KeptValueClasses:
         """Form the classes from the keys of the kept values, and the order of the row keys and these ascending, (n,) each."""
         # numbers of records below 2^31 at half the memory of others
         whole = np.dtype(np.int32 if len(order) < 1 << 31 else np.int64)
-        classes = distinct_codes(kept_rows)
-        n, sizes = len(order), take_rows(classes.counts, classes.codes, whole)
-        del classes
+        repeats, n = count_occurrences(kept_rows, kept_rows), len(order)
+        sizes = compute_column(n, whole, repeats.__getitem__)
+        del repeats
         starts = is_run_start(ascending)
 
         def sizes_of_single(some: slice) -> NDArray[Any]:

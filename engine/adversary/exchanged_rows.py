@@ -24,7 +24,7 @@ from ..data.bits import Keys
 from ..data.long_arrays import compute_column, marked_rows
 from ..data.rows import distinct_codes
 from ..data.units import Units
-from .cells import unit_keys
+from .cells import count_occurrences, unit_keys
 from .coded import CodedColumn
 from .membership_evidence import DRAWS_AT_ONCE, ROUNDING, SequentialPermutationTest, combine_probe_scores
 
@@ -256,7 +256,7 @@ def _first_shared_records(kept: Keys, rows: Keys, most: int) -> Integers:
 
 def _records_that_share(kept: Keys) -> Integers:
     """Return the records that share their kept values with others, ascending."""
-    times = distinct_codes(kept).repeats
+    times = count_occurrences(kept, kept)
     return marked_rows(compute_column(len(kept), np.bool_, lambda rows: times[rows] > 1))
 
 

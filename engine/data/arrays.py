@@ -18,8 +18,8 @@ Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
 
-def map_on_threads(compute: Callable[[T], R], parts: Iterable[T]) -> list[R]:
-    """Return ``compute`` of each part, in order, computed on all cores."""
+def map_on_threads(compute: Callable[[T], R], parts: Iterable[T], *, threads: int | None = None) -> list[R]:
+    """Return ``compute`` of each part, in order, computed on all cores or on as many ``threads``."""
     # Threads suffice: NumPy sorts, looks up and adds without Python's lock. Each knows the settings of the caller.
-    with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
-        return [one.result() for one in [threads.submit(copy_context().run, compute, part) for part in parts]]
+    with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
+        return [one.result() for one in [pool.submit(copy_context().run, compute, part) for part in parts]]

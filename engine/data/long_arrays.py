@@ -8,7 +8,7 @@ for a block, and not for a column: after each block the pages that were read or 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -16,9 +16,11 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from .arrays import map_on_threads
 from .blocks import row_blocks
 
 T = TypeVar("T", bound=np.generic)
+P = TypeVar("P")
 PIECE_BYTES = 1 << 26
 """Bytes of a long column whose rows are read or written together."""
 
@@ -35,19 +37,23 @@ class ArrayPlace(Protocol):
 
 @dataclass(frozen=True)
 class _LongArrays:
-    """Place of columns of more than ``rows`` rows, which is also the size of their blocks."""
+    """Place of columns of more than ``rows`` rows, which is also the size of their blocks; ``threads`` compute them."""
 
     place: ArrayPlace
     rows: int
+    threads: int
 
 
 _long_arrays: ContextVar[_LongArrays | None] = ContextVar("place of long arrays", default=None)
 
 
 @contextlib.contextmanager
-def placing_long_arrays(place: ArrayPlace, rows: int) -> Iterator[None]:
-    """Put columns of more than ``rows`` rows there while the block lasts; they stay as long as somebody uses them."""
-    token = _long_arrays.set(_LongArrays(place, rows))
+def placing_long_arrays(place: ArrayPlace, rows: int, threads: int = 1) -> Iterator[None]:
+    """Put columns of more than ``rows`` rows there while the block lasts; they stay as long as somebody uses them.
+
+    ``threads`` compute a column, each in memory for a block of its own.
+    """
+    token = _long_arrays.set(_LongArrays(place, rows, threads))
     try:
         yield
     finally:
@@ -78,25 +84,48 @@ def release_pages() -> None:
 
 def long_blocks(rows: int) -> Iterator[slice]:
     """Yield consecutive slices that cover ``rows``, and give the pages back after each of a long column."""
-    found = _long_arrays.get()
-    if found is None or rows <= found.rows:
-        yield from row_blocks(rows)
-        return
-    for one in row_blocks(rows, cells=found.rows):
+    for one in _blocks_of(rows):
         yield one
-        found.place.release_pages()
+        if is_long(rows):
+            release_pages()
+
+
+def _blocks_of(rows: int) -> Iterator[slice]:
+    found = _long_arrays.get()
+    return row_blocks(rows, cells=None if found is None or rows <= found.rows else found.rows)
+
+
+def for_each_part(parts: Iterable[P], compute: Callable[[P], object]) -> None:
+    """Compute with parts of long columns, in any order, on as many threads as the place allows; each writes its own rows."""
+    found = _long_arrays.get()
+
+    def compute_and_release(part: P) -> None:
+        compute(part)
+        release_pages()
+
+    if found is None or found.threads == 1:
+        for part in parts:
+            compute_and_release(part)
+    else:
+        map_on_threads(compute_and_release, parts, threads=found.threads)
 
 
 def compute_column(rows: int, kind: DTypeLike, compute: Callable[[slice], NDArray[Any]]) -> NDArray[Any]:
-    """Return the column (rows,) whose values in each block of rows ``compute`` returns."""
-    found: NDArray[Any] | None = None
-    for one in long_blocks(rows):
-        values = compute(one)
-        if one.stop - one.start == rows:
-            return values.astype(kind, copy=False)
-        found = new_column(rows, kind) if found is None else found
-        found[one] = values
-    return new_column(rows, kind) if found is None else found
+    """Return the column (rows,) whose values in each block of rows ``compute`` returns, whatever the order of the blocks."""
+    blocks = list(_blocks_of(rows))
+    if len(blocks) == 1:
+        return compute(blocks[0]).astype(kind, copy=False)
+    found = new_column(rows, kind)
+
+    def fill(some: slice) -> None:
+        found[some] = compute(some)
+
+    if is_long(rows):
+        for_each_part(blocks, fill)
+    else:
+        for some in blocks:
+            fill(some)
+    return found
 
 
 def zeros_column(rows: int, kind: DTypeLike) -> NDArray[Any]:

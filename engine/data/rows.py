@@ -31,7 +31,14 @@ from .long_arrays import (
     take_rows,
     zeros_column,
 )
-from .sorting import Array, count_whole_numbers, has_few_distinct, is_run_start, sort_with_order
+from .sorting import (
+    Array,
+    count_whole_numbers,
+    has_few_distinct,
+    mark_distinct,
+    number_long_column,
+    sort_with_order,
+)
 
 Values = NDArray[Any] | pd.Series
 Renumber = Callable[[list[Integers], int], tuple[list[Integers], int]]
@@ -50,14 +57,18 @@ class DistinctNumbers:
 
     values: distinct values, ascending, NaN once at the end, (u,)
     codes: index of the value of each number, (n,)
+    counted: number of occurrences of each value, (u,), where it is known
     """
 
     values: Array
     codes: NDArray[np.int32]
+    counted: Integers | None = None
 
     @cached_property
     def counts(self) -> Integers:
         """Return the number of occurrences of each value, (u,)."""
+        if self.counted is not None:
+            return self.counted
         if not is_long(len(self.codes)):
             return np.bincount(self.codes, minlength=len(self.values)).astype(np.int64, copy=False)
         found: Integers = zeros_column(len(self.values), np.int64)
@@ -97,22 +108,13 @@ def distinct_codes(numbers: Array) -> DistinctNumbers:
         rank = np.empty(len(values), dtype=np.int32)
         rank[order] = np.arange(len(values))
         return DistinctNumbers(values[order], rank[appearance])
+    if is_long(len(numbers)):
+        return DistinctNumbers(*number_long_column(numbers))
     order, ascending = sort_with_order(numbers)
-    first = is_run_start(ascending)
-    if numbers.dtype.kind == "f":
-        # NaN differs from NaN, so that each would start a run.
-        first[int(np.searchsorted(ascending, np.nan)) + 1 :] = False
-    codes: NDArray[np.int32] = new_column(len(first), np.int32)
-    different = 0
-    values = new_column(int(np.count_nonzero(first)), ascending.dtype)
-    for rows in long_blocks(len(first)):
-        ranks = np.cumsum(first[rows], dtype=np.int32) + np.int32(different - 1)
-        places = order[rows]
-        for near in near_places(places, codes.nbytes):
-            codes[places[near]] = ranks[near]
-        values[different : ranks[-1] + 1] = ascending[rows][first[rows]]
-        different = int(ranks[-1]) + 1
-    return DistinctNumbers(values, codes)
+    first = mark_distinct(ascending)
+    codes = np.empty(len(first), dtype=np.int32)
+    codes[order] = np.cumsum(first, dtype=np.int32) - np.int32(1)
+    return DistinctNumbers(ascending[first], codes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ of ascending values, a block at a time, so that memory is needed for a block and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,7 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arrays import Integers
-from .long_arrays import column_pieces, compress_column, compute_column, is_long, long_blocks, new_column, release_pages
+from .bits import Keys
+from .long_arrays import (
+    column_pieces,
+    compress_column,
+    compute_column,
+    for_each_part,
+    is_long,
+    long_blocks,
+    new_column,
+    release_pages,
+)
 
 FEW_TO_SEARCH = 4096
 """Numbers among which it is quicker to search as they come."""
@@ -79,41 +89,95 @@ def _present_bits(values: Array) -> Array:
     return _ordered_bits(values)
 
 
-def _distribute_into_ranges(values: Array, ranged: Array, order: Integers | None) -> list[slice]:
-    """Write the numbers of a long table (n,) into ``ranged``, and their places into ``order``: ranges of ascending values,
-    in each the order of the table. Return the ranges.
+@dataclass(frozen=True, eq=False)
+class _ValueRanges:
+    """Ranges of ascending values among the numbers of a long table (n,), and what of each block goes into each.
+
+    values: the numbers
+    scale: buckets of the numbers
+    range_of: range of each bucket, (BUCKETS,)
+    blocks: blocks of rows
+    sizes: numbers of each block in each range, (blocks, ranges)
+    first: their first place among the numbers of all ranges one after another, (blocks, ranges)
+    ranges: places of each range
     """
-    scale = _BucketScale.from_blocks(values[rows] for rows in long_blocks(len(values)))
-    counts, room = np.zeros(BUCKETS, dtype=np.int64), 1
-    for rows in long_blocks(len(values)):
-        room = max(room, rows.stop - rows.start)
-        counts += np.bincount(scale.bucket_of(values[rows]), minlength=BUCKETS)
-    # as many buckets as fit one after another; a larger one, which often holds one value many times, is a range of its own
-    window, is_large = (np.cumsum(counts) - counts) // room, counts > room
-    begins = (np.diff(window, prepend=-1) != 0) | is_large | np.append(False, is_large[:-1])
-    range_of = (np.cumsum(begins) - 1).astype(np.uint16)
-    ends = np.cumsum(np.bincount(range_of, counts).astype(np.int64))
-    filled = np.append(0, ends[:-1])
-    found = [slice(start, end) for start, end in zip(filled.tolist(), ends.tolist(), strict=True) if end > start]
-    for rows in long_blocks(len(values)):
-        own = values[rows]
-        ranges = range_of[scale.bucket_of(own)]
-        inner, sizes = np.argsort(ranges, kind="stable"), np.bincount(ranges, minlength=len(ends))
-        by_range = own[inner]
-        for at in np.flatnonzero(sizes).tolist():
-            first = int(sizes[:at].sum())
-            there, here = slice(filled[at], filled[at] + sizes[at]), slice(first, first + sizes[at])
-            ranged[there] = by_range[here]
-            if order is not None:
-                order[there] = inner[here] + rows.start
-        filled += sizes
-    return found
+
+    values: Array
+    scale: _BucketScale
+    range_of: NDArray[np.uint16]
+    blocks: Sequence[slice]
+    sizes: Integers
+    first: Integers
+    ranges: Sequence[slice]
+
+    @classmethod
+    def from_values(cls, values: Array) -> _ValueRanges:
+        """Choose the ranges, each of as many numbers as a block has at most, or of one bucket."""
+        blocks = list(long_blocks(len(values)))
+        scale = _BucketScale.from_blocks(values[rows] for rows in long_blocks(len(values)))
+        counts = np.zeros((len(blocks), BUCKETS), dtype=np.int32)
+
+        def count(block: int) -> None:
+            counts[block] = np.bincount(scale.bucket_of(values[blocks[block]]), minlength=BUCKETS)
+
+        for_each_part(range(len(blocks)), count)
+        total, room = counts.sum(axis=0, dtype=np.int64), blocks[0].stop
+        # as many buckets as fit one after another; a larger one, which often holds one value many times, is a range of its own
+        window, is_large = (np.cumsum(total) - total) // room, total > room
+        begins = (np.diff(window, prepend=-1) != 0) | is_large | np.append(False, is_large[:-1])
+        sizes = np.add.reduceat(counts, np.flatnonzero(begins), axis=1, dtype=np.int64)
+        sizes = sizes[:, (is_used := sizes.sum(axis=0) > 0)]
+        ends = np.cumsum(sizes.sum(axis=0))
+        starts = np.append(0, ends[:-1])
+        range_of = (np.cumsum(is_used) - 1)[np.cumsum(begins) - 1].astype(np.uint16)
+        ranges = [slice(start, end) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+        return cls(values, scale, range_of, blocks, sizes, starts + np.cumsum(sizes, axis=0) - sizes, ranges)
+
+    def _rows_by_range(self, block: int) -> Integers:
+        """Return the rows of a block, from 0, range after range."""
+        return np.argsort(self.range_of[self.scale.bucket_of(self.values[self.blocks[block]])], kind="stable")
+
+    def _places(self, block: int) -> Iterator[tuple[slice, slice]]:
+        """Yield where the numbers of a block are in each range, and among its rows range after range."""
+        done = 0
+        for first, size in zip(self.first[block].tolist(), self.sizes[block].tolist(), strict=True):
+            if size:
+                yield slice(first, first + size), slice(done, done + size)
+                done += size
+
+    def write(self, ranged: Array, order: Integers | None = None) -> None:
+        """Write the numbers range after range, in each in the order of the table, and their rows into ``order``, (n,)."""
+
+        def write_block(block: int) -> None:
+            rows = self._rows_by_range(block)
+            own = self.values[self.blocks[block]][rows]
+            for there, here in self._places(block):
+                ranged[there] = own[here]
+                if order is not None:
+                    order[there] = rows[here] + self.blocks[block].start
+
+        for_each_part(range(len(self.blocks)), write_block)
+
+    def write_in_table_order(self, ranged: Array, found: Array) -> None:
+        """Write numbers that lie range after range, as those of ``write`` do, in the order of the table, (n,)."""
+
+        def write_block(block: int) -> None:
+            own = np.empty(self.blocks[block].stop - self.blocks[block].start, dtype=found.dtype)
+            for there, here in self._places(block):
+                own[here] = ranged[there]
+            in_order = np.empty_like(own)
+            in_order[self._rows_by_range(block)] = own
+            found[self.blocks[block]] = in_order
+
+        for_each_part(range(len(self.blocks)), write_block)
 
 
 def _sort_long(values: Array, order: Integers | None) -> Array:
     """Return the numbers of a long table (n,), ascending, and write their stable order into ``order``."""
-    ascending = new_column(len(values), values.dtype)
-    for rows in _distribute_into_ranges(values, ascending, order):
+    ascending, found = new_column(len(values), values.dtype), _ValueRanges.from_values(values)
+    found.write(ascending, order)
+
+    def sort_range(rows: slice) -> None:
         part = np.array(ascending[rows])
         if part[0] != part[-1] or not (part == part[0]).all():
             if order is None:
@@ -121,8 +185,68 @@ def _sort_long(values: Array, order: Integers | None) -> Array:
             else:
                 inner, ascending[rows] = _sort_in_memory(part)
                 order[rows] = order[rows][inner]
-        release_pages()
+
+    for_each_part(found.ranges, sort_range)
     return ascending
+
+
+def number_long_column(values: Array) -> tuple[Array, NDArray[np.int32], Integers]:
+    """Return the distinct numbers of a long table, ascending, NaN once at the end, the index of each number's (n,), and
+    the number of occurrences of each distinct one.
+    """
+    ranged, found = new_column(len(values), values.dtype), _ValueRanges.from_values(values)
+    found.write(ranged)
+    places: NDArray[np.int32] = new_column(len(values), np.int32)
+    times: NDArray[np.int32] = new_column(len(values), np.int32)
+    counts = np.zeros(len(found.ranges), dtype=np.int64)
+
+    def number_range(at: int) -> None:
+        rows = found.ranges[at]
+        part = np.array(ranged[rows])
+        order = np.argsort(part)
+        ascending = part[order]
+        first = mark_distinct(ascending)
+        ranks = np.empty(len(part), dtype=np.int32)
+        ranks[order] = np.cumsum(first, dtype=np.int32) - np.int32(1)
+        own, starts = ascending[first], np.flatnonzero(first)
+        if part.dtype.kind == "f" and len(zeros := np.flatnonzero(own == 0)):
+            own[zeros] = part[part == 0][0]  # of either sign, whose order a quick sort does not keep
+        few = slice(rows.start, rows.start + len(own))
+        places[rows], ranged[few], times[few] = ranks, own, np.diff(starts, append=len(part))
+        counts[at] = len(own)
+
+    for_each_part(range(len(found.ranges)), number_range)
+    before = np.cumsum(counts) - counts
+    distinct, repeats = new_column(int(counts.sum()), values.dtype), new_column(int(counts.sum()), np.int64)
+
+    def join_range(at: int) -> None:
+        rows, own = found.ranges[at], slice(int(before[at]), int(before[at] + counts[at]))
+        few = slice(rows.start, rows.start + int(counts[at]))
+        distinct[own], repeats[own] = ranged[few], times[few]
+        places[rows] += np.int32(before[at])
+
+    for_each_part(range(len(found.ranges)), join_range)
+    codes: NDArray[np.int32] = new_column(len(values), np.int32)
+    found.write_in_table_order(places, codes)
+    return distinct, codes, repeats
+
+
+def count_equal(values: Keys) -> Integers:
+    """Return how many of the keys (n,) of a long table are equal to each, with itself, (n,)."""
+    ranged, found = new_column(len(values), values.dtype), _ValueRanges.from_values(values)
+    found.write(ranged)
+
+    def count_range(rows: slice) -> None:
+        part = np.array(ranged[rows])
+        order = np.argsort(part)
+        lengths = np.diff(np.flatnonzero(is_run_start(part[order])), append=len(part))
+        part[order] = np.repeat(lengths, lengths)
+        ranged[rows] = part
+
+    for_each_part(found.ranges, count_range)
+    counts: Integers = new_column(len(values), np.int64)
+    found.write_in_table_order(ranged, counts)
+    return counts
 
 
 def sort_with_order(values: Array) -> tuple[Integers, Array]:
@@ -196,6 +320,15 @@ def is_run_start(ascending: Array) -> NDArray[np.bool_]:
     first[:1] = True
     for rows in long_blocks(len(first[1:])):
         np.not_equal(ascending[1:][rows], ascending[:-1][rows], out=first[1:][rows])
+    return first
+
+
+def mark_distinct(ascending: Array) -> NDArray[np.bool_]:
+    """Mark the first of each distinct value among ascending numbers (n,), of which NaN is one, the last."""
+    first = is_run_start(ascending)
+    if ascending.dtype.kind == "f":
+        # NaN differs from NaN, so that each would start a run.
+        first[int(np.searchsorted(ascending, np.nan)) + 1 :] = False
     return first
 
 

@@ -10,6 +10,7 @@ import mmap
 import os
 import weakref
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ class MappedArrays:
         """Open no file yet; ``open_file`` opens one on the disk that is gone once it is closed."""
         self._open_file = open_file
         self._maps: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
+        self._maps_lock = Lock()  # columns are computed on several threads
         self._before = _mapped_bytes() or 0
 
     def new_array(self, rows: int, kind: np.dtype[Any]) -> NDArray[Any]:
@@ -39,7 +41,8 @@ class MappedArrays:
             file.truncate(size)
             _reserve_room(file.fileno(), size)
             found = mmap.mmap(file.fileno(), size)
-        self._maps.add(found)
+        with self._maps_lock:
+            self._maps.add(found)
         return np.frombuffer(found, dtype=kind, count=rows)
 
     def map_array(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -53,7 +56,9 @@ class MappedArrays:
         now = _mapped_bytes()
         if now is not None and now - self._before < MOST_MAPPED_BYTES:
             return
-        for one in list(self._maps):
+        with self._maps_lock:
+            maps = list(self._maps)
+        for one in maps:
             one.madvise(mmap.MADV_DONTNEED)
 
 

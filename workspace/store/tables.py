@@ -48,6 +48,8 @@ FOOTER_READ_BYTES = 1 << 16
 
 ByteSpan = tuple[int, int]
 ASIDE_PREFIX = ".writing-"
+COLUMN_THREADS = min(2, os.cpu_count() or 1)
+"""Threads that compute the columns of a long table: more are faster, and each needs memory for a block."""
 DAY_SECONDS = 86_400.0
 MISSING_LEVEL_CODE = -1
 """The code that pandas gives a missing value of a categorical."""
@@ -247,7 +249,7 @@ class TableStore:
             return
         self._mapped = MappedArrays(self.open_spool)
         try:
-            with placing_long_arrays(self._mapped, table_manifests.PART_ROWS):
+            with placing_long_arrays(self._mapped, table_manifests.PART_ROWS, threads=COLUMN_THREADS):
                 yield self._mapped
         finally:
             self._mapped = None

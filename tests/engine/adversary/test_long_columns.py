@@ -77,6 +77,8 @@ def in_blocks(place: CountingPlace, compute: Callable[[], Any]) -> Any:
     with placing_long_arrays(place, BLOCK):
         found = compute()
     assert place.arrays > before, "the columns lay in their place"
+    with placing_long_arrays(place, BLOCK, threads=3):
+        assert_same(compute(), found)
     return found
 
 
