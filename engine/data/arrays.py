@@ -1,10 +1,12 @@
-"""Types of arrays, whose shapes docstrings state, and a map on all cores."""
+"""Types of arrays, whose shapes docstrings state, and work on threads, in which NumPy and Arrow do without Python's lock."""
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TypeVar
 
@@ -23,3 +25,33 @@ def map_on_threads(compute: Callable[[T], R], parts: Iterable[T], *, threads: in
     # Threads suffice: NumPy sorts, looks up and adds without Python's lock. Each knows the settings of the caller.
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
         return [one.result() for one in [pool.submit(copy_context().run, compute, part) for part in parts]]
+
+
+def map_ahead(compute: Callable[[T], R], parts: Iterable[T], threads: int) -> Iterator[R]:
+    """Yield ``compute`` of each part, in order; ``threads`` work on the next ones meanwhile, one part each."""
+    with ThreadPoolExecutor(threads) as pool:
+        ahead = deque[Future[R]]()
+        try:
+            for part in parts:
+                ahead.append(pool.submit(copy_context().run, compute, part))
+                if len(ahead) == threads:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+        finally:
+            for one in ahead:
+                one.cancel()
+
+
+def iterate_ahead(things: Iterable[T]) -> Iterator[T]:
+    """Yield some things, each of which is computed on a thread while the one before is used."""
+    source = iter(things)
+
+    def take_next() -> list[T]:
+        return list(itertools.islice(source, 1))
+
+    with ThreadPoolExecutor(1) as pool:
+        following = pool.submit(copy_context().run, take_next)
+        while found := following.result():
+            following = pool.submit(copy_context().run, take_next)
+            yield found[0]

@@ -163,6 +163,7 @@ class PassRunner:
     open_file: opens a file for the rows of buckets, by default in memory
     store: keeps the answers of blocks, None where nobody else needs them; rows of buckets are never kept
     kept: values of single records by name, in buckets that are blocks
+    threads: compute so many blocks at a time, of which nobody is told, where no row goes to a bucket and ``store`` is None
     """
 
     tables: Sequence[TableBlocks]
@@ -172,6 +173,7 @@ class PassRunner:
     open_file: OpenFile = io.BytesIO
     store: PartialStore | None = None
     kept: dict[str, RowBuckets] = field(default_factory=dict)
+    threads: int = 1
 
     def carry_out(self, first: NextPass) -> Any:
         """Carry out passes until they are finished, and return their answer."""
@@ -201,8 +203,13 @@ class PassRunner:
         if self.store is not None:
             self.store.begin_pass(shared=buckets is None)
         if buckets is None:
-            found = self._answers_of_blocks if self.store is None else self._stored_answers_of_blocks
-            yield from found(current, total)
+            if self.threads > 1 and self.store is None:
+                from ..data.arrays import map_ahead
+
+                yield from map_ahead(partial(self._answer_of_block, current), range(total), self.threads)
+            else:
+                found = self._answers_of_blocks if self.store is None else self._stored_answers_of_blocks
+                yield from found(current, total)
             return
         held: dict[str, RowBuckets] = {}
         try:
@@ -258,9 +265,13 @@ class PassRunner:
         assert self.store is not None
         found = self.store.find_partial(number)
         if found is None:
-            found = self.block(current.state, *self._open_blocks(current.names, [number])())
+            found = self._answer_of_block(current, number)
             self.store.put_partial(number, found)
         return found
+
+    def _answer_of_block(self, current: NextPass, number: int) -> Partial:
+        """Return what the pass makes of one block, which is read for it alone."""
+        return self.block(current.state, *self._open_blocks(current.names, [number])())
 
     def _put_rows(self, held: dict[str, RowBuckets], number: int, found: Partial) -> None:
         """Put the rows of a block into their buckets."""
@@ -299,13 +310,15 @@ def run_passes(
     report: Callable[[Progress], None] = lambda _: None,
     store: PartialStore | None = None,
     open_file: OpenFile = io.BytesIO,
+    threads: int = 1,
 ) -> Any:
     """Carry out passes until they are finished, and return their answer.
 
     ``tables`` have equally many blocks, and ``block`` gets one of each. ``store`` keeps the answers of blocks, and
-    ``open_file`` opens a file for rows that are put into buckets, by default in memory.
+    ``open_file`` opens a file for rows that are put into buckets, by default in memory. Without a store ``threads`` compute
+    blocks.
     """
-    return PassRunner(tables, block, merge, report, open_file, store).carry_out(first)
+    return PassRunner(tables, block, merge, report, open_file, store, threads=threads).carry_out(first)
 
 
 def measure_blocks(

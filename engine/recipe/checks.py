@@ -5,6 +5,7 @@ Each raises BadInput at the place that has to be corrected.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -141,7 +142,7 @@ def check_steps_of_blocks(recipe: Recipe, blocks: TableBlocks) -> bool:
             assert passes is not None
             targets = step.method.targets_of_passes(step.targets)
             first = passes.start(blocks.head, targets, step.spec, blocks.n_blocks)
-            run_passes(first, [blocks], passes.block, passes.merge)
+            run_passes(first, [blocks], passes.block, passes.merge, threads=min(2, os.cpu_count() or 1))
     except BadInput:
         return False
     return all(first is None for first in varying.values())

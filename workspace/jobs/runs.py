@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from sfumato.engine.data.arrays import Floats
 from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.table_blocks import TableBlocks
 from sfumato.engine.errors import BadInput
 from sfumato.engine.execution.tasks import Task, plan_tasks
 from sfumato.engine.methods.labels import to_labelled_json
@@ -62,6 +63,7 @@ from ..store.runs import (
 )
 from ..store.seals import artefact_part_seals, result_part_seals, seal_run, store_part_seals
 from ..store.stored_blocks import StoredBlocks
+from ..store.tables import TableStore
 from ..store.workspace import StoredDataset, Workspace
 from ..upkeep.integrity import verify_run
 from ..views.coverage import read_file_coverage
@@ -265,7 +267,14 @@ def _store_entry_tables(
         if released.classes is not None:
             artefacts[classes_name(draw)] = tables.write_arrays({"classes": released.classes})
         given.append(artefacts)
-    return tables.write_microdata(entry.data), own, given
+    return _store_data(tables, entry.data), own, given
+
+
+def _store_data(tables: TableStore, data: Microdata | TableBlocks) -> str:
+    """Store the data of a run, and return the hash of their table, which may be there."""
+    if isinstance(data, StoredBlocks) and data.tables is tables and data.is_whole_table:
+        return data.sha256
+    return tables.write_microdata(data)
 
 
 def _insert_run(

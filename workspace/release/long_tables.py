@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from sfumato.engine.data.arrays import iterate_ahead
 from sfumato.engine.data.row_buckets import OpenFile
 from sfumato.engine.data.schema import Kind, Schema
 
@@ -81,7 +82,7 @@ def iterate_dataset_bytes(
             context.note,
         )
 
-    return written.write_blocks(map(finish, blocks))
+    return written.write_blocks(iterate_ahead(map(finish, blocks)))
 
 
 def _survey_parts(
@@ -132,5 +133,5 @@ def _shuffle_frames(
 ) -> Iterator[pd.DataFrame]:
     """Yield the rows of blocks in an order that depends on the set of rows and on ``rng`` alone."""
     code = CellCode(head)
-    for cells in shuffle_blocks(map(code.encode_rows, blocks), rows, rng, open_file):
+    for cells in shuffle_blocks(iterate_ahead(map(code.encode_rows, blocks)), rows, rng, open_file):
         yield code.decode_rows(cells)

@@ -22,7 +22,7 @@ class StoredBlocks:
     sha256: its hash
     schema: its variables
     origin: whether it is confidential or released
-    finish: makes of each block, and of the table without records, what is computed with
+    finish: makes of each block, and of the table without records, what is computed with; None for what is stored
     dropped, file_records, missing_counts, affected_group: as in ``Microdata``, of a table that nobody was dropped from
     """
 
@@ -30,7 +30,7 @@ class StoredBlocks:
     sha256: str
     schema: Schema
     origin: Origin
-    finish: Callable[[Microdata], Microdata] = lambda block: block
+    finish: Callable[[Microdata], Microdata] | None = None
     dropped: int = 0
     file_records: int = 0
     missing_counts: Mapping[str, int] = field(default_factory=dict)
@@ -55,13 +55,19 @@ class StoredBlocks:
     def __len__(self) -> int:
         return sum(self.part_rows)
 
+    @property
+    def is_whole_table(self) -> bool:
+        """Return whether the stored table has its columns and nothing else. Raises DamagedTable."""
+        return self.finish is None and self.tables.column_names(self.sha256) == list(self.schema.names)
+
     @cached_property
     def head(self) -> Microdata:
         """Return the table without its records. Raises DamagedTable."""
         if not self.tables.has_parts(self.sha256):
             # Only its records have the levels of a table of one part.
             return next(self.iterate_blocks()).select_rows(slice(0, 0))
-        return self.finish(self.tables.read_microdata(self.sha256, self.schema, self.origin, rows=[]))
+        found = self.tables.read_microdata(self.sha256, self.schema, self.origin, rows=[])
+        return found if self.finish is None else self.finish(found)
 
     def iterate_blocks(
         self, names: Sequence[str] | None = None, numbers: Collection[int] | None = None
@@ -70,4 +76,5 @@ class StoredBlocks:
         ``numbers``. Raises DamagedTable.
         """
         schema = self.schema if names is None else self.schema.select_variables(names)
-        yield from map(self.finish, self.tables.iterate_microdata(self.sha256, schema, self.origin, numbers))
+        blocks = self.tables.iterate_microdata(self.sha256, schema, self.origin, numbers)
+        yield from blocks if self.finish is None else map(self.finish, blocks)
