@@ -80,7 +80,7 @@ class RankedNumbers:
             shares[np.isnan(values[rows])] = -1
             return np.asarray(shares)
 
-        return take_rows(compute_column(len(values), np.float32, share_of), others.distinct_numbers.codes)
+        return others.distinct_numbers.take_by_row(compute_column(len(values), np.float32, share_of))
 
     def match_codes(self, others: RankedNumbers) -> Codes:
         """Return the code of each of the other values (k,); ``UNKNOWN_CODE`` for unknown values."""
@@ -92,7 +92,7 @@ class RankedNumbers:
             np.int32,
             lambda rows: np.where(np.isnan(values[rows]), of_missing, np.where(found[rows], place[rows], UNKNOWN_CODE)),
         )
-        return take_rows(codes, others.distinct_numbers.codes)
+        return others.distinct_numbers.take_by_row(codes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +203,7 @@ def code_by_value(column: JointColumn) -> CodedColumn:
         others = distinct_codes(cells)
         place = sorted_search(own.values, others.values).clip(max=len(own.values) - 1)
         codes = np.where(own.values[place] == others.values, place, UNKNOWN_CODE).astype(np.int32)
-        return take_rows(codes, others.codes)
+        return others.take_by_row(codes)
 
     return CodedColumn(column.name, own.codes, tuple(map(known_codes, column.released)), own.counts)
 
@@ -307,4 +307,4 @@ def midrank_shares(values: Floats) -> Floats:
         shares[max(0, missing_code - rows.start) :] = (first + 1) / 2 / len(values)
         return shares
 
-    return take_rows(compute_column(len(counts), np.float64, shares_of), different.codes)
+    return different.take_by_row(compute_column(len(counts), np.float64, shares_of))

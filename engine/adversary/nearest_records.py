@@ -2,6 +2,7 @@
 
     NearestRecords     k nearest records with ties, by the exact or the rounded distance of ``statistics.gower``
     LevelGroupSearch   nearest records one by one, for at most a few hundred queries in one table
+    find_nearest_by_block   some of the nearest records for as many queries in a long table, which is read in blocks
 
 Neither compares the numbers of every pair. To get the distances of all pairs, by several sets of variables, use the
 blocks of ``SubsetGowerDistances`` and ``smallest_of_each_row``.
@@ -22,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Booleans, Floats, Integers
+from ..data.bits import Keys, mix_bits
 from ..data.long_arrays import long_blocks, take_block, take_rows
 from ..data.rows import DistinctRecords, distinct_rows
 from ..data.sorting import sort_order
@@ -427,3 +429,89 @@ class LevelGroupSearch:
         if self.unit_of is not None:
             distance[self.unit_of[others] == self.unit_of[i]] = np.inf
         return distance
+
+
+def find_nearest_by_block(
+    columns: Sequence[tuple[Floats, bool]], chosen: Integers, keys: Keys, most: int
+) -> list[Integers]:
+    """Return for each chosen record of a long table up to ``most`` of the other records that are nearest to it.
+
+    They are at the distance that ``LevelGroupSearch`` finds. Of more than ``most`` those are taken whose ``keys``, (n,),
+    are smallest once mixed with the key of the chosen record: chance takes them, whatever the order of the table.
+    """
+    n = len(keys)
+    groups = distinct_rows((values for values, has_levels in columns if has_levels), n).combination_of
+    first = next((values for values, has_levels in columns if not has_levels), None)
+    found = [_Nearest(int(i), int(groups[i]), mix_bits(keys[i : i + 1])) for i in chosen]
+    for rows in long_blocks(n):
+        own = [values[rows] for values, _ in columns]
+        numbers = np.zeros(len(own[0]) if own else rows.stop - rows.start) if first is None else first[rows]
+        order = np.argsort(numbers)
+        order = order[np.argsort(groups[rows][order], kind="stable")]
+        group, ascending, mixed = groups[rows][order], numbers[order], keys[rows]
+        for one in found:
+            start, end = np.searchsorted(group, [one.group, one.group + 1])
+            there = ascending[start:end]
+            centre = 0.0 if first is None else first[one.record]
+            if np.isinf(one.distance):  # records near by the first number bound the distance
+                at = int(np.searchsorted(there, centre))
+                one.add(columns, own, order[start:end][max(0, at - WINDOW) : at + WINDOW + 1], rows.start, mixed, most)
+            reach = float(np.nextafter(one.distance, np.float32(np.inf))) + ROUNDING
+            low, high = np.searchsorted(there, [centre - reach, centre + reach])
+            one.add(columns, own, order[start:end][low:high], rows.start, mixed, most)
+    # Records of other groups are at least 1 away.
+    far = [one for one in found if one.distance >= 1]
+    for rows in long_blocks(n) if far else ():
+        own, mixed = [values[rows] for values, _ in columns], keys[rows]
+        for one in far:
+            one.add(columns, own, np.arange(rows.stop - rows.start), rows.start, mixed, most)
+    return [np.sort(one.nearest) for one in found]
+
+
+class _Nearest:
+    """Some of the records that are nearest to a record, as far as they are found.
+
+    record, group: the record, and its combination of levels
+    distance: distance of the nearest
+    nearest: those of them whose mixed keys are smallest, in the order of these
+    """
+
+    def __init__(self, record: int, group: int, key: Keys) -> None:
+        self.record, self.group, self._key = record, group, key
+        self.distance = np.float32(np.inf)
+        self.nearest, self._mixed = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
+
+    def add(
+        self,
+        columns: Sequence[tuple[Floats, bool]],
+        block: Sequence[Floats],
+        rows: Integers,
+        start: int,
+        keys: Keys,
+        most: int,
+    ) -> None:
+        """Compare with some rows of a block, whose first record is ``start``, and keep ``most`` of the nearest."""
+        rows = rows[rows + start != self.record]
+        if not len(rows):
+            return
+        distance, gap = np.zeros(len(rows), dtype=np.float32), np.empty(len(rows))
+        for (values, has_levels), own in zip(columns, block, strict=True):
+            distance += variable_distances(
+                values[self.record : self.record + 1],
+                own[rows],
+                gap,
+                has_levels=has_levels,
+                most=1.0,
+                may_be_missing=False,
+            )
+        least = distance.min()
+        if least > self.distance:
+            return
+        if least < self.distance:
+            self.distance, self.nearest, self._mixed = least, self.nearest[:0], self._mixed[:0]
+        alike = rows[distance == least]
+        records = np.append(self.nearest, alike + start)
+        mixed = np.append(self._mixed, mix_bits(keys[alike] ^ self._key))
+        records, different = np.unique(records, return_index=True)
+        smallest = np.argsort(mixed[different], kind="stable")[:most]
+        self.nearest, self._mixed = records[smallest], mixed[different][smallest]

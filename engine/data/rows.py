@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,6 @@ from .long_arrays import (
     compute_column,
     is_long,
     long_blocks,
-    near_places,
     new_column,
     running_sums,
     take_rows,
@@ -33,6 +32,7 @@ from .long_arrays import (
 )
 from .sorting import (
     Array,
+    LongNumbering,
     count_whole_numbers,
     has_few_distinct,
     mark_distinct,
@@ -40,6 +40,7 @@ from .sorting import (
     sort_with_order,
 )
 
+T = TypeVar("T", bound=np.generic)
 Values = NDArray[Any] | pd.Series
 Renumber = Callable[[list[Integers], int], tuple[list[Integers], int]]
 
@@ -57,32 +58,31 @@ class DistinctNumbers:
 
     values: distinct values, ascending, NaN once at the end, (u,)
     codes: index of the value of each number, (n,)
-    counted: number of occurrences of each value, (u,), where it is known
+    numbering: how the numbers of a long table were found; None for others
     """
 
     values: Array
     codes: NDArray[np.int32]
-    counted: Integers | None = None
+    numbering: LongNumbering | None = None
 
     @cached_property
     def counts(self) -> Integers:
         """Return the number of occurrences of each value, (u,)."""
-        if self.counted is not None:
-            return self.counted
-        if not is_long(len(self.codes)):
-            return np.bincount(self.codes, minlength=len(self.values)).astype(np.int64, copy=False)
-        found: Integers = zeros_column(len(self.values), np.int64)
+        if self.numbering is not None:
+            return self.numbering.counts
+        found = np.zeros(len(self.values), dtype=np.int64)
         for rows in long_blocks(len(self.codes)):
-            # as many values as records: a count of all for each block would take longer than the sort
-            there, counts = np.unique(self.codes[rows], return_counts=True)
-            for near in near_places(there, found.nbytes):
-                found[there[near]] += counts[near]
+            found += np.bincount(self.codes[rows], minlength=len(self.values))
         return found
 
     @property
     def repeats(self) -> Integers:
         """Return the number of occurrences of each number's value, (n,)."""
-        return take_rows(self.counts, self.codes)
+        return self.take_by_row(self.counts)
+
+    def take_by_row(self, of_values: NDArray[T]) -> NDArray[T]:
+        """Return for each number what is given for its value, (n,)."""
+        return take_rows(of_values, self.codes) if self.numbering is None else self.numbering.take_by_row(of_values)
 
 
 def distinct_codes(numbers: Array) -> DistinctNumbers:
@@ -109,7 +109,10 @@ def distinct_codes(numbers: Array) -> DistinctNumbers:
         rank[order] = np.arange(len(values))
         return DistinctNumbers(values[order], rank[appearance])
     if is_long(len(numbers)):
-        return DistinctNumbers(*number_long_column(numbers))
+        found = number_long_column(numbers)
+        codes: NDArray[np.int32] = new_column(len(numbers), np.int32)
+        found.ranges.write_in_table_order(found.places, codes)
+        return DistinctNumbers(found.values, codes, found)
     order, ascending = sort_with_order(numbers)
     first = mark_distinct(ascending)
     codes = np.empty(len(first), dtype=np.int32)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ SAMPLE, DIFFERENT = 1024, 128
 BUCKETS = 1 << 16
 """Buckets of 16 bits."""
 Array = NDArray[Any]
+T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -94,21 +95,19 @@ class _ValueRanges:
     """Ranges of ascending values among the numbers of a long table (n,), and what of each block goes into each.
 
     values: the numbers
-    scale: buckets of the numbers
-    range_of: range of each bucket, (BUCKETS,)
     blocks: blocks of rows
     sizes: numbers of each block in each range, (blocks, ranges)
     first: their first place among the numbers of all ranges one after another, (blocks, ranges)
     ranges: places of each range
+    rows: rows of each block, from 0, range after range, (n,)
     """
 
     values: Array
-    scale: _BucketScale
-    range_of: NDArray[np.uint16]
     blocks: Sequence[slice]
     sizes: Integers
     first: Integers
     ranges: Sequence[slice]
+    rows: NDArray[np.int32]
 
     @classmethod
     def from_values(cls, values: Array) -> _ValueRanges:
@@ -131,11 +130,14 @@ class _ValueRanges:
         starts = np.append(0, ends[:-1])
         range_of = (np.cumsum(is_used) - 1)[np.cumsum(begins) - 1].astype(np.uint16)
         ranges = [slice(start, end) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
-        return cls(values, scale, range_of, blocks, sizes, starts + np.cumsum(sizes, axis=0) - sizes, ranges)
+        rows: NDArray[np.int32] = new_column(len(values), np.int32)
 
-    def _rows_by_range(self, block: int) -> Integers:
-        """Return the rows of a block, from 0, range after range."""
-        return np.argsort(self.range_of[self.scale.bucket_of(self.values[self.blocks[block]])], kind="stable")
+        def sort_block(block: int) -> None:
+            there = blocks[block]
+            rows[there] = np.argsort(range_of[scale.bucket_of(values[there])], kind="stable")
+
+        for_each_part(range(len(blocks)), sort_block)
+        return cls(values, blocks, sizes, starts + np.cumsum(sizes, axis=0) - sizes, ranges, rows)
 
     def _places(self, block: int) -> Iterator[tuple[slice, slice]]:
         """Yield where the numbers of a block are in each range, and among its rows range after range."""
@@ -149,7 +151,7 @@ class _ValueRanges:
         """Write the numbers range after range, in each in the order of the table, and their rows into ``order``, (n,)."""
 
         def write_block(block: int) -> None:
-            rows = self._rows_by_range(block)
+            rows = self.rows[self.blocks[block]]
             own = self.values[self.blocks[block]][rows]
             for there, here in self._places(block):
                 ranged[there] = own[here]
@@ -166,10 +168,18 @@ class _ValueRanges:
             for there, here in self._places(block):
                 own[here] = ranged[there]
             in_order = np.empty_like(own)
-            in_order[self._rows_by_range(block)] = own
+            in_order[self.rows[self.blocks[block]]] = own
             found[self.blocks[block]] = in_order
 
         for_each_part(range(len(self.blocks)), write_block)
+
+
+def _is_constant(ranged: Array, rows: slice) -> bool:
+    """Return whether the numbers of a range are all equal."""
+    first = ranged[rows.start]
+    return bool(ranged[rows.stop - 1] == first) and all(
+        (ranged[rows][some] == first).all() for some in long_blocks(rows.stop - rows.start)
+    )
 
 
 def _sort_long(values: Array, order: Integers | None) -> Array:
@@ -178,22 +188,50 @@ def _sort_long(values: Array, order: Integers | None) -> Array:
     found.write(ascending, order)
 
     def sort_range(rows: slice) -> None:
+        if _is_constant(ascending, rows):
+            return
         part = np.array(ascending[rows])
-        if part[0] != part[-1] or not (part == part[0]).all():
-            if order is None:
-                ascending[rows] = _sorted_in_memory(part)
-            else:
-                inner, ascending[rows] = _sort_in_memory(part)
-                order[rows] = order[rows][inner]
+        if order is None:
+            ascending[rows] = _sorted_in_memory(part)
+        else:
+            inner, ascending[rows] = _sort_in_memory(part)
+            order[rows] = order[rows][inner]
 
     for_each_part(found.ranges, sort_range)
     return ascending
 
 
-def number_long_column(values: Array) -> tuple[Array, NDArray[np.int32], Integers]:
-    """Return the distinct numbers of a long table, ascending, NaN once at the end, the index of each number's (n,), and
-    the number of occurrences of each distinct one.
+@dataclass(frozen=True, eq=False)
+class LongNumbering:
+    """Distinct numbers of a long table.
+
+    values: distinct numbers, ascending, NaN once at the end, (u,)
+    counts: number of occurrences of each, (u,)
+    ranges: ranges of the numbers of the table
+    places: index of the distinct number of each number, range after range, (n,)
     """
+
+    values: Array
+    counts: Integers
+    ranges: _ValueRanges
+    places: NDArray[np.int32]
+
+    def take_by_row(self, of_values: NDArray[T]) -> NDArray[T]:
+        """Return for each number of the table what is given for its distinct number, (n,)."""
+        # numbers of a range are near each other, those of the table are anywhere
+        ranged, found = (new_column(len(self.places), of_values.dtype) for _ in range(2))
+
+        def take_range(rows: slice) -> None:
+            for some in long_blocks(rows.stop - rows.start):
+                ranged[rows][some] = of_values[self.places[rows][some]]
+
+        for_each_part(self.ranges.ranges, take_range)
+        self.ranges.write_in_table_order(ranged, found)
+        return found
+
+
+def number_long_column(values: Array) -> LongNumbering:
+    """Return the distinct numbers of a long table (n,)."""
     ranged, found = new_column(len(values), values.dtype), _ValueRanges.from_values(values)
     found.write(ranged)
     places: NDArray[np.int32] = new_column(len(values), np.int32)
@@ -202,6 +240,11 @@ def number_long_column(values: Array) -> tuple[Array, NDArray[np.int32], Integer
 
     def number_range(at: int) -> None:
         rows = found.ranges[at]
+        if _is_constant(ranged, rows):
+            counts[at], times[rows.start] = 1, rows.stop - rows.start
+            for some in long_blocks(rows.stop - rows.start):
+                places[rows][some] = 0
+            return
         part = np.array(ranged[rows])
         order = np.argsort(part)
         ascending = part[order]
@@ -223,12 +266,11 @@ def number_long_column(values: Array) -> tuple[Array, NDArray[np.int32], Integer
         rows, own = found.ranges[at], slice(int(before[at]), int(before[at] + counts[at]))
         few = slice(rows.start, rows.start + int(counts[at]))
         distinct[own], repeats[own] = ranged[few], times[few]
-        places[rows] += np.int32(before[at])
+        for some in long_blocks(rows.stop - rows.start):
+            places[rows][some] += np.int32(before[at])
 
     for_each_part(range(len(found.ranges)), join_range)
-    codes: NDArray[np.int32] = new_column(len(values), np.int32)
-    found.write_in_table_order(places, codes)
-    return distinct, codes, repeats
+    return LongNumbering(distinct, repeats, found, places)
 
 
 def count_equal(values: Keys) -> Integers:
@@ -237,6 +279,10 @@ def count_equal(values: Keys) -> Integers:
     found.write(ranged)
 
     def count_range(rows: slice) -> None:
+        if _is_constant(ranged, rows):
+            for some in long_blocks(rows.stop - rows.start):
+                ranged[rows][some] = rows.stop - rows.start
+            return
         part = np.array(ranged[rows])
         order = np.argsort(part)
         lengths = np.diff(np.flatnonzero(is_run_start(part[order])), append=len(part))
