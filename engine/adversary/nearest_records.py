@@ -442,76 +442,85 @@ def find_nearest_by_block(
     n = len(keys)
     groups = distinct_rows((values for values, has_levels in columns if has_levels), n).combination_of
     first = next((values for values, has_levels in columns if not has_levels), None)
-    found = [_Nearest(int(i), int(groups[i]), mix_bits(keys[i : i + 1])) for i in chosen]
+    found = [_NearestOfRecord(int(i), int(groups[i]), mix_bits(keys[i : i + 1]), columns, most) for i in chosen]
     for rows in long_blocks(n):
-        own = [values[rows] for values, _ in columns]
-        numbers = np.zeros(len(own[0]) if own else rows.stop - rows.start) if first is None else first[rows]
+        block = _RecordBlock(rows, [values[rows] for values, _ in columns], keys[rows])
+        numbers = np.zeros(rows.stop - rows.start) if first is None else first[rows]
         order = np.argsort(numbers)
         order = order[np.argsort(groups[rows][order], kind="stable")]
-        group, ascending, mixed = groups[rows][order], numbers[order], keys[rows]
+        group, ascending = groups[rows][order], numbers[order]
         for one in found:
             start, end = np.searchsorted(group, [one.group, one.group + 1])
-            there = ascending[start:end]
-            centre = 0.0 if first is None else first[one.record]
-            if np.isinf(one.distance):  # records near by the first number bound the distance
+            there, centre = ascending[start:end], 0.0 if first is None else first[one.record]
+            if np.isinf(one.distance) and start < end:
                 at = int(np.searchsorted(there, centre))
-                one.add(columns, own, order[start:end][max(0, at - WINDOW) : at + WINDOW + 1], rows.start, mixed, most)
+                one.bound(block, order[start:end][max(0, at - WINDOW) : at + WINDOW + 1])
             reach = float(np.nextafter(one.distance, np.float32(np.inf))) + ROUNDING
             low, high = np.searchsorted(there, [centre - reach, centre + reach])
-            one.add(columns, own, order[start:end][low:high], rows.start, mixed, most)
+            one.compare(block, order[start:end][low:high])
     # Records of other groups are at least 1 away.
     far = [one for one in found if one.distance >= 1]
+    for one in far:
+        one.forget()
     for rows in long_blocks(n) if far else ():
-        own, mixed = [values[rows] for values, _ in columns], keys[rows]
+        block = _RecordBlock(rows, [values[rows] for values, _ in columns], keys[rows])
         for one in far:
-            one.add(columns, own, np.arange(rows.stop - rows.start), rows.start, mixed, most)
+            one.compare(block, np.arange(rows.stop - rows.start))
     return [np.sort(one.nearest) for one in found]
 
 
-class _Nearest:
+@dataclass(frozen=True, eq=False)
+class _RecordBlock:
+    """Block of the records of a long table: its place, the values of its columns and its keys, (b,) each."""
+
+    place: slice
+    columns: Sequence[Floats]
+    keys: Keys
+
+
+class _NearestOfRecord:
     """Some of the records that are nearest to a record, as far as they are found.
 
     record, group: the record, and its combination of levels
-    distance: distance of the nearest
-    nearest: those of them whose mixed keys are smallest, in the order of these
+    distance: at most that of the nearest found
+    nearest: those whose mixed keys are smallest, in the order of these
     """
 
-    def __init__(self, record: int, group: int, key: Keys) -> None:
-        self.record, self.group, self._key = record, group, key
+    def __init__(self, record: int, group: int, key: Keys, columns: Sequence[tuple[Floats, bool]], most: int) -> None:
+        """Find nothing yet."""
+        self.record, self.group, self._key, self._most = record, group, key, most
+        self._values = [(values[record : record + 1].copy(), has_levels) for values, has_levels in columns]
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget what was found."""
         self.distance = np.float32(np.inf)
         self.nearest, self._mixed = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
 
-    def add(
-        self,
-        columns: Sequence[tuple[Floats, bool]],
-        block: Sequence[Floats],
-        rows: Integers,
-        start: int,
-        keys: Keys,
-        most: int,
-    ) -> None:
-        """Compare with some rows of a block, whose first record is ``start``, and keep ``most`` of the nearest."""
-        rows = rows[rows + start != self.record]
-        if not len(rows):
-            return
+    def _distances_of(self, block: _RecordBlock, rows: Integers) -> NDArray[np.float32]:
+        """Return the distances of some rows of a block, (k,), infinite for the record itself."""
         distance, gap = np.zeros(len(rows), dtype=np.float32), np.empty(len(rows))
-        for (values, has_levels), own in zip(columns, block, strict=True):
-            distance += variable_distances(
-                values[self.record : self.record + 1],
-                own[rows],
-                gap,
-                has_levels=has_levels,
-                most=1.0,
-                may_be_missing=False,
-            )
-        least = distance.min()
-        if least > self.distance:
+        for (value, has_levels), own in zip(self._values, block.columns, strict=True):
+            distance += variable_distances(value, own[rows], gap, has_levels=has_levels, most=1.0, may_be_missing=False)
+        distance[rows == self.record - block.place.start] = np.inf
+        return distance
+
+    def bound(self, block: _RecordBlock, rows: Integers) -> None:
+        """Bound the distance by some rows of a block, (k,), which are compared with again."""
+        self.distance = min(self.distance, self._distances_of(block, rows).min(initial=np.float32(np.inf)))
+
+    def compare(self, block: _RecordBlock, rows: Integers) -> None:
+        """Compare with some rows of a block, (k,)."""
+        distance = self._distances_of(block, rows)
+        least = distance.min(initial=np.float32(np.inf))
+        if np.isinf(least) or least > self.distance:
             return
         if least < self.distance:
             self.distance, self.nearest, self._mixed = least, self.nearest[:0], self._mixed[:0]
         alike = rows[distance == least]
-        records = np.append(self.nearest, alike + start)
-        mixed = np.append(self._mixed, mix_bits(keys[alike] ^ self._key))
-        records, different = np.unique(records, return_index=True)
-        smallest = np.argsort(mixed[different], kind="stable")[:most]
-        self.nearest, self._mixed = records[smallest], mixed[different][smallest]
+        records = np.append(self.nearest, alike + block.place.start)
+        mixed = np.append(self._mixed, mix_bits(block.keys[alike] ^ self._key))
+        if len(mixed) > self._most:
+            smallest = np.argpartition(mixed, self._most - 1)[: self._most]
+            records, mixed = records[smallest], mixed[smallest]
+        self.nearest, self._mixed = records, mixed

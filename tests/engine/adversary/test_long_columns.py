@@ -26,7 +26,7 @@ from sfumato.engine.adversary.coded import JointColumn, code_by_value, midrank_s
 from sfumato.engine.adversary.copies import measure_equal_records
 from sfumato.engine.adversary.exchanged_rows import exchange_rows
 from sfumato.engine.adversary.kept_columns import CombinationSizes
-from sfumato.engine.adversary.nearest_records import LevelGroupSearch
+from sfumato.engine.adversary.nearest_records import LevelGroupSearch, find_nearest_by_block
 from sfumato.engine.adversary.people import sum_marked_cells
 from sfumato.engine.adversary.same_people import is_enumerated
 from sfumato.engine.adversary.tails import measure_released_tails
@@ -300,6 +300,24 @@ def test_nearest_records_tails_and_enumerations_are_those_in_memory(place: Count
     expected = answers()
     assert True in expected[:5]
     assert_same(expected, in_blocks(place, answers))
+
+
+@pytest.mark.parametrize("few", [3, 200])
+def test_nearest_records_by_block_are_some_of_the_nearest(place: CountingPlace, few: int) -> None:
+    data, most = people(1), 5
+    levels, numbers = np.floor(data.numbers("visits") * few / N), midrank_shares(data.numbers("income"))
+    keys, chosen = row_keys(cell_keys(data, data.schema.names), data.schema.names), np.arange(0, N, 7)
+    for columns in ([(levels, True), (numbers, False)], [(levels, True)], [(numbers, False)], []):
+        search = LevelGroupSearch.from_columns(columns, N)
+        with placing_long_arrays(place, BLOCK):
+            found = find_nearest_by_block(columns, chosen, keys, most)
+            again = find_nearest_by_block([(v[::-1], has) for v, has in columns], N - 1 - chosen, keys[::-1], most)
+        for i, nearest, other in zip(chosen, found, again, strict=True):
+            every = search.nearest_records(int(i))
+            assert set(nearest) <= set(every)
+            assert len(nearest) == min(most, len(every))
+            # the order of the table changes nothing
+            np.testing.assert_array_equal(np.sort(keys[nearest]), np.sort(keys[::-1][other]))
 
 
 def test_blocks_that_are_not_joined_give_other_answers(place: CountingPlace) -> None:

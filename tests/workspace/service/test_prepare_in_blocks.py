@@ -23,6 +23,7 @@ from sfumato.workspace.service.prepare import PreparedRun, prepare_plan, prepare
 from sfumato.workspace.store import table_manifests
 from sfumato.workspace.store.runs import find_run
 from sfumato.workspace.store.stored_blocks import StoredBlocks
+from sfumato.workspace.store.tables import TableStore
 from sfumato.workspace.store.workspace import Workspace
 
 pytestmark = pytest.mark.quick
@@ -205,3 +206,28 @@ def test_a_plan_that_reads_other_values_is_prepared_at_once(
                     assert isinstance(found.data, Microdata)
                     said.append(found.data.sha256)
         assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("variables", [4, 3])
+def test_a_run_takes_the_stored_table_where_its_plan_has_all_columns(
+    variables: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people().to_csv(tmp_path / "people.csv", index=False)
+    written: list[str] = []
+    write = TableStore.write_microdata
+
+    def note(self: TableStore, data: Any) -> str:
+        written.append(write(self, data))
+        return written[-1]
+
+    fewer = dict(list(PLAN["variables"].items())[:2]) | {"income": {"kind": "continuous"}}
+    changes = {"variables": fewer, "measure": PLAN["measure"][:1]} if variables == 3 else {}
+    with Workspace.create(tmp_path / "w", KEY) as workspace:
+        prepared = prepare_plan(workspace, planned(workspace, tmp_path / "people.csv", **changes))
+        assert isinstance(prepared.data, StoredBlocks)
+        monkeypatch.setattr(TableStore, "write_microdata", note)
+        run = find_run(workspace, prepared.enter(workspace))
+        table = workspace.find_dataset(run.dataset_id).table_sha256
+        assert written == ([table] if variables == 3 else [])
+        assert (table == prepared.data.sha256) == (variables == 4)
+        assert write(workspace.tables, prepared.data) == table
