@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.engine.data.arrays import iterate_ahead
 from sfumato.engine.data.long_arrays import is_long, new_column, release_pages
 from sfumato.engine.execution.record_risk import (
     RISK_PARTS,
@@ -134,7 +135,8 @@ def rank_stored_records(
     """
     chosen: RecordRanking | None = None
     # A row group at a time: the tables of millions of records do not fit in memory together.
-    for first, parts in _aligned_row_groups(tables, [*hashes, *([] if confidential is None else [confidential])]):
+    asked = [*hashes, *([] if confidential is None else [confidential])]
+    for first, parts in iterate_ahead(_aligned_row_groups(tables, asked)):
         arrays = [_add_risk_parts(method, part) for part in parts]
         risk = average_record_risk(arrays[: len(hashes)])
         own = None if confidential is None else average_record_risk(arrays[len(hashes) :])

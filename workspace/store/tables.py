@@ -50,6 +50,8 @@ ByteSpan = tuple[int, int]
 ASIDE_PREFIX = ".writing-"
 COLUMN_THREADS = min(2, os.cpu_count() or 1)
 """Threads that compute the columns of a long table: more are faster, and each needs memory for a block."""
+SETTLED_NANOSECONDS = 2_000_000_000
+"""Longer than the steps of the clock of any file system."""
 DAY_SECONDS = 86_400.0
 MISSING_LEVEL_CODE = -1
 """The code that pandas gives a missing value of a categorical."""
@@ -88,6 +90,32 @@ class HashingFile:
 
     def close(self) -> None:
         """Do nothing: whoever opened the file closes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _FileState:
+    """What the system says of a file, which differs once anybody has written to it: times in nanoseconds."""
+
+    device: int
+    number: int
+    size: int
+    written: int
+    changed: int
+
+    @classmethod
+    def of_file(cls, file: BufferedReader) -> _FileState:
+        """Return the state of an open file. Raises OSError."""
+        found = os.fstat(file.fileno())
+        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+    @property
+    def is_settled(self) -> bool:
+        """Return whether the last change is so old that another one would have another time."""
+        return time.time_ns() - max(self.written, self.changed) > SETTLED_NANOSECONDS
+
+
+_compared_files: dict[str, _FileState] = {}
+"""Files whose hash this process has compared, by hash."""
 
 
 def has_hash(file: BufferedReader, sha256: str) -> bool:
@@ -130,15 +158,20 @@ WHOLE_TABLE = TablePart()
 
 
 def read_verified_parquet(
-    file: BufferedReader, size: int, sha256: str, part: TablePart = WHOLE_TABLE
+    file: BufferedReader, size: int, sha256: str | None, part: TablePart = WHOLE_TABLE
 ) -> pa.Buffer | None:
-    """Read the bytes of a Parquet file that a part of it needs; None where the file has another hash.
+    """Read the bytes of a Parquet file that a part of it needs; None where the file has another hash than one that is given.
 
     The buffer has the size of the file, with zeros where nothing was needed. Raises OSError.
     """
     spans = [(0, size)] if part == WHOLE_TABLE else _spans_of_part(file, size, part)
     # Pages that are never written take no memory.
     memory = mmap.mmap(-1, max(1, size), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if sha256 is None:
+        for low, high in spans:
+            file.seek(low)
+            file.readinto(memoryview(memory)[low:high])
+        return pa.py_buffer(memory)[:size]
     found, at = hashlib.sha256(), 0
     for piece in _read_pieces(file, min(READ_PIECE_BYTES, size + 1)):
         found.update(piece)
@@ -469,7 +502,14 @@ class TableStore:
     def _open_verified(self, sha256: str, part: TablePart = WHOLE_TABLE) -> pq.ParquetFile:
         """Open the file with this hash so that a part of it can be read. Raises DamagedTable."""
         with self._open_file(sha256) as file:
-            content = read_verified_parquet(file, os.fstat(file.fileno()).st_size, sha256, part)
+            state = _FileState.of_file(file)
+            # A long table is read again and again: a file that has not changed since its hash was compared is not hashed.
+            is_known = _compared_files.get(sha256) == state
+            content = read_verified_parquet(file, state.size, None if is_known else sha256, part)
+            if is_known and _FileState.of_file(file) != state:
+                content = read_verified_parquet(file, os.fstat(file.fileno()).st_size, sha256, part)
+            elif content is not None and state.is_settled and _FileState.of_file(file) == state:
+                _compared_files[sha256] = state
         if content is None:
             raise _changed_table_error(self.path_of(sha256))
         return pq.ParquetFile(pa.BufferReader(content), pre_buffer=False)

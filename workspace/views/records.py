@@ -134,11 +134,14 @@ def store_rankings(tables: TableStore, recipe: Recipe, left: Mapping[str, str], 
     stored = {}
     # smaller tables are ranked when they are shown
     for measure in measures_from_artefacts(tables, recipe, left) if records > MAX_RANKED else ():
+        ranked: dict[tuple[str, ...], str] = {}
         for draw in (None, *measure.draw_hashes):
-            ranking = rank_stored_records(
-                tables, measure.key, _averaged_hashes(measure, 0, draw), measure.confidential_hash, MAX_RANKED
-            )
-            stored[ranking_name(measure.position, draw)] = write_ranking(tables, ranking)
+            # all datasets are the only one of a release of one
+            hashes = tuple(_averaged_hashes(measure, 0, draw))
+            if hashes not in ranked:
+                ranking = rank_stored_records(tables, measure.key, hashes, measure.confidential_hash, MAX_RANKED)
+                ranked[hashes] = write_ranking(tables, ranking)
+            stored[ranking_name(measure.position, draw)] = ranked[hashes]
     return stored
 
 

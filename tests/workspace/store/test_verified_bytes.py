@@ -152,3 +152,33 @@ def test_the_bytes_of_a_table_are_those_of_a_file_written_at_once(tmp_path: Path
     sink = io.BytesIO()
     pq.write_table(table, sink, compression="zstd", write_statistics=True)
     assert TableStore(tmp_path).write_microdata(Microdata(SCHEMA, frame)) == hashlib.sha256(sink.getvalue()).hexdigest()
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_a_file_that_has_not_changed_is_hashed_once_and_a_changed_one_is_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settled: bool
+) -> None:
+    monkeypatch.setattr(verified_bytes, "SETTLED_NANOSECONDS", -1 if settled else 10**18)
+    monkeypatch.setattr(verified_bytes, "_compared_files", {})
+    read, asked = verified_bytes.read_verified_parquet, list[str | None]()
+
+    def note(file: Any, size: int, sha256: str | None, part: TablePart) -> Any:
+        asked.append(sha256)
+        return read(file, size, sha256, part)
+
+    monkeypatch.setattr(verified_bytes, "read_verified_parquet", note)
+    tables = TableStore(tmp_path)
+    schema = Schema((SCHEMA["a"], SCHEMA["a.b"]))
+    sha256 = tables.write_microdata(Microdata(schema, frame_of(50)[["a", "a.b"]].fillna(0)))
+    first = tables.read_microdata(sha256, schema, "confidential").frame
+    again = tables.read_microdata(sha256, schema.select_variables(["a.b"]), "confidential").frame
+    pd.testing.assert_frame_equal(first[["a.b"]], again, check_exact=True)
+    assert asked == [sha256, None if settled else sha256]
+    path = tables.path_of(sha256)
+    times, content = path.stat(), bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.chmod(0o600)
+    path.write_bytes(content)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    with pytest.raises(DamagedTable):
+        tables.read_microdata(sha256, schema, "confidential")
