@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
 from ..data.bits import Keys
-from ..data.long_arrays import compute_column, marked_rows
+from ..data.long_arrays import compute_column, marked_rows, take_block, take_rows
 from ..data.rows import distinct_codes
 from ..data.units import Units
 from .cells import count_occurrences, unit_keys
@@ -237,8 +237,9 @@ def _shared_records(kept: Keys, rows: Keys, columns: Sequence[CodedColumn], data
         return shared
     # Keys are hashes, so that the first classes are any classes; of a class larger than the room for it some records
     # stay.
-    last = kept[shared[most - 1]]
-    return shared[:most] if kept[shared[0]] == last else shared[: int(np.searchsorted(kept[shared], last))]
+    own = take_block(kept, shared)
+    last = own[most - 1]
+    return shared[:most] if own[0] == last else shared[: int(np.searchsorted(own, last))]
 
 
 def _first_shared_records(kept: Keys, rows: Keys, most: int) -> Integers:
@@ -250,7 +251,7 @@ def _first_shared_records(kept: Keys, rows: Keys, most: int) -> Integers:
     while True:
         shared = _shared_up_to(kept, np.uint64(share * 2.0**64)) if share < 1 else _records_that_share(kept)
         if share >= 1 or len(shared) > most:
-            return shared[np.lexsort((rows[shared], kept[shared]))]
+            return shared[np.lexsort((take_block(rows, shared), take_block(kept, shared)))]
         share *= FIRST_LOOK
 
 
@@ -263,7 +264,7 @@ def _records_that_share(kept: Keys) -> Integers:
 def _shared_up_to(kept: Keys, largest: np.uint64) -> Integers:
     """Return the records that share kept values with others, of keys up to the largest, ascending."""
     some = marked_rows(compute_column(len(kept), np.bool_, lambda rows: kept[rows] <= largest))
-    return some[_records_that_share(kept[some])]
+    return some[_records_that_share(take_rows(kept, some))]
 
 
 def _agreement_surprisal(column: CodedColumn, records: Integers) -> Floats:

@@ -18,8 +18,8 @@ class HasClassSizes(Protocol):
     """Object that knows the sizes of its equivalence classes, such as ``CombinationSizes``."""
 
     @property
-    def class_keys(self) -> Integers:
-        """Return the size of each class, (c,)."""
+    def classes_by_size(self) -> tuple[Integers, Integers]:
+        """Return the different sizes of its classes, and the number of classes of each, (s,)."""
 
 
 @dataclass(frozen=True)
@@ -38,17 +38,19 @@ class KeptColumnLimits:
 
         These are people in too small classes, or in small ones if the average is too high.
         """
-        return self.count_unprotected_in(sizes.class_keys)
+        return self.count_unprotected_in(*sizes.classes_by_size)
 
-    def count_unprotected_in(self, class_sizes: Integers) -> int:
-        """Count the people who violate the limits, given the class sizes (c,)."""
-        over = 0 if self.smallest_class is None else int(class_sizes[class_sizes < self.smallest_class].sum())
+    def count_unprotected_in(self, class_sizes: Integers, classes: Integers | None = None) -> int:
+        """Count the people who violate the limits, given class sizes (c,), and how many ``classes`` have each, by default
+        one.
+        """
+        people = class_sizes if classes is None else class_sizes * classes
+        n_classes = len(class_sizes) if classes is None else int(classes.sum())
+        over = 0 if self.smallest_class is None else int(people[class_sizes < self.smallest_class].sum())
         # The mean of 1 / f over the records is the number of classes over that of the records.
-        if self.average_risk is not None and is_above(
-            float(len(class_sizes)), self.average_risk * float(class_sizes.sum())
-        ):
+        if self.average_risk is not None and is_above(float(n_classes), self.average_risk * float(people.sum())):
             # The average speaks of everybody, but people in large classes are not who raises it.
-            over = max(over, int(class_sizes[is_above(1.0 / class_sizes, self.average_risk)].sum()))
+            over = max(over, int(people[is_above(1.0 / class_sizes, self.average_risk)].sum()))
         return over
 
     def count_unprotected_records(self, group_sizes: Integers) -> int:

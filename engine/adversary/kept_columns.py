@@ -83,10 +83,10 @@ class CombinationSizes:
         return marked_rows(compute_column(len(self.sizes), np.bool_, lambda rows: self.sizes[rows] < smallest_class))
 
     @property
-    def class_keys(self) -> Integers:
-        """Return the size of each class, ascending, (c,)."""
+    def classes_by_size(self) -> tuple[Integers, Integers]:
+        """Return the different sizes of the classes, ascending, and the number of classes of each, (s,)."""
         sizes, records = self._records_by_size
-        return np.repeat(sizes, records // np.maximum(sizes, 1))
+        return sizes, records // np.maximum(sizes, 1)
 
     @cached_property
     def _records_by_size(self) -> tuple[Integers, Integers]:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Booleans, Floats, Integers
 from ..data.bits import Keys, mix_bits
-from ..data.long_arrays import long_blocks, take_block, take_rows
+from ..data.long_arrays import long_blocks, release_pages, take_block, take_rows
 from ..data.rows import DistinctRecords, distinct_rows
 from ..data.sorting import sort_order
 from ..statistics.gower import MOST_EXACT, UNIT, Codes, GowerDistance, Singles, SubsetGowerDistances, variable_distances
@@ -440,9 +440,28 @@ def find_nearest_by_block(
     are smallest once mixed with the key of the chosen record: chance takes them, whatever the order of the table.
     """
     n = len(keys)
+    levels = [has_levels for _, has_levels in columns]
     groups = distinct_rows((values for values, has_levels in columns if has_levels), n).combination_of
     first = next((values for values, has_levels in columns if not has_levels), None)
-    found = [_NearestOfRecord(int(i), int(groups[i]), mix_bits(keys[i : i + 1]), columns, most) for i in chosen]
+    # Records far apart in the table are read once, since each brings what lies around it into memory.
+    own_values = (
+        np.stack([take_block(values, chosen) for values, _ in columns]) if columns else np.zeros((0, len(chosen)))
+    )
+    own_groups, own_keys = take_block(groups, chosen), take_block(keys, chosen)
+    centres = np.zeros(len(chosen)) if first is None else take_block(first, chosen)
+    release_pages()
+    found = [
+        _NearestOfRecord(
+            int(i),
+            int(own_groups[at]),
+            float(centres[at]),
+            mix_bits(own_keys[at : at + 1]),
+            own_values[:, at],
+            levels,
+            most,
+        )
+        for at, i in enumerate(chosen)
+    ]
     for rows in long_blocks(n):
         block = _RecordBlock(rows, [values[rows] for values, _ in columns], keys[rows])
         numbers = np.zeros(rows.stop - rows.start) if first is None else first[rows]
@@ -451,12 +470,12 @@ def find_nearest_by_block(
         group, ascending = groups[rows][order], numbers[order]
         for one in found:
             start, end = np.searchsorted(group, [one.group, one.group + 1])
-            there, centre = ascending[start:end], 0.0 if first is None else first[one.record]
+            there = ascending[start:end]
             if np.isinf(one.distance) and start < end:
-                at = int(np.searchsorted(there, centre))
+                at = int(np.searchsorted(there, one.centre))
                 one.bound(block, order[start:end][max(0, at - WINDOW) : at + WINDOW + 1])
             reach = float(np.nextafter(one.distance, np.float32(np.inf))) + ROUNDING
-            low, high = np.searchsorted(there, [centre - reach, centre + reach])
+            low, high = np.searchsorted(there, [one.centre - reach, one.centre + reach])
             one.compare(block, order[start:end][low:high])
     # Records of other groups are at least 1 away.
     far = [one for one in found if one.distance >= 1]
@@ -481,15 +500,24 @@ class _RecordBlock:
 class _NearestOfRecord:
     """Some of the records that are nearest to a record, as far as they are found.
 
-    record, group: the record, and its combination of levels
+    record, group, centre: the record, its combination of levels, and its first number
     distance: at most that of the nearest found
     nearest: those whose mixed keys are smallest, in the order of these
     """
 
-    def __init__(self, record: int, group: int, key: Keys, columns: Sequence[tuple[Floats, bool]], most: int) -> None:
-        """Find nothing yet."""
-        self.record, self.group, self._key, self._most = record, group, key, most
-        self._values = [(values[record : record + 1].copy(), has_levels) for values, has_levels in columns]
+    def __init__(
+        self,
+        record: int,
+        group: int,
+        centre: float,
+        key: Keys,
+        values: Floats,
+        are_levels: Sequence[bool],
+        most: int,
+    ) -> None:
+        """Find nothing yet. ``values`` are those of the record in each column, (c,), which are levels or not."""
+        self.record, self.group, self.centre, self._key, self._most = record, group, centre, key, most
+        self._values = [(values[at : at + 1], has_levels) for at, has_levels in enumerate(are_levels)]
         self.forget()
 
     def forget(self) -> None:

@@ -18,7 +18,7 @@ from sfumato.engine.adversary.neighbours import NeighbourPairs, nearest_neighbou
 from sfumato.engine.adversary.same_people import PeopleOverlap, is_enumerated
 from sfumato.engine.data.arrays import Integers
 from sfumato.engine.data.bits import Keys
-from sfumato.engine.data.long_arrays import compute_column, release_pages
+from sfumato.engine.data.long_arrays import compute_column, long_blocks, release_pages
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Role
 from sfumato.engine.data.units import Units, code_unit_numbers
@@ -707,7 +707,8 @@ class RecordNumbers(Sequence[int]):
 
     def __init__(self, records: Integers) -> None:
         """Hold the numbers (k,)."""
-        kind = np.min_scalar_type(records.max(initial=0))
+        largest = max((int(records[some].max()) for some in long_blocks(len(records))), default=0)
+        kind = np.min_scalar_type(largest)
         self._records = compute_column(len(records), kind, records.__getitem__)
 
     def __len__(self) -> int:

@@ -102,7 +102,7 @@ def test_sizes_and_people_over_are_those_of_a_dictionary(
     assert sizes.n_unique == by_hand.count(1)
     assert sizes.smallest_size == min(by_hand)
     assert sizes.expected_reidentifications == pytest.approx(sum(1 / size for size in by_hand))
-    assert sorted(sizes.class_keys.tolist()) == sorted(
+    assert np.repeat(*sizes.classes_by_size).tolist() == sorted(
         size for size in set(by_hand) for _ in range(by_hand.count(size) // size)
     )
     assert limits.count_unprotected(sizes) == people_by_hand(by_hand, limits)

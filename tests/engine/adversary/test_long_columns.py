@@ -241,7 +241,7 @@ def test_equal_records_and_combinations_are_those_in_memory(place: CountingPlace
             one = measure_equal_records(data, cells, [cell_keys(other, names, data) for other in some], kept, drawn)
             found += [one.value, one.baseline, one.noise, one.records]
         return [
-            *found, *cells.values(), row_keys(cells, names), sizes.sizes, sizes.records_below(3), sizes.class_keys,
+            *found, *cells.values(), row_keys(cells, names), sizes.sizes, sizes.records_below(3), *sizes.classes_by_size,
             sizes.expected_reidentifications, sizes.population_reidentifications(0.2), sizes.n_unique,
         ]  # fmt: skip
 
