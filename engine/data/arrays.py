@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TypeVar
@@ -27,7 +27,7 @@ def map_on_threads(compute: Callable[[T], R], parts: Iterable[T], *, threads: in
         return [one.result() for one in [pool.submit(copy_context().run, compute, part) for part in parts]]
 
 
-def map_ahead(compute: Callable[[T], R], parts: Iterable[T], threads: int) -> Iterator[R]:
+def map_ahead(compute: Callable[[T], R], parts: Iterable[T], threads: int) -> Generator[R]:
     """Yield ``compute`` of each part, in order; ``threads`` work on the next ones meanwhile, one part each."""
     with ThreadPoolExecutor(threads) as pool:
         ahead = deque[Future[R]]()

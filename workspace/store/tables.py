@@ -27,6 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from sfumato.engine.data.arrays import map_ahead
 from sfumato.engine.data.long_arrays import placing_long_arrays
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Origin, Schema
@@ -360,25 +361,36 @@ class TableStore:
         with contextlib.ExitStack() as unnamed:
             written: list[_FileAside] = []
 
-            def write(table: pa.Table) -> str:
-                written.append(self._write_table_aside(table, unnamed))
-                return written[-1].sha256
+            def write(table: pa.Table) -> _FileAside:
+                return self._write_table_aside(table, unnamed)
 
-            for block in blocks:
-                parts.append(PartFile(write(block), len(block)))
-                for one in block.schema:
-                    if pa.types.is_dictionary(one.type):
-                        known = dictionaries.setdefault(one.name, [])
-                        for chunk in block.column(one.name).chunks:
-                            if not known or not known[-1].equals(chunk.dictionary):
-                                known.append(chunk.dictionary)
-            if len(parts) > 1:
+            def write_block(block: pa.Table) -> tuple[_FileAside, int, dict[str, list[pa.Array]]]:
                 levels = {
+                    one.name: [chunk.dictionary for chunk in block.column(one.name).chunks]
+                    for one in block.schema
+                    if pa.types.is_dictionary(one.type)
+                }
+                return write(block), len(block), levels
+
+            # The next block is made while some are written.
+            with contextlib.closing(map_ahead(write_block, blocks, COLUMN_THREADS)) as ahead:
+                for file, rows, levels in ahead:
+                    written.append(file)
+                    parts.append(PartFile(file.sha256, rows))
+                    for name, chunks in levels.items():
+                        known = dictionaries.setdefault(name, [])
+                        for one in chunks:
+                            if not known or not known[-1].equals(one):
+                                known.append(one)
+            if len(parts) > 1:
+                used = {
                     name: list(dict.fromkeys(level for one in known for level in one.to_pylist()))
                     for name, known in dictionaries.items()
                 }
-                listed = pa.table({"name": list(levels), "levels": list(levels.values())}, schema=_LEVELS_SCHEMA)
-                content = TableManifest(tuple(parts), write(listed)).to_bytes()
+                written.append(
+                    write(pa.table({"name": list(used), "levels": list(used.values())}, schema=_LEVELS_SCHEMA))
+                )
+                content = TableManifest(tuple(parts), written[-1].sha256).to_bytes()
                 written.append(self._write_aside(lambda sink: sink.write(content), unnamed, MANIFEST_SUFFIX))
             # names come last, that of the manifest after those of its parts
             for one in written:
