@@ -22,6 +22,7 @@ from sfumato.engine.adversary.copies import count_members_with_released_row, mea
 from sfumato.engine.adversary.disguise import DisguisedColumn, find_disguise
 from sfumato.engine.adversary.evidence import COPY_LEVEL
 from sfumato.engine.adversary.independent_rows import compare_whole_rows
+from sfumato.engine.adversary.kept_columns import CombinationSizes
 from sfumato.engine.adversary.neighbours import NeighbourPairs
 from sfumato.engine.adversary.pooled import measure_agreed_values
 from sfumato.engine.adversary.tails import ReleasedTails, measure_released_tails
@@ -381,8 +382,8 @@ def _check_kept_weight(case: ExaminedRelease) -> CheckResult:
     if not weights:
         return CheckResult(sentences.NO_KEPT_WEIGHT, 0)
     rows = row_keys(case.confidential_cells, weights, len(case.confidential))
-    sizes = count_sharing(rows, case.units)
-    few = np.flatnonzero(sizes < case.policy.smallest_cell)
+    sizes = CombinationSizes(count_sharing(rows, case.units))
+    few = sizes.records_below(case.policy.smallest_cell)
     message = fill_sentence(
         sentences.KEPT_WEIGHT,
         few=len(few),
@@ -391,7 +392,7 @@ def _check_kept_weight(case: ExaminedRelease) -> CheckResult:
         share=len(few) / len(rows),
         weight=weights[0],
         smallest_cell=case.policy.smallest_cell,
-        alone=int((sizes == 1).sum()),
+        alone=sizes.n_unique,
     )
     return CheckResult(message, len(few) / len(rows), records=record_numbers(few))
 
@@ -402,21 +403,21 @@ def _check_identifying_columns(case: ExaminedRelease) -> CheckResult:
     def check_variable(name: str) -> CheckResult:
         """Return the share of people who have a unique value of a variable."""
         rows = case.confidential_cells[name]
-        alone = count_sharing(rows, case.units) == 1
+        alone = CombinationSizes(count_sharing(rows, case.units)).records_below(2)
         message = fill_sentence(
             sentences.IDENTIFYING_COLUMN,
             name=name,
-            alone=int(alone.sum()),
+            alone=len(alone),
             records=len(rows),
             noun=case.record_noun,
-            share=int(alone.sum()) / len(rows),
+            share=len(alone) / len(rows),
         )
         role = case.confidential.schema[name].role
         meant = role is Role.SENSITIVE and not case.is_synthetic
         return CheckResult(
             message,
-            float(alone.mean()),
-            records=record_numbers(np.flatnonzero(alone)),
+            len(alone) / len(rows),
+            records=record_numbers(alone),
             # An anonymised table keeps its sensitive variables on purpose.
             at_most="warn" if meant else "block",
             headline=fill_sentence(sentences.FOUND_BY_COLUMN, name=name),
