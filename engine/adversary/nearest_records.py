@@ -434,7 +434,7 @@ class LevelGroupSearch:
 def find_nearest_by_block(
     columns: Sequence[tuple[Floats, bool]], chosen: Integers, keys: Keys, most: int
 ) -> list[Integers]:
-    """Return for each chosen record of a long table up to ``most`` of the other records that are nearest to it.
+    """Return for each chosen record of a table up to ``most`` of the other records that are nearest to it.
 
     They are at the distance that ``LevelGroupSearch`` finds. Of more than ``most`` those are taken whose ``keys``, (n,),
     are smallest once mixed with the key of the chosen record: chance takes them, whatever the order of the table.

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..data.arrays import Floats, Integers
 from ..data.bits import Keys
-from ..data.long_arrays import compute_column, is_long, long_blocks, take_rows
+from ..data.long_arrays import compute_column, long_blocks, release_pages, take_rows
 from ..data.microdata import Microdata
 from ..data.sorting import sort_order
 from .cells import break_ties_by_unit
@@ -23,6 +23,8 @@ from .nearest_records import LevelGroupSearch, find_nearest_by_block
 
 MOST_RECORDS = 500
 MOST_TIES = 5
+MOST_SORTED = 1 << 20
+"""Records that are sorted by their rows to choose some of them; of more the smallest keys are chosen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +57,7 @@ def nearest_neighbour_pairs(
     """
     # A housemate is no other person: what both have in common is released of one for the other.
     units = data.units
-    if units is None and is_long(len(data)):
+    if units is None and len(data) > MOST_SORTED:
         return _pairs_of_long_table(data, names, rows, among)
     order = sort_order(rows if units is None else break_ties_by_unit(rows, units))
     # By row key, so that shuffling the table changes nothing.
@@ -71,6 +73,7 @@ def nearest_neighbour_pairs(
     other: list[Integers] = []
     weight: list[Floats] = []
     for i in chosen:
+        release_pages()
         ties = search.nearest_records(int(i))
         some_of = min(len(ties), MOST_TIES)
         # Equal records take different ones of their common ties.

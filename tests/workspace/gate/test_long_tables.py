@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from prepared_workspaces import run_recipe
 
+from sfumato.engine.adversary import neighbours
 from sfumato.engine.adversary.cells import number_keys, round_to_40_bits, row_keys
 from sfumato.engine.data import blocks
 from sfumato.workspace.gate.checks import record_numbers
@@ -60,9 +61,11 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Works
 @pytest.mark.slow
 @pytest.mark.parametrize("order", ["shuffled", "original"])
 @pytest.mark.parametrize("copied", [False, True])
+@pytest.mark.parametrize("most_sorted", [neighbours.MOST_SORTED, 150])
 def test_findings_are_those_in_memory(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, order: str, copied: bool
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, order: str, copied: bool, most_sorted: int
 ) -> None:
+    monkeypatch.setattr(neighbours, "MOST_SORTED", most_sorted)
     plan = {**PLAN, "release": {**PLAN["release"], "order": order}}
     if copied:
         plan["synthesis"] = [{"target": "visits", "method": "cart", "predictors": ["age"], "minbucket": 1}]
