@@ -29,10 +29,12 @@ PR_SET_DUMPABLE = 4
 _CLEAR_REFS = Path("/proc/self/clear_refs")
 _kept: dict[int, int] = {}
 """By process: ``write_clear_refs``, opened while the process still owned it."""
-M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_MMAP_MAX = -1, -3, -4
 MALLOC_KEEPING_MEMORY = {M_MMAP_MAX: 0, M_TRIM_THRESHOLD: -1}
 """No array is mapped on its own, and no free memory is given back."""
-MALLOC_DEFAULTS = {M_MMAP_MAX: 65_536, M_TRIM_THRESHOLD: 128 * 1024}
+MALLOC_KEEPING_BLOCKS = {M_MMAP_THRESHOLD: 32 << 20, M_TRIM_THRESHOLD: -1}
+"""As much as the blocks of a long table take stays; the memory of a larger array is given back."""
+MALLOC_DEFAULTS = {M_MMAP_MAX: 65_536, M_MMAP_THRESHOLD: 128 * 1024, M_TRIM_THRESHOLD: 128 * 1024}
 """mallopt(3)."""
 _lock = threading.Lock()
 _blocks: list[int] = []
@@ -68,15 +70,18 @@ def write_clear_refs(what: bytes) -> None:
 
 
 @contextlib.contextmanager
-def reused_memory() -> Iterator[None]:
-    """Keep freed memory for the next array until the last of the blocks that run at a time ends. Without effect where the system's C library is not glibc."""
+def reused_memory(*, of_blocks: bool = False) -> Iterator[None]:
+    """Keep freed memory for the next array until the last of the blocks that run at a time ends. Without effect where the system's C library is not glibc.
+
+    With ``of_blocks`` only that of arrays as long as a block of a long table is kept.
+    """
     libc = _glibc()
     if libc is None:
         yield
         return
     with _lock:
         _blocks.append(1)
-        _set_malloc_options(libc, MALLOC_KEEPING_MEMORY)
+        _set_malloc_options(libc, MALLOC_KEEPING_BLOCKS if of_blocks else MALLOC_KEEPING_MEMORY)
     try:
         yield
     finally:

@@ -71,11 +71,12 @@ def measure_released_tails(
     pooled = sorted_unique(
         np.concatenate([np.zeros(0), *(values for one in releases for values in _values_outside(one, *inner))])
     )
+    edges = np.array([(present[rows].min(), present[rows].max()) for rows in long_blocks(len(present))])
     sides = [
         _make_tail(name, values, end, sign * pooled, step)
         for name, sign, values, end in (
-            ("smallest", -1, low, -float(present.min())),
-            ("largest", 1, high, float(present.max())),
+            ("smallest", -1, low, -float(edges.min())),
+            ("largest", 1, high, float(edges.max())),
         )
     ]
     # A declared bound is known without the release.

@@ -70,6 +70,8 @@ def test_the_settings_are_those_of_the_system_after_the_last_of_several_blocks(m
             with reused_memory():
                 pass
             assert calls[-1] is module.MALLOC_KEEPING_MEMORY
+            with reused_memory(of_blocks=True):
+                assert calls[-1] is module.MALLOC_KEEPING_BLOCKS
             raise KeyError
 
     with pytest.raises(KeyError):

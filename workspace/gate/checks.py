@@ -275,6 +275,11 @@ class ExaminedRelease:
         self.joints: dict[object, object] = {}
         self._found_by: dict[tuple[tuple[str, ...], int], tuple[float, float]] = {}
 
+    @property
+    def is_long(self) -> bool:
+        """Return whether some of its tables are stored in parts."""
+        return any(map(self.workspace.tables.has_parts, self.plan.tables))
+
     def close(self) -> None:
         """Drop what several checks share."""
         # These objects hold the release: a cycle that keeps its tables in memory until the garbage collector runs.

@@ -301,22 +301,23 @@ def examine_release(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> 
     check_policy(policy)
     with workspace.tables.mapping_long_tables():
         # Of a long table a check needs much memory: each gives it back, and none adds to that of the others.
-        is_long = any(map(workspace.tables.has_parts, plan.tables))
-        with contextlib.nullcontext() if is_long else reused_memory():
+        case = ExaminedRelease(workspace, plan, policy)
+        with contextlib.nullcontext() if case.is_long else reused_memory():
             # What the checks read is gone before the block gives memory back.
-            return _evaluate_checks(workspace, plan, policy)
+            return _evaluate_checks(case)
 
 
-def _evaluate_checks(workspace: Workspace, plan: ReleasePlan, policy: Policy) -> Examination:
+def _evaluate_checks(case: ExaminedRelease) -> Examination:
     """Return the findings of all checks, those with one cause named by the worst, and what the release is charged."""
-    case = ExaminedRelease(workspace, plan, policy)
     try:
         found = name_leaks([_evaluate_and_release_memory(check, case) for check in CHECKS])
         if not case.recipe.makes_release and case.plan.tables:
             found = tuple(replace(one, advice=advice_for_files(one.check, one.advice)) for one in found)
         ledger = ledger_of_release(case)
         units = None if case.units is None else len(case.units)
-        return Examination(plan.run.id, policy.sha256, found, charge=ledger.own, ledger_end=ledger.end, units=units)
+        return Examination(
+            case.plan.run.id, case.policy.sha256, found, charge=ledger.own, ledger_end=ledger.end, units=units
+        )
     finally:
         case.close()
 
@@ -324,7 +325,7 @@ def _evaluate_checks(workspace: Workspace, plan: ReleasePlan, policy: Policy) ->
 def _evaluate_and_release_memory(check: GateCheck, case: ExaminedRelease) -> tuple[Finding, Sequence[int]]:
     """Return the finding of a check as ``_evaluate_check`` does, and give back what it read of columns on the disk."""
     try:
-        with reused_memory():
+        with reused_memory(of_blocks=case.is_long):
             return _evaluate_check(check, case)
     finally:
         release_pages()

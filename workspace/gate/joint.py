@@ -48,7 +48,7 @@ from sfumato.engine.adversary.single_values import merge_probes, probe_extreme_v
 from sfumato.engine.adversary.unit_probes import list_unit_column_sets, probe_units
 from sfumato.engine.data.arrays import Floats, Integers, map_on_threads
 from sfumato.engine.data.bits import Keys
-from sfumato.engine.data.long_arrays import join_columns
+from sfumato.engine.data.long_arrays import is_long, join_columns
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.data.units import Units
 
@@ -162,7 +162,8 @@ class JointTable:
     @cached_property
     def coded_columns(self) -> list[CodedColumn]:
         """Return the columns with values coded by their rank or level."""
-        return map_on_threads(code_by_value, self.columns)
+        # those of a long table are computed on threads of their own
+        return map_on_threads(code_by_value, self.columns, threads=1 if is_long(self.n_records) else None)
 
     @cached_property
     def joint_keys(self) -> dict[str, Keys]:

@@ -170,14 +170,26 @@ def _ordered_codes(values: pd.Series) -> NDArray[np.int32]:
     """Return the rank of each value among the distinct ones, (n,); -1 where there is none."""
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iuf":
         return _ranks_of_numbers(values.to_numpy())
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        codes = values.cat.codes.to_numpy()
+        used = np.unique(np.concatenate([np.unique(codes[rows]) for rows in long_blocks(len(codes))] or [codes]))
+        used = used[used >= 0]
+        order = _order_of_values(np.asarray(values.cat.categories)[used])
+        rank = np.full(len(values.cat.categories) + 1, -1, dtype=np.int32)
+        rank[used[order]] = np.arange(len(used))
+        return compute_column(len(codes), np.int32, lambda rows: rank[codes[rows]])
     codes, distinct = pd.factorize(values.array)
-    try:
-        order = np.argsort(np.asarray(distinct))
-    except TypeError:
-        order = np.argsort(np.asarray([str(one) for one in distinct]))
     rank = np.empty(len(distinct) + 1, dtype=np.int32)
-    rank[order], rank[-1] = np.arange(len(distinct)), -1
+    rank[_order_of_values(np.asarray(distinct))], rank[-1] = np.arange(len(distinct)), -1
     return rank[codes]
+
+
+def _order_of_values(distinct: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the ascending order of distinct values (u,), of their texts where they cannot be compared."""
+    try:
+        return np.argsort(distinct)
+    except TypeError:
+        return np.argsort(np.asarray([str(one) for one in distinct]))
 
 
 def _ranks_of_numbers(numbers: NDArray[Any]) -> NDArray[np.int32]:

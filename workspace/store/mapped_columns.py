@@ -95,6 +95,7 @@ class GrowingColumn:
             before, self._values = self._values, self._arrays.new_array(self._rows, kind)
             for rows in row_blocks(self._filled):
                 self._values[rows] = before[rows]
+                self._arrays.release_pages()
         self._values[self._filled : self._filled + len(values)] = values
         self._filled += len(values)
 
