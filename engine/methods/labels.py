@@ -409,6 +409,8 @@ def sentence_of(row: ValuedRow, records: int | None = None) -> str:
         figures["baseline"] = (
             "some" if row.baseline is None else quantity_of(row.key, row.baseline, records, row.params, unit=row.unit)
         )
+    if "part" in fields:
+        figures["part"] = format_percent(float((row.params or {}).get("q", 0.5)))
     if "root" in fields:
         # a mean of squares says little to anyone; its root is in the unit of what is squared
         figures["root"] = format_percent(math.sqrt(max(0.0, row.value)))

@@ -74,7 +74,7 @@ def test_the_figures_of_a_sentence_are_those_of_its_row() -> None:
         "An intruder who picks one of the matching released records at random picks the right one for 12.5 of 1,000 people (1.25 %) on average."
     )
     assert sentence_of(row("utility.summary.quantile", 41.0, "age", q=0.9)) == (
-        "A share of 0.9 of the records has 41 or less of age: that is its 0.9 quantile."
+        "90 % of the records have 41 or less of age, its 0.9 quantile."
     )
     assert sentence_of(row("risk.linkability.excess_risk", 0.017, people="vulnerable")) == (
         "On a scale from success on outsiders (0 %) to always right (100 %), the linkage attack on people in the data reaches "
