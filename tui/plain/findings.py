@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from sfumato.workspace.reporting.intruder_dial import IntruderDial
     from sfumato.workspace.views.most_at_risk import RecordsAtRisk
 
+    from .release import RunAtGate
+
 MOST_RECORDS = 3
 
 
@@ -82,11 +84,26 @@ def show_verdicts(session: PlainSession) -> None:
             answer = answer_for_run(session.workspace, run.id)
             session.conversation.print_lines([] if answer is None else list(answer.lines))
         else:
-            session.conversation.print_lines(list(looked.release_answer.lines))
+            answer = looked.release_answer
+            change, hint = _advised_change(session, run, looked)
+            session.conversation.print_lines([*replace(answer, change=change).lines, *([hint] if hint else [])])
             session.conversation.say(f"The gate: {finding_counts_text(looked.examination.findings)}.")
             findings, lines = lead_findings(looked.examination.findings), finding_lines(looked)
             waived = looked.waived_checks
     _say_by_harm(session, run, findings, lines, waived)
+
+
+def _advised_change(session: PlainSession, run: StoredRun, looked: RunAtGate) -> tuple[str, str]:
+    """Return what to change first, with what trials of this session found; and where to try it, unless it was."""
+    from ..session.lever_lines import find_levers_for, known_change
+
+    answer, memory, directory = looked.release_answer, session.lever_memory, session.workspace.directory
+    if answer.may_leave == "yes" or not answer.change:
+        return answer.change, ""
+    if not any(run_id == run.id for run_id, *_ in memory.trials):
+        return answer.change, "What changes do and cost is not tried yet: Levers with their effect tries them."
+    found = find_levers_for(directory, run.id, list(looked.examination.findings), memory)
+    return known_change(answer, found, memory), ""
 
 
 def _say_by_harm(
@@ -259,8 +276,11 @@ def record_lines(found: RecordsAtRisk) -> list[str]:
 
 
 def show_levers(session: PlainSession) -> None:
-    """Print what to change for every threshold that is not known to be met."""
+    """Print what to change for every threshold that is not known to be met, and what each change does in a trial."""
     from sfumato.engine.methods.labels import labels_of, method_and_output
+    from sfumato.workspace.service.run_levers import levers_of_verdict
+
+    from ..session.lever_lines import sample_text, try_levers
 
     run = _ask_finished_run(session)
     verdicts = _read_verdicts_by_harm(session, run)
@@ -274,9 +294,19 @@ def show_levers(session: PlainSession) -> None:
         means = f" It means: {label.fails}." if label.fails and verdict.outcome == "not met" else ""
         why = f" Why: {verdict.reason}." if verdict.reason else ""
         session.conversation.say(f"{verdict.outcome}: {name}.{means}{why}")
+        if not label.levers:
+            session.conversation.say("No lever is declared; see its method in the manual.")
+            continue
+        session.conversation.say("Trying what to change on a sample. Ctrl-C cancels.")
+        found = levers_of_verdict(session.workspace, run.id, verdict)
+        found = replace(found, levers=tuple(one for one in found.levers if one.toml))
+        tried = list(try_levers(session.workspace.directory, found, session.lever_memory, lambda text: None))
+        effects = {one.lever.text: one.effect.sentence for one in tried}
         session.conversation.print_numbered(
-            [f"{lever}." for lever in label.levers] or ["no lever is declared; see its method in the manual."]
+            [f"{lever}: {effects.get(lever, 'not tried, since a person decides how')}." for lever in label.levers]
         )
+        if sample := sample_text(tried):
+            session.conversation.say(sample)
 
 
 DONE, NONE = "Done", "None"
@@ -324,11 +354,10 @@ def try_run_levers(session: PlainSession) -> None:
     from sfumato.workspace.store.runs import find_run
 
     from ..session.lever_lines import applied_lines, find_levers_for, sample_text, try_levers, useless_of_tried_text
-    from ..session.lever_memory import LeverMemory
     from .release import examine_at_gate
     from .runs import follow_open_run
 
-    run, talk, memory = _ask_finished_run(session), session.conversation, LeverMemory()
+    run, talk, memory = _ask_finished_run(session), session.conversation, session.lever_memory
     directory = session.workspace.directory
     findings = list(examine_at_gate(session, run).examination.findings)
     found = find_levers_for(directory, run.id, findings, memory)

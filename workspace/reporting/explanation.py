@@ -304,8 +304,7 @@ def _distance_text(found: ExplainedNumber, output: Output) -> str:
     if row.lower is None or row.upper is None:
         return ". ".join(said)
     interval = f"the interval of the release, {row_interval_text(row)},"
-    ends = {_plain_quantity(row, row.lower), _plain_quantity(row, row.upper)}
-    if there in ends:
+    if there in (_plain_quantity(row, row.lower), _plain_quantity(row, row.upper)):
         drawn = f"the value of the data is at the very end of {interval[:-1]}: it is open whether the luck of drawing values explains it"
     elif row.lower <= own <= row.upper:
         drawn = f"the value of the data is in {interval} so that the luck of drawing values may explain it"
