@@ -29,7 +29,7 @@ from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import count_noun, format_percent, record_noun, singular_noun
 
 from .audits import AuditedRecord, audited_strip_facts
-from .numbers import section_title
+from .numbers import PEOPLE_UNITS, section_title
 from .words import (
     CONFIDENTIAL_VALUE,
     DIRECTION_TEXTS,
@@ -41,6 +41,7 @@ from .words import (
     number,
     observed_text,
     outcome_text,
+    people_limit_number,
     row_interval_text,
     row_value_text,
     value_text,
@@ -706,7 +707,11 @@ def _row_verdict_text(found: ExplainedNumber, verdict: Verdict) -> str:
         value_text(row.key, one, found.n_records, row.params, unit=row.unit) for one in (verdict.limit * own, own)
     )
     reference = "unprotected" if row.family in CONFIDENTIAL_REFERENCE else "in the data"
-    limit = f"at most {whole.partition(' of ')[0]}, which is {format_percent(verdict.limit)} of the {of.partition(' of ')[0]} {reference}"
+    size = whole.partition(" of ")[0]
+    if row.unit in PEOPLE_UNITS:
+        share = f" ({whole.rpartition(' (')[2]}" if whole.endswith(")") else ""
+        size = f"{people_limit_number(verdict.limit * own, value=row.value)}{share}"
+    limit = f"at most {size}, which is {format_percent(verdict.limit)} of the {of.partition(' of ')[0]} {reference}"
     why = f"; {verdict.reason}" if verdict.reason else ""
     return f"{outcome_text(verdict.outcome)}: {row_value_text(row, found.n_records)}, {limit}{why}"
 

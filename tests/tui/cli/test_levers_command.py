@@ -192,7 +192,7 @@ def test_the_cost_of_a_change_is_told_in_words(word, said):
     ],
 )
 def test_what_advice_costs_stands_with_it_where_just_that_was_tried(text, check, is_told):
-    advice = "Replace age and pay by artificial values (synthesise): 9 are still found; then join rare levels of region: nobody is found."
+    advice = "Replace age and pay by artificial values (synthesise): 9 are still found; then join rare levels of region: no person is found."
     answer = ReleaseAnswer("no", "public", "", "", 9, RecordCount(20, "people"), change=advice, check="kept_keys")
     effect = LeverEffect(utility="utility 1 -> 2", utility_word="worse", utility_name="Distance", helps=True)
     levers = [(RunLever(LeverAim("title", check), text), effect)]

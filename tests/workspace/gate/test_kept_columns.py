@@ -313,7 +313,7 @@ def test_the_change_names_its_steps_in_order_with_who_is_left_after_each() -> No
     ]
     assert kept.first_change_text == (
         f"replace age and sex by artificial values (synthesise), or leave them out: 12 of {len(survey())} are still found; "
-        "then join rare levels of region: nobody is found by these columns"
+        "then join rare levels of region: no person is found by these columns"
     )
 
 
