@@ -503,12 +503,14 @@ def _beside_baseline_text(found: ExplainedNumber, output: Output) -> str:
     if row.value is None or row.baseline is None or not output.label.baseline:
         return ""
     of = _named_baseline_text(found, output)
+    # Of a risk the gate decides what is good, and far below 1 a model repeats the data.
+    good = "good: " if row.family == "utility" and output.goal in ("low", "one") else ""
     if row.value == row.baseline and row.lower == row.upper:
-        return f"equal to {of}"
+        return f"{good}equal to {of}"
     if row.lower is not None and row.upper is not None and row.lower <= row.baseline <= row.upper:
-        return f"no different from {of}, as far as the interval can tell"
+        return f"{good}no different from {of}, as far as the interval can tell"
     if row.value < row.baseline:
-        return f"below {of}"
+        return f"{good if output.goal == 'low' else ''}below {of}"
     if output.goal == "one":
         return f"above {of}, by more than the luck of drawing values explains"
     if row.baseline > 0 and row.value >= TIMES * row.baseline:

@@ -403,11 +403,11 @@ def test_a_risk_says_how_much_lower_it_is_than_without_protection() -> None:
 @pytest.mark.parametrize(
     ("value", "ends", "said"),
     [
-        (0.01, (0.005, 0.015), "Below 2 % (a fresh sample of the same size)."),
+        (0.01, (0.005, 0.015), "Good: below 2 % (a fresh sample of the same size)."),
         (
             0.02,
             (0.015, 0.025),
-            "No different from 2 % (a fresh sample of the same size), as far as the interval can tell.",
+            "Good: no different from 2 % (a fresh sample of the same size), as far as the interval can tell.",
         ),
         (0.05, (0.04, 0.06), "2.5 times 2 % (a fresh sample of the same size)."),
     ],
