@@ -130,8 +130,10 @@ def change_as_tried(
         return change_with_cost(answer, levers)
     if not answer.change or not is_tried:
         return answer.change
-    helping = ((lever, effect) for lever, effect in levers if effect is not None and effect.helps)
-    return change_after_trials(answer.change, next(helping, None))
+    helping = [(lever, effect) for lever, effect in levers if effect is not None and effect.helps]
+    # What is advised first comes first, where it helps.
+    advised = [one for one in helping if answer.change.lower().startswith(one[0].text.lower())]
+    return change_after_trials(answer.change, next(iter([*advised, *helping]), None))
 
 
 def known_change(answer: ReleaseAnswer, found: RunLevers, memory: LeverMemory) -> str:

@@ -242,16 +242,16 @@ class LeverEffect:
 
     @property
     def cost_text(self) -> str:
-        """Return what the change does to the utility: ``It would cost: difference as a multiple of chance from 1.07 to
+        """Return what the change does to the utility: ``It would cost utility: difference as a multiple of chance 1.07 to
         96.82, where 1 is best.``; empty where that is not known.
         """
         if not self.utility_name or not self.utility_word:
             return ""
         name = f"{self.utility_name[:1].lower()}{self.utility_name[1:]}".partition(" (")[0]
         if self.utility_word == "the same":
-            return f"It would cost nothing: {name} stays the same."
-        figures = f"{name} from {self.utility.removeprefix('utility ').replace(' -> ', ' to ')}"
-        return f"It would {'cost' if self.utility_word == 'worse' else 'help utility too'}: {figures}."
+            return f"It would cost no utility: {name} stays the same."
+        figures = self.utility.removeprefix("utility ").replace(" -> ", " to ")
+        return f"It would {'cost utility' if self.utility_word == 'worse' else 'help utility too'}: {name} {figures}."
 
     @property
     def text(self) -> str:

@@ -160,7 +160,7 @@ def test_advice_agrees_with_what_the_trials_of_its_changes_show():
     )
     costly = replace(helping[1], utility="utility 1.07 -> 96.82, where 1 is best", utility_word="worse",
                      utility_name="Difference as a multiple of chance (S-pMSE)")  # fmt: skip
-    cost = "It would cost: difference as a multiple of chance from 1.07 to 96.82, where 1 is best."
+    cost = "It would cost utility: difference as a multiple of chance 1.07 to 96.82, where 1 is best."
     assert change_after_trials(advice, (lever, costly)).endswith(f"in trials. {cost}")
     named = replace(helping[1], change="title: 0.1 -> 0.02 in the sample")
     assert change_after_trials(advice, (lever, named)) == (
@@ -168,12 +168,23 @@ def test_advice_agrees_with_what_the_trials_of_its_changes_show():
     )
 
 
+def test_what_is_advised_first_is_told_first_where_it_helps():
+    answer = ReleaseAnswer(
+        "no", "public", "", "", 9, RecordCount(20, "people"), change="Use larger leaves; then smoothing."
+    )
+    effects = {text: LeverEffect(change="3 % -> 2 %", helps=True) for text in ("smoothing", "use larger leaves")}
+    levers = [(RunLever(LeverAim("title"), text), effect) for text, effect in effects.items()]
+    assert change_as_tried(answer, levers, is_tried=True).startswith("Use larger leaves: 3 % to 2 %")
+    assert change_as_tried(answer, levers[:1], is_tried=True).startswith("Smoothing: ")
+    assert change_as_tried(answer, levers, is_tried=False) == answer.change
+
+
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ("worse", "It would cost: distance from 1 to 2."),
-        ("better", "It would help utility too: distance from 1 to 2."),
-        ("the same", "It would cost nothing: distance stays the same."),
+        ("worse", "It would cost utility: distance 1 to 2."),
+        ("better", "It would help utility too: distance 1 to 2."),
+        ("the same", "It would cost no utility: distance stays the same."),
         ("", ""),
     ],
 )
@@ -198,7 +209,7 @@ def test_what_advice_costs_stands_with_it_where_just_that_was_tried(text, check,
     levers = [(RunLever(LeverAim("title", check), text), effect)]
     for is_tried in (True, False):
         told = change_as_tried(answer, levers, is_tried=is_tried)
-        assert told == (f"{advice} It would cost: distance from 1 to 2." if is_told else advice)
+        assert told == (f"{advice} It would cost utility: distance 1 to 2." if is_told else advice)
 
 
 def test_a_utility_stands_beside_the_limit_of_the_plan_on_it():
