@@ -123,7 +123,7 @@ LEARNED_OF_NOBODY = (
 )
 ALL_IS_DRAWN = "Only artificial values, drawn from a model: {drawn:list}."
 MAY_NOT_LEAVE = "No: {number:count check} {number:word blocks|block}."
-TO_DO_THEN = " Once none does, a person still has to {acts:list}."
+TO_DO_THEN = " Once none does, a person has to {acts:list}."
 TO_DO_FIRST = "Not yet: a person has to {acts:list}{then}."
 DECIDE = "decide {question}"
 JUDGE_MILDER = "judge {number:count finding} that {number:word does|do} not block"

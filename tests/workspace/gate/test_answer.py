@@ -229,7 +229,7 @@ def test_who_has_to_judge_is_told_what() -> None:
     blocked = Finding("b", "block", "title", "said")
     refused = answer_from_examination(Examination(1, "0", (blocked, open_finding, unmade)), PLAIN, Policy(), 120)
     assert refused.decision == (
-        "No: 1 check blocks. Once none does, a person still has to judge 1 finding that does not block and accept that 1 check was not made."
+        "No: 1 check blocks. Once none does, a person has to judge 1 finding that does not block and accept that 1 check was not made."
     )
     passed = answer_from_examination(Examination(1, "0", (Finding("a", "pass", "t", "s"),)), PLAIN, Policy(), 120)
     assert passed.decision == "Yes: every check that applies was made, and none objects."
