@@ -74,6 +74,8 @@ titles."""
 KNOWS_COLUMNS = "whether recipients can know these columns"
 KNOWING_DECIDES: Mapping[str, str] = {KNOWS_COLUMNS: "; if they can, it should stay"}
 """What follows from the answer to a question, after all that is left to a person."""
+LEAST_CLAUSES = 2
+"""Number of acts left to a person above which each has a clause of its own."""
 JUDGED_QUESTIONS: Mapping[str, str] = {
     "worst_records": KNOWS_COLUMNS,
     KEPT_KEYS: KNOWS_COLUMNS,
@@ -354,6 +356,9 @@ def _decision_text(blocking: int, open_findings: Sequence[Finding], unchecked: S
     if unchecked:
         acts.append(fill_sentence(sentences.ACCEPT_UNMADE, number=len(unchecked)))
     if not blocking:
+        if len(acts) > LEAST_CLAUSES:
+            # Clauses of their own, of which a short line leaves out the last ones whole.
+            acts = ["; ".join(acts)]
         return fill_sentence(sentences.TO_DO_FIRST, acts=acts, then=KNOWING_DECIDES.get(question, ""))
     then = fill_sentence(sentences.TO_DO_THEN, acts=acts) if acts else ""
     return f"{fill_sentence(sentences.MAY_NOT_LEAVE, number=blocking)}{then}"

@@ -354,8 +354,8 @@ def _counted_limit(line: NumberLine, records: int | None) -> str:
     if not records or verdict is None or released is None or verdict.bound not in ("max", "min"):
         return ""
     whole = counted_total(released, records)
-    counted = None if released.value is None else released.value * whole
-    return people_limit_number(verdict.limit * whole, verdict.bound, counted) if whole else ""
+    value = None if released.value is None else released.value * whole
+    return people_limit_number(verdict.limit * whole, verdict.bound, value) if whole else ""
 
 
 def _bound_words(line: NumberLine) -> str:
@@ -388,14 +388,9 @@ def unit_limit(line: NumberLine) -> str:
         return limit
     if CONFIDENTIAL_VALUE not in limit:
         return limit
-    return f"at most {_number_of_ratio(verdict.limit * own.value, line)}"
-
-
-def _number_of_ratio(limit: float, line: NumberLine) -> str:
-    """Return a limit in the unit of a line's measure, in whole people where that counts them."""
-    if line.release is None or line.row.unit not in PEOPLE_UNITS:
-        return number(limit)
-    return people_limit_number(limit, value=line.release.value)
+    counts_people = method_and_output(own.key)[1].label.counts == "people" and own.unit in ("records", "units")
+    allowed, value = verdict.limit * own.value, None if line.release is None else line.release.value
+    return f"at most {people_limit_number(allowed, value=value) if counts_people else number(allowed)}"
 
 
 def line_cells(line: NumberLine, records: int | None = None, apart: SettingsByMethod = NO_SETTINGS) -> dict[str, str]:

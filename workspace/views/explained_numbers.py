@@ -72,7 +72,7 @@ def _logarithm_title(workspace: Workspace, run_id: int, row: Row) -> str:
 
 def _read_resampled(workspace: Workspace, run_id: int, row: Row) -> tuple[float, float] | None:
     """Return between what another sample as large as the confidential data has a quantile, a standard deviation or an
-    estimate in 19 of 20 cases; None for other numbers, for a survey, and where the data are too long to be read for that.
+    estimate in 19 of 20 cases; None for other numbers, for a survey, and where the data are too long to be read.
     """
     if row.family != "utility" or row.value is None or row.dataset == "confidential":
         return None

@@ -226,6 +226,12 @@ def test_who_has_to_judge_is_told_what() -> None:
     assert told.found == "About 59 of 120 people (49.17 %) are shown to be in the data, beyond what chance explains."
     assert (told.how, told.claim) == ("Their sex stands in it.", "59 of 120 people exposed")
     assert {check.key for check in CHECKS} >= set(answer_module.JUDGED_QUESTIONS), "each is a check of the gate"
+    worst = Finding("worst_records", "warn", "title", "said", people=3)
+    every = answer_from_examination(Examination(1, "0", (worst, open_finding, unmade)), PLAIN, Policy(), 120)
+    assert every.decision == (
+        "Not yet: a person has to decide whether recipients can know these columns; judge 1 other finding; accept that 1 "
+        "check was not made; if they can, it should stay."
+    )
     blocked = Finding("b", "block", "title", "said")
     refused = answer_from_examination(Examination(1, "0", (blocked, open_finding, unmade)), PLAIN, Policy(), 120)
     assert refused.decision == (

@@ -242,7 +242,7 @@ def test_the_limit_of_a_ratio_is_said_in_the_unit_of_the_measure_where_cells_are
     (line,) = number_lines(rows, [ratio])
     cell = line_cells(line)["limit"]
     assert cell == "at most 20 % of the confidential value"
-    assert cell_forms(line, "limit", cell) == (cell, "≤ 20 % of raw data", "≤ 459")
+    assert cell_forms(line, "limit", cell) == (cell, "≤ 20 % of raw data", "≤ 459"), "people are whole"
     assert shared_limit(line, 16_171) == "at most 459 (2.84 %)"
     assert shared_limit(line) == "at most 459"
 
