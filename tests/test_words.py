@@ -72,6 +72,7 @@ def methods() -> Iterator[str]:
                     label.fails,
                     *label.levers,
                     label.baseline,
+                    label.bad,
                 )
 
 

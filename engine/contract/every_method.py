@@ -70,6 +70,7 @@ def label_problems(method: Method) -> list[str]:
             "term": label.term,
             **stopped,
             "baseline": label.baseline,
+            "bad": label.bad,
             "levers": "; ".join(label.levers),
         }
         # An output without a label is shown by its meaning.

@@ -257,7 +257,13 @@ def _name_parts(row: LabelledNumber, method: Method | None) -> tuple[list[str], 
     # A count is shown with its column; it does not distinguish rows.
     count = method.study.split.count if method and method.study.split else ""
     always = {name: v for name, v in own.items() if name != count and (_is_text_or_number(v) or name == "variables")}
-    words = [row.target, *(_setting_text(name, value, row) for name, value in always.items())]
+    # Of a coefficient its term comes before its model, which is long: a list cuts the end.
+    if "term" in always and "estimand" in always:
+        always = {**always, "estimand": f"{always['estimand']} of {always['term']}"}
+        named = [name for name in always if name != "term"]
+    else:
+        named = list(always)
+    words = [row.target, *(_setting_text(name, always[name], row) for name in named)]
     if row.level is not None:
         words.append(f"{axis.label if axis else 'level'} {format_number(row.level)}")
     rest = {name: value for name, value in params.items() if name not in always and name not in (count, SURVEY_SETTING)}
@@ -306,6 +312,8 @@ def _setting_text(name: str, value: object, row: LabelledNumber | None = None) -
         return f"{UNITS_OF_SIZE}{value} record{'' if value == '1' else 's'}"
     if name == "other":
         return f"with {format_setting(value)}"
+    if name == "estimand" or (name == "model" and "~" in str(value)):
+        return format_setting(value)
     if name in ("level", "condition"):
         return f"{'value' if name == 'level' else 'given'} {format_setting(value)}"
     if name == "of" and value == "units":
@@ -409,6 +417,8 @@ def sentence_of(row: ValuedRow, records: int | None = None) -> str:
         figures["baseline"] = (
             "some" if row.baseline is None else quantity_of(row.key, row.baseline, records, row.params, unit=row.unit)
         )
+    if "part" in fields:
+        figures["part"] = format_percent(float((row.params or {}).get("q", 0.5)))
     if "root" in fields:
         # a mean of squares says little to anyone; its root is in the unit of what is squared
         figures["root"] = format_percent(math.sqrt(max(0.0, row.value)))

@@ -132,6 +132,8 @@ class RiskOutput:
     never_falls_with_knowledge: bool = False
 
 
+TWO_SAMPLES = "what two samples of one distribution give"
+"""Name of the baseline of a distance that chance alone makes."""
 USUAL_RATES = (
     "Of {guesses} {people} in the data he is right about {count}.",
     "Of as many {outsiders} he is right about {count}.",
@@ -148,9 +150,10 @@ class Label:
     rates: how often the attack succeeds: a sentence about ``{guesses}`` with ``{people}`` in the data, and one about as
         many with ``{outsiders}``, each with their ``{count}``
     says: sentence with placeholders: ``{value}``, with its unit and the total; ``{variable}``, that of the row;
-        ``{root}``, the square root in per cent; ``{baseline}``, that of the row; ``{more}``, "more" or, of a negative
-        value, "less", beside its size; and parameters of the row such as ``{q}``
+        ``{root}``, the square root in per cent; ``{part}``, the row's ``q`` in per cent; ``{baseline}``, that of the
+        row; ``{more}``, "more" or, of a negative value, "less", beside its size; and parameters of the row such as ``{q}``
     good: sentence on good values
+    bad: phrase on bad values, where neither a baseline nor the data themselves say how far is too far
     fails: sentence on what a failed limit means
     levers: what to change then
     counts: "people" where its unit is of all confidential records, a person each; "share" where a number without a unit
@@ -171,6 +174,7 @@ class Label:
     scene: str = ""
     rates: tuple[str, str] = USUAL_RATES
     term: str = ""
+    bad: str = ""
 
 
 @dataclass(frozen=True, slots=True)

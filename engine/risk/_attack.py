@@ -83,8 +83,10 @@ def residual_output(name: str, meaning: str, *, short: str, detectable: str, ris
 
 
 OUTSIDERS = "Outsiders are people outside the data, of whom no release was made."
-NOTICED = "would be noticed in four of five tests. Chance alone passes for one in one test of 40."
+NOTICED = "or more would most probably (80 %) have been noticed; a smaller one may go unnoticed."
 """End of a sentence on the smallest leak that is found with a power of 80 % at a two-sided level of 5 %."""
+SHARPER = "Lower is better: the test then notices smaller leaks. More people attacked make it lower."
+"""Sentence on good values of that smallest leak."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +222,7 @@ def attack_outputs(
             label=Label(
                 f"{title}: least difference noticed",
                 f"A true difference from outsiders of {{value}} {NOTICED}",
-                "The smaller, the sharper the test: it grows with the number of people attacked.",
+                SHARPER,
                 counts="share",
                 term="detectable excess risk, power 80 %",
             ),
@@ -265,7 +267,7 @@ def attack_outputs(
             label=Label(
                 f"{title}: least addition noticed",
                 f"A true addition of {{value}} {NOTICED}",
-                "The smaller, the sharper the test: it grows with the number of people attacked.",
+                SHARPER,
                 counts="share",
                 term="detectable added risk, power 80 %",
             ),

@@ -724,9 +724,10 @@ FAMILY_OUTPUTS = (
         estimated=True,
         label=Label(
             "Smallest AUC that would have been found",
-            "An attacker who is right in {value} of pairs is noticed in four of five tests; chance passes for one in one test of 40.",
-            "The smaller, the sharper the test; right in 50 % of pairs is chance, in 100 % certainty.",
+            "An attacker who is right in {value} of pairs or more would most probably (80 %) have been noticed; a weaker one may go unnoticed.",
+            "Lower is better: the test then notices smaller leaks. 50 % of pairs is guessing, 100 % certainty.",
             counts="share",
+            scene="Of a person in the data and one outside, an attacker picks the one whom he takes for the one in the data.",
         ),
     ),
 )

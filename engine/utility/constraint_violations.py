@@ -60,10 +60,10 @@ class ConstraintViolationsSpec(Spec):
     spec=ConstraintViolationsSpec,
     source="edit rules: Fellegi & Holt (1976); three-valued truth: Kleene (1938)",
     outputs=(
-        Output("broken_records", "records that are known to break the rule", "low", unit="records", range=COUNT, short="broken", label=Label("Records that break a rule", "In the release, {value} break the rule {variable}.", "Fewer are better; at 0 every record keeps to the rule.", "Too many released records are impossible by the rule.", CONSTRAINTS),),
+        Output("broken_records", "records that are known to break the rule", "low", unit="records", range=COUNT, short="broken", label=Label("Records that break a rule", "In the release, {value} break the rule {variable}.", "Fewer are better; at 0 every record keeps to the rule.", "Too many released records are impossible by the rule.", CONSTRAINTS, bad="more than in the data: users of the release meet records that cannot be"),),
         Output(
             "unknown_records", "records for which the rule cannot be evaluated: a value is missing, or generalised",
-            "none", unit="records", range=COUNT, short="unknown", label=Label("Records that a rule cannot judge", "In the release, {value} cannot be judged by the rule {variable}: a value is missing or generalised."),),
+            "none", unit="records", range=COUNT, short="unknown", label=Label("Records that a rule cannot judge", "In the release, {value} cannot be judged by the rule {variable}: a value is missing or generalised.", bad="more than in the data: the release then hides values that the rule needs"),),
     ),
     confidential=True,
 )  # fmt: skip

@@ -36,14 +36,13 @@ from ..design.binning import (
 from ..design.survey import SurveyDesign
 from ..errors import BadInput, NotComputable
 from ..methods.levers import FIDELITY
-from ..methods.outputs import Label, Output
+from ..methods.outputs import TWO_SAMPLES, Label, Output
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..partition.equivalence_classes import joint_classes
 
-CHANCE = "what two samples of one distribution give"
 LARGEST_DISTANCE = 2.0
 """The squared distance of two distributions that share no value and have one each."""
 TableWeights = tuple[Floats, Floats]
@@ -204,7 +203,7 @@ class DistributionDistanceSpec(Spec):
                 "Lower is better; 0 is the same distribution.",
                 "The distribution of the variable differs too much.",
                 FIDELITY,
-                baseline=CHANCE,
+                baseline=TWO_SAMPLES,
             ),
         ),
         Output(
@@ -219,7 +218,7 @@ class DistributionDistanceSpec(Spec):
                 "Lower is better; 0 is the same distribution.",
                 "The relation of the two variables differs too much.",
                 FIDELITY,
-                baseline=CHANCE,
+                baseline=TWO_SAMPLES,
             ),
         ),
     ),

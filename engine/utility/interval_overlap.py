@@ -302,6 +302,10 @@ OVERLAP_PASSES = AskedPasses[IntervalOverlapSpec](
 )
 
 
+LITTLE_OVERLAP = "below about 29 %: two samples as large as the data overlap by 71 % on average, and by less than 29 % in 1 of 20 cases"
+"""Which overlap is bad: of two intervals of a width of 2 * 1.96 errors whose estimates differ by 1.96 sqrt(2) of these."""
+
+
 @measure_method(
     "Confidence interval overlap",
     spec=IntervalOverlapSpec,
@@ -325,6 +329,7 @@ OVERLAP_PASSES = AskedPasses[IntervalOverlapSpec](
                 FIDELITY,
                 counts="share",
                 baseline="equal intervals",
+                bad=LITTLE_OVERLAP,
             ),
         ),
         Output(
@@ -343,6 +348,7 @@ OVERLAP_PASSES = AskedPasses[IntervalOverlapSpec](
             label=Label(
                 "Standard error of an estimate",
                 "Who analyses the release gets a standard error of {value} for the estimate.",
+                bad="not judged by itself: “Overlap of confidence intervals” judges it and the estimate together",
             ),
         ),
         *BOUNDS,

@@ -39,7 +39,7 @@ from ..errors import BadInput, NotComputable
 from ..methods.asked_passes import SummedPasses
 from ..methods.drafting import Case, Offer, drafts
 from ..methods.levers import FIDELITY
-from ..methods.outputs import Label, Output
+from ..methods.outputs import TWO_SAMPLES, Label, Output
 from ..methods.passes import NextPass, measure_blocks
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
@@ -319,6 +319,7 @@ def _draft_offer(case: Case) -> Offer | None:
                 "Lower is better; 0 is the same joint distribution.",
                 "The relation of the two variables differs too much.",
                 FIDELITY,
+                baseline=TWO_SAMPLES,
             ),
         ),
         _distance_output(
@@ -330,6 +331,7 @@ def _draft_offer(case: Case) -> Offer | None:
                 "Lower is better; 0 is the same joint distribution of every pair.",
                 "Relations between two variables differ too much on average.",
                 FIDELITY,
+                baseline=TWO_SAMPLES,
             ),
         ),
         _distance_output(
@@ -341,6 +343,7 @@ def _draft_offer(case: Case) -> Offer | None:
                 "Lower is better; 0 is the same joint distribution of every triple.",
                 "Relations between three variables differ too much on average.",
                 FIDELITY,
+                baseline=TWO_SAMPLES,
             ),
         ),
     ),

@@ -30,7 +30,7 @@ from ..design.survey_estimation import SurveySample
 from ..errors import BadInput, NotComputable
 from ..methods.asked_passes import AskedPasses, Question, Questions
 from ..methods.levers import FIDELITY
-from ..methods.outputs import Label, Output
+from ..methods.outputs import TWO_SAMPLES, Label, Output
 from ..methods.registry import measure_method
 from ..methods.results import Estimate, Measure
 from ..methods.run import Run
@@ -180,6 +180,7 @@ DISTANCE_PASSES = AskedPasses[RegressionDistanceSpec](
                 "Lower is better; 0 is the same regression.",
                 "The regression of the release differs too much.",
                 FIDELITY,
+                baseline=TWO_SAMPLES,
             ),
         ),
         Output(
@@ -192,6 +193,7 @@ DISTANCE_PASSES = AskedPasses[RegressionDistanceSpec](
             label=Label(
                 "Deviation of one regression coefficient",
                 "The coefficient exceeds the confidential one by {value}, as a share of it.",
+                bad="not judged by itself: “Deviation of regression coefficients” and “Overlap of confidence intervals” have a yardstick",
             ),
         ),
     ),

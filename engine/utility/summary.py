@@ -287,9 +287,7 @@ class SummarySpec(Spec):
             "share of q at or below it",
             "none",
             statbarn="Position",
-            label=Label(
-                "Quantile", "A share of {q} of the records has {value} or less of {variable}: that is its {q} quantile."
-            ),
+            label=Label("Quantile", "{part} of the records have {value} or less of {variable}, its {q} quantile."),
         ),
         Output(
             "share_of_zeros",
@@ -323,7 +321,11 @@ class SummarySpec(Spec):
             "none",
             range=NON_NEGATIVE,
             statbarn="Frequencies",
-            label=Label("People that the records stand for", "The records stand for {value} people."),
+            label=Label(
+                "People that the records stand for",
+                "The records stand for {value} people.",
+                bad="another number than in the data: totals that users compute are wrong by the same share",
+            ),
         ),
         Output(
             "design_effect",
@@ -334,6 +336,7 @@ class SummarySpec(Spec):
             label=Label(
                 "Design effect of the survey weights",
                 "Unequal survey weights raise the variance of a mean {value} times.",
+                bad="higher than in the data: means that users compute are then less exact",
             ),
         ),
         *BOUNDS,

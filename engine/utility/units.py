@@ -358,6 +358,7 @@ def _distance_output(
                 "Lower is better: records of a unit are as alike as in the data.",
                 "Records of a unit are less alike, or more, than in the data.",
                 FIDELITY,
+                bad="as many as chance rarely gives, which “Correlation between records of a unit” says",
             ),
         ),
         Output(

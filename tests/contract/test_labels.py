@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from own_methods import METHODS
 
 from sfumato.engine.contract.every_method import label_problems
-from sfumato.engine.methods.labels import label_of, labels_of, measure_name, quantity_of, sentence_of
+from sfumato.engine.methods.labels import label_of, labels_of, measure_name, quantity_of, sentence_of, subject_of
 from sfumato.engine.methods.outputs import Label, Output
 from sfumato.engine.methods.registry import OWN, Method, registry
 from sfumato.engine.methods.rows import Row
@@ -74,7 +74,7 @@ def test_the_figures_of_a_sentence_are_those_of_its_row() -> None:
         "An intruder who picks one of the matching released records at random picks the right one for 12.5 of 1,000 people (1.25 %) on average."
     )
     assert sentence_of(row("utility.summary.quantile", 41.0, "age", q=0.9)) == (
-        "A share of 0.9 of the records has 41 or less of age: that is its 0.9 quantile."
+        "90 % of the records have 41 or less of age, its 0.9 quantile."
     )
     assert sentence_of(row("risk.linkability.excess_risk", 0.017, people="vulnerable")) == (
         "On a scale from success on outsiders (0 %) to always right (100 %), the linkage attack on people in the data reaches "
@@ -203,3 +203,12 @@ def test_a_share_of_members_found_states_the_false_alarms() -> None:
         "The best of several attackers finds 1.6 % of the people in the data, while he takes 0.79 % of the outsiders for "
         "them, wrongly."
     )
+
+
+def test_of_a_coefficient_its_term_comes_before_its_model() -> None:
+    params = {"estimand": "coefficient", "model": "logit: vote ~ age", "term": "age"}
+    assert subject_of(row("utility.interval_overlap.estimate", 0.1, "vote", **params)) == (
+        "vote; coefficient of age; logit: vote ~ age"
+    )
+    mean = row("utility.interval_overlap.estimate", 0.1, "pay", estimand="mean")
+    assert subject_of(mean) == "pay; mean"

@@ -23,7 +23,7 @@ from sfumato.tui.widgets.lines import Line
 from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.page import CallInProcess, WorkspaceReader
-from ..session.lever_lines import change_after_trials, useless_text
+from ..session.lever_lines import change_as_tried, useless_text
 from .levers import BY_HAND, LeverChosen
 
 if TYPE_CHECKING:
@@ -117,10 +117,9 @@ class LeverList(PagedOptionList, WorkspaceReader):
         return bool(self._effects) and all(at in self._effects for at, one in enumerate(self._levers) if one.toml)
 
     @property
-    def helping(self) -> tuple[RunLever, LeverEffect] | None:
-        """Return the first lever that was tried and helps, with what it does; None where none does."""
-        effects = ((lever, self._effects.get(at)) for at, lever in enumerate(self._levers))
-        return next(((lever, one) for lever, one in effects if one is not None and one.helps), None)
+    def effects(self) -> list[tuple[RunLever, LeverEffect | None]]:
+        """Return the levers, each with what it does as far as that is known."""
+        return [(lever, self._effects.get(at)) for at, lever in enumerate(self._levers)]
 
     def _is_shown(self, at: int) -> bool:
         effect = self._effects.get(at)
@@ -278,9 +277,7 @@ class LeverPane(Vertical, WorkspaceReader):
     def change_text(self, answer: ReleaseAnswer) -> str:
         """Return what to change first: what the gate answers, unless trials show what its advice does, which says less."""
         shown = self.query_one(LeverList)
-        if not answer.change or answer.change_has_effect or not shown.is_tried:
-            return answer.change
-        return change_after_trials(answer.change, shown.helping)
+        return change_as_tried(answer, shown.effects, is_tried=shown.is_tried)
 
     def levers_of_check(self, check: str) -> tuple[RunLevers | None, list[RunLever]]:
         """Return what was found for the run, and of it the levers for a finding of the gate."""

@@ -31,7 +31,11 @@ from .talk import ActNotPossible, text_for_speech
 if TYPE_CHECKING:
     from sfumato.workspace.gate.gate import Finding
     from sfumato.workspace.reporting.intruder_dial import IntruderDial
+    from sfumato.workspace.service.run_levers import RunLevers
     from sfumato.workspace.views.most_at_risk import RecordsAtRisk
+
+    from ..session.lever_lines import TriedLever
+    from .release import RunAtGate
 
 MOST_RECORDS = 3
 
@@ -82,11 +86,26 @@ def show_verdicts(session: PlainSession) -> None:
             answer = answer_for_run(session.workspace, run.id)
             session.conversation.print_lines([] if answer is None else list(answer.lines))
         else:
-            session.conversation.print_lines(list(looked.release_answer.lines))
+            answer = looked.release_answer
+            change, hint = _advised_change(session, run, looked)
+            session.conversation.print_lines([*replace(answer, change=change).lines, *([hint] if hint else [])])
             session.conversation.say(f"The gate: {finding_counts_text(looked.examination.findings)}.")
             findings, lines = lead_findings(looked.examination.findings), finding_lines(looked)
             waived = looked.waived_checks
     _say_by_harm(session, run, findings, lines, waived)
+
+
+def _advised_change(session: PlainSession, run: StoredRun, looked: RunAtGate) -> tuple[str, str]:
+    """Return what to change first, with what trials of this session found; and where to try it, unless it was."""
+    from ..session.lever_lines import find_levers_for, known_change
+
+    answer, memory, directory = looked.release_answer, session.lever_memory, session.workspace.directory
+    if answer.may_leave == "yes" or not answer.change:
+        return answer.change, ""
+    if not any(run_id == run.id for run_id, *_ in memory.trials):
+        return answer.change, "What changes do and cost is not tried yet: What to change tries them."
+    found = find_levers_for(directory, run.id, list(looked.examination.findings), memory)
+    return known_change(answer, found, memory), ""
 
 
 def _say_by_harm(
@@ -259,24 +278,55 @@ def record_lines(found: RecordsAtRisk) -> list[str]:
 
 
 def show_levers(session: PlainSession) -> None:
-    """Print what to change for every threshold that is not known to be met."""
+    """Print what to change for the gate's answer and for every threshold that is not known to be met, then what each lever
+    does in a trial.
+    """
     from sfumato.engine.methods.labels import labels_of, method_and_output
+    from sfumato.workspace.gate.contents import has_release
+
+    from .release import examine_at_gate
 
     run = _ask_finished_run(session)
-    verdicts = _read_verdicts_by_harm(session, run)
-    if not verdicts:
-        raise ActNotPossible(f"the recipe of run {run.id} sets no threshold, so nothing was judged.")
+    talk, verdicts = session.conversation, _read_verdicts_by_harm(session, run)
+    findings: list[Finding] = []
+    if has_release(session.workspace, run):
+        looked = examine_at_gate(session, run)
+        findings = list(looked.examination.findings)
+        talk.print_lines([line for line in looked.release_answer.lines if line.startswith("Change first: ")])
     open_ones = [pair for pair in zip(verdicts, labels_of(verdicts), strict=True) if pair[0].outcome != "met"]
     if not open_ones:
-        session.conversation.say(f"Run {run.id}: {thresholds_text(verdicts)}; nothing has to change.")
+        judged = f"{thresholds_text(verdicts)}; nothing has to change for them" if verdicts else "it sets no threshold"
+        talk.say(f"Run {run.id}: {judged}.")
     for verdict, name in open_ones:
         label = method_and_output(verdict.value)[1].label
         means = f" It means: {label.fails}." if label.fails and verdict.outcome == "not met" else ""
         why = f" Why: {verdict.reason}." if verdict.reason else ""
-        session.conversation.say(f"{verdict.outcome}: {name}.{means}{why}")
-        session.conversation.print_numbered(
+        talk.say(f"{verdict.outcome}: {name}.{means}{why}")
+        talk.print_numbered(
             [f"{lever}." for lever in label.levers] or ["no lever is declared; see its method in the manual."]
         )
+    _say_tried_levers(session, run, findings)
+
+
+def _say_tried_levers(
+    session: PlainSession, run: StoredRun, findings: list[Finding]
+) -> tuple[RunLevers, list[TriedLever]]:
+    """Try the levers of a run and print those that help, or that could not be tried; return all and these."""
+    from ..session.lever_lines import find_levers_for, sample_text, try_levers, useless_of_tried_text
+
+    talk, directory, memory = session.conversation, session.workspace.directory, session.lever_memory
+    found = find_levers_for(directory, run.id, findings, memory)
+    if not found.levers:
+        talk.say(f"No lever that helps run {run.id} is known.")
+        return found, []
+    talk.say(f"Run {run.id}: {count_noun(len(found.levers), 'lever')} to try on a sample. Ctrl-C cancels.")
+    tried = list(try_levers(directory, found, memory, lambda text: talk.say(f"{text}.")))
+    shown = [one for one in tried if one.is_shown]
+    talk.print_numbered([f"{one.text}." for one in shown])
+    talk.print_lines([text for text in (useless_of_tried_text(tried), sample_text(tried)) if text])
+    if not shown:
+        talk.say(f"No lever that helps run {run.id} is known.")
+    return found, shown
 
 
 DONE, NONE = "Done", "None"
@@ -323,22 +373,13 @@ def try_run_levers(session: PlainSession) -> None:
     from sfumato.workspace.service.run_levers import enter_changed_run
     from sfumato.workspace.store.runs import find_run
 
-    from ..session.lever_lines import applied_lines, find_levers_for, sample_text, try_levers, useless_of_tried_text
-    from ..session.lever_memory import LeverMemory
+    from ..session.lever_lines import applied_lines
     from .release import examine_at_gate
     from .runs import follow_open_run
 
-    run, talk, memory = _ask_finished_run(session), session.conversation, LeverMemory()
-    directory = session.workspace.directory
-    findings = list(examine_at_gate(session, run).examination.findings)
-    found = find_levers_for(directory, run.id, findings, memory)
-    talk.say(f"Run {run.id}: {count_noun(len(found.levers), 'lever')} to try on a sample. Ctrl-C cancels.")
-    tried = list(try_levers(directory, found, memory, lambda text: talk.say(f"{text}.")))
-    shown = [one for one in tried if one.is_shown]
-    talk.print_numbered([f"{one.text}." for one in shown])
-    talk.print_lines([text for text in (useless_of_tried_text(tried), sample_text(tried)) if text])
+    run, talk = _ask_finished_run(session), session.conversation
+    found, shown = _say_tried_levers(session, run, list(examine_at_gate(session, run).examination.findings))
     if not shown:
-        talk.say(f"No lever that helps run {run.id} is known.")
         return
     at = talk.choose("Run the recipe with which lever?", [*(one.lever.change_text for one in shown), NONE], NONE)
     if at == len(shown):
@@ -357,7 +398,7 @@ MENU = NumberedMenu(
         MenuEntry("Verdicts", "may it leave, what the gate finds, each threshold with its limit", show_verdicts),
         MenuEntry("Explain a number", "what it says, compared with what, how sure, what to change", explain_number),
         MenuEntry("Records at risk", "the three most at risk, with why", show_records),
-        MenuEntry("What to change", "for thresholds that are not met, undecided or not computed", show_levers),
+        MenuEntry("What to change", "for the answer and for thresholds that are not met, with trials", show_levers),
         MenuEntry("Numbers", "all numbers of one family: confidential, release, interval, limit", show_numbers),
         MenuEntry("Tables", "protected tables: what they hide, why, publish or hide a cell", show_tables),
         MenuEntry("What the intruder knows", "whom he finds, variable by variable, and what to coarsen", turn_dial),

@@ -23,6 +23,7 @@ from sfumato.workspace.store.runs import (
 from sfumato.workspace.store.workspace import Workspace
 
 from ..session.error_messages import error_message_for_user
+from ..session.lever_memory import LeverMemory
 from .run_words import run_outcome_text, run_text
 from .talk import ActNotPossible, Conversation, ConversationEnded, GoBack
 
@@ -35,6 +36,7 @@ class PlainSession:
     jobs: number of tasks computed at the same time
     project_id, run_id: the open project and run
     waiver_reasons: justifications of this session by run and check
+    lever_memory: what trials of levers found in this session
     """
 
     conversation: Conversation
@@ -43,6 +45,7 @@ class PlainSession:
     project_id: int | None = None
     run_id: int | None = None
     waiver_reasons: dict[int, dict[str, str]] = field(default_factory=dict)
+    lever_memory: LeverMemory = field(default_factory=LeverMemory)
 
     def open_project(self, project: ProjectSummary) -> None:
         """Open a project with its newest run."""

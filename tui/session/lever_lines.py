@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.engine.wording import agreeing_word
+from sfumato.engine.wording import agreeing_word, count_noun
 
 from .lever_memory import LeverMemory
 
 if TYPE_CHECKING:
+    from sfumato.workspace.gate.answer import ReleaseAnswer
     from sfumato.workspace.gate.gate import Finding
     from sfumato.workspace.service.run_levers import LeverEffect, RunLever, RunLevers
 
 
+SYNTHESISE = "synthesise "
+"""Beginning of the change that makes values artificial."""
 NONE_HELPS_ALONE = "What could be tried alone did not help; together they were not tried"
 """What precedes advice where each of its changes was tried."""
 
@@ -94,9 +97,10 @@ def useless_text(useless: int, shown: int) -> str:
         return ""
     was, does = agreeing_word(useless, "was", "were"), agreeing_word(useless, "does", "do")
     if shown:
-        return f"{useless} more {was} tried and {does} not help."
+        return f"{count_noun(useless, 'other change')} {was} tried and {does} not help."
     # beside advice on which changes to combine, this must not read as if nothing could help
-    return f"{useless} {was} tried alone and {does} not help there; together, or in a whole run, they may."
+    alone = f"The {count_noun(useless, 'change')} that can be tried alone {does} not help there"
+    return f"{alone}; together, or in a whole run, {agreeing_word(useless, 'it', 'they')} may."
 
 
 def change_after_trials(change: str, helping: tuple[RunLever, LeverEffect] | None) -> str:
@@ -107,9 +111,52 @@ def change_after_trials(change: str, helping: tuple[RunLever, LeverEffect] | Non
     if helping is None:
         return f"{NONE_HELPS_ALONE}: {change[:1].lower()}{change[1:]}"
     lever, effect = helping
-    return (
-        f"{lever.change_text[:1].upper()}{lever.change_text[1:]}: {effect.change.replace(' -> ', ' to ')}, in trials."
-    )
+    text, change = lever.change_text, effect.change.replace(" -> ", " to ")
+    # The name of what becomes better stands in front of its numbers, and must not read as the name of the change.
+    if change.startswith(f"{lever.aim.title}: "):
+        change = change.replace(": ", " from ", 1)
+    return f"{text[:1].upper()}{text[1:]}: {change}, in trials. {effect.cost_text}".rstrip()
+
+
+def change_as_tried(
+    answer: ReleaseAnswer, levers: Sequence[tuple[RunLever, LeverEffect | None]], *, is_tried: bool
+) -> str:
+    """Return what an answer advises to change, with what trials of the run's levers show.
+
+    levers: the levers with their effects, in their order; None where one was not tried
+    is_tried: whether all that can be tried were
+    """
+    if answer.change_has_effect:
+        return change_with_cost(answer, levers)
+    if not answer.change or not is_tried:
+        return answer.change
+    helping = [(lever, effect) for lever, effect in levers if effect is not None and effect.helps]
+    # What is advised first comes first, where it helps.
+    advised = [one for one in helping if answer.change.lower().startswith(one[0].text.lower())]
+    return change_after_trials(answer.change, next(iter([*advised, *helping]), None))
+
+
+def known_change(answer: ReleaseAnswer, found: RunLevers, memory: LeverMemory) -> str:
+    """Return the same of a run, with what is known of its levers by now."""
+    levers = [(one, memory.known_effect(found, one)) for one in found.levers]
+    return change_as_tried(answer, levers, is_tried=all(effect is not None for _, effect in levers) and bool(levers))
+
+
+def change_with_cost(answer: ReleaseAnswer, levers: Sequence[tuple[RunLever, LeverEffect | None]]) -> str:
+    """Return what an answer advises to change, whose effect on people it says, with what a trial shows that it costs.
+
+    levers: the levers of the run with their effects, in their order
+    """
+    first = next((effect for lever, effect in levers if is_advised(lever, answer)), None)
+    return f"{answer.change} {first.cost_text}".rstrip() if first is not None else answer.change
+
+
+def is_advised(lever: RunLever, answer: ReleaseAnswer) -> bool:
+    """Return whether a lever is what an answer advises: to synthesise the same columns, and to join levels where it does."""
+    columns, _, joins = lever.text.removeprefix(SYNTHESISE).partition(", join")
+    advised = f"replace {columns} by artificial values"
+    is_same = lever.text.startswith(SYNTHESISE) and answer.change.lower().startswith(advised.lower())
+    return is_same and lever.aim.check == answer.check and bool(joins) == ("join rare levels" in answer.change)
 
 
 def useless_of_tried_text(tried: list[TriedLever]) -> str:

@@ -71,9 +71,14 @@ UNMADE_CHECKS: Mapping[str, str] = {
 """What is not known where a check was not made, in words of what an intruder does, the gravest first; others have their
 titles."""
 
+KNOWS_COLUMNS = "whether recipients can know these columns"
+KNOWING_DECIDES: Mapping[str, str] = {KNOWS_COLUMNS: "; if they can, it should stay"}
+"""What follows from the answer to a question, after all that is left to a person."""
+LEAST_CLAUSES = 2
+"""Number of acts left to a person above which each has a clause of its own."""
 JUDGED_QUESTIONS: Mapping[str, str] = {
-    "worst_records": "whether a recipient can know these columns of somebody (if so, it should stay)",
-    KEPT_KEYS: "whether a recipient can know these columns of somebody (if so, it should stay)",
+    "worst_records": KNOWS_COLUMNS,
+    KEPT_KEYS: KNOWS_COLUMNS,
     "membership_evidence": "whether it harms anybody to be known as part of the data",
     "own_values": "whether these people may be read from their own rows",
 }
@@ -93,6 +98,7 @@ class ReleaseAnswer:
     learned: what is then learnt of them; where nobody is found, what a row shows
     change: what to change first
     decision: whether the release may leave, and what decides it
+    check: key of the check that decides; empty where none does
     not_covered: what was not examined, in words of what an intruder does; empty where everything was
     people: the largest number of people that a finding of the deciding state is about; None where none counts people
     records: confidential records of the run, or their units where several describe one, with what they are
@@ -114,13 +120,14 @@ class ReleaseAnswer:
     found: str = ""
     how: str = ""
     decision: str = ""
+    check: str = ""
     is_overruled: bool = False
     overruled_by: tuple[str, ...] = ()
 
     @property
     def change_has_effect(self) -> bool:
         """Return whether the line on what to change says whom one still finds after it."""
-        return any(word in self.change for word in ("found", "finds", "still alone"))
+        return any(word in self.change for word in ("found", "finds"))
 
     @property
     def headline(self) -> str:
@@ -218,7 +225,7 @@ def answer_from_examination(examination: Examination, recipe: Recipe, policy: Po
         sentence, people = _worst_finding_text(blocking, count, described)
         found, how = _found_texts(blocking, count)
         others = len(blocking) - 1
-        judged = len(open_findings) - sum(one in blocking for one in open_findings)
+        milder = [one for one in open_findings if one not in blocking]
         more = fill_sentence(sentences.OTHERS_BLOCK, others=others) if others else ""
         return ReleaseAnswer(
             "no",
@@ -232,7 +239,8 @@ def answer_from_examination(examination: Examination, recipe: Recipe, policy: Po
             change=_change_text(blocking),
             found=found,
             how=how,
-            decision=_refused_text(len(blocking), judged, len(unchecked)),
+            decision=_decision_text(len(blocking), milder, unchecked),
+            check=_worst_finding(blocking).check,
         )
     waived = _waived_text(examination)
     if open_findings or unchecked:
@@ -264,7 +272,8 @@ def answer_from_examination(examination: Examination, recipe: Recipe, policy: Po
             change=_change_text(open_findings) if open_findings else "" if waived else sentences.NOTHING_TO_CHANGE,
             found=found,
             how=how,
-            decision=f"{_judged_text(open_findings, unchecked)} {waived}".rstrip(),
+            decision=f"{_decision_text(0, open_findings, unchecked)} {waived}".rstrip(),
+            check=_worst_finding(open_findings).check if open_findings else "",
             is_overruled=bool(waived),
             overruled_by=tuple(_waiving_users(examination)) if waived else (),
         )
@@ -330,27 +339,27 @@ def _people_text(people: int, records: RecordCount) -> str:
     )
 
 
-def _judged_text(open_findings: Sequence[Finding], unchecked: Sequence[Finding]) -> str:
-    """Describe what a person has to judge before the release may leave, and what was not checked."""
+def _decision_text(blocking: int, open_findings: Sequence[Finding], unchecked: Sequence[Finding]) -> str:
+    """Describe how many checks block, and what a person has to judge before the release may leave."""
     question = JUDGED_QUESTIONS.get(_worst_finding(open_findings).check, "") if open_findings else ""
     acts, judged = [], len(open_findings)
-    if question:
-        acts.append(fill_sentence(sentences.DECIDED, question=question))
-        if judged > 1:
-            acts.append(fill_sentence(sentences.JUDGED_OTHERS, number=judged - 1))
+    # What blocks has its own lines above, so that a question about "these columns" would be read of them.
+    if question and not blocking:
+        acts.append(fill_sentence(sentences.DECIDE, question=question))
+        judged -= 1
+    if judged and blocking:
+        acts.append(fill_sentence(sentences.JUDGE_MILDER, number=judged))
+    elif judged and acts:
+        acts.append(fill_sentence(sentences.JUDGE_OTHERS, number=judged))
     elif judged:
-        acts.append(fill_sentence(sentences.JUDGED_FINDINGS, number=judged))
+        acts.append(fill_sentence(sentences.JUDGE_FINDINGS, number=judged))
     if unchecked:
-        acts.append(fill_sentence(sentences.ACCEPTED_UNMADE, number=len(unchecked)))
-    return fill_sentence(sentences.NOT_BEFORE_JUDGED, acts=acts)
-
-
-def _refused_text(blocking: int, judged: int, unchecked: int) -> str:
-    """Describe how many checks block, and what is left to a person once none does."""
-    acts = [
-        *([fill_sentence(sentences.JUDGE_FINDINGS, number=judged)] if judged else []),
-        *([fill_sentence(sentences.ACCEPT_UNMADE, number=unchecked)] if unchecked else []),
-    ]
+        acts.append(fill_sentence(sentences.ACCEPT_UNMADE, number=len(unchecked)))
+    if not blocking:
+        if len(acts) > LEAST_CLAUSES:
+            # Clauses of their own, of which a short line leaves out the last ones whole.
+            acts = ["; ".join(acts)]
+        return fill_sentence(sentences.TO_DO_FIRST, acts=acts, then=KNOWING_DECIDES.get(question, ""))
     then = fill_sentence(sentences.TO_DO_THEN, acts=acts) if acts else ""
     return f"{fill_sentence(sentences.MAY_NOT_LEAVE, number=blocking)}{then}"
 

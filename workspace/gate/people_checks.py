@@ -371,19 +371,14 @@ def _weigh_pool_evidence(joint: JointTable, pools: int) -> CheckResult:
         message = fill_sentence(sentences.NO_EVIDENCE, noun=noun, counts=nearest, about=about)
         return CheckResult(message, 0.0, adjusted_value=0.0)
     shown = strong[0] if strong else evidence.strongest_counts
-    combined = evidence.combined_counts if shown is evidence.strongest_counts else None
-    together = (
-        ""
-        if combined is None
-        else fill_sentence(sentences.EVIDENCE_TOGETHER, members=combined.n_members, controls=combined.n_controls)
-    )
     people = _people_beyond_chance(shown.excess_members)
     message = fill_sentence(
         sentences.EVIDENCE,
         excess=people,
         noun=noun,
         counts=look_counts_text(shown, noun),
-        together=together,
+        by_chance=max(0, shown.n_members - people),
+        members=shown.n_members,
         about=about,
     )
     return CheckResult(

@@ -123,28 +123,27 @@ LEARNED_OF_NOBODY = (
 )
 ALL_IS_DRAWN = "Only artificial values, drawn from a model: {drawn:list}."
 MAY_NOT_LEAVE = "No: {number:count check} {number:word blocks|block}."
-TO_DO_THEN = " Once none does, a person still has to {acts:list}."
-NOT_BEFORE_JUDGED = "Not before a person has {acts:list}."
-DECIDED = "decided {question}"
-JUDGED_FINDINGS = "judged {number:count finding}"
-JUDGED_OTHERS = "judged {number:count other finding}"
-ACCEPTED_UNMADE = "accepted that {number:count check} {number:word was|were} not made"
+TO_DO_THEN = " Once none does, a person has to {acts:list}."
+TO_DO_FIRST = "Not yet: a person has to {acts:list}{then}."
+DECIDE = "decide {question}"
+JUDGE_MILDER = "judge {number:count finding} that {number:word does|do} not block"
 JUDGE_FINDINGS = "judge {number:count finding}"
+JUDGE_OTHERS = "judge {number:count other finding}"
 ACCEPT_UNMADE = "accept that {number:count check} {number:word was|were} not made"
 MAY_LEAVE = "Yes: every check that applies was made, and none objects."
 CHANGE_AND_LEFT = "{change}: {left:,} of {people:,} {left:word is|are} still found"
-NOBODY_LEFT = "{change}: no person is found by these columns any more"
+NOBODY_LEFT = "{change}: no person is found by these columns"
 REPLACE_OR_LEAVE_OUT = "replace {names:list} by artificial values (synthesise), or leave {number:word it|them} out"
 JOIN_RARE_LEVELS = "join rare levels of {names:list}"
 COARSEN_KEPT = "replace {names:list} by artificial values (synthesise), or make {number:word it|them} coarser"
 COARSEN_KEPT_BEST = (
     "replace {variable} by artificial values (synthesise), or make it coarser: without it {left:,} of these {people:,} "
-    "{noun} {left:word is|are} still alone in the other unchanged columns that he knows{others}"
+    "{noun} {left:word is|are} still found by the other unchanged columns{others}"
 )
-COARSEN_KEPT_NEXT = "; without {variable} {left:,}"
+COARSEN_KEPT_NEXT = "; without {variable} in its place {left:,} still {left:word is|are}"
 COARSEN_KEPT_TOGETHER = (
     "replace {names:list} by artificial values (synthesise), or make them coarser: one of them alone does not help, since "
-    "these {people:,} {noun} stay alone in the others"
+    "these {people:,} {noun} are still found by the others"
 )
 COARSEN_FIRST = "coarsen {variable}: without it no intruder of the study finds more than {value:number} on average"
 NOTHING_TO_CHANGE = "Nothing, as far as was examined."
@@ -289,8 +288,10 @@ NO_EVIDENCE = (
     "no evidence that {noun} of the data are found more often than {noun} who were held out: at most, {counts}; {about}"
 )
 SHOWN_BEYOND_CHANCE = "are shown to be in the data, beyond what chance explains"
-EVIDENCE = "about {excess:,} {noun} more than chance explains stand in the release with their values; {counts}; {about}{together}"
-EVIDENCE_TOGETHER = "; all ways of comparing that find too many find {members:,} of the data and {controls:,} of the hold-out together, chance included"
+EVIDENCE = (
+    "about {excess:,} {noun} more than chance explains stand in the release with their values; {counts}, so that chance "
+    "explains {by_chance:,} of the {members:,}; {about}"
+)
 ROWS_BESIDE_LOOKS = "; {about}"
 HOLDOUT_OPEN = "; the hold-out neither confirms nor contradicts it: {about}"
 ROWS_FOUND = (

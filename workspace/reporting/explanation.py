@@ -29,7 +29,7 @@ from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import count_noun, format_percent, record_noun, singular_noun
 
 from .audits import AuditedRecord, audited_strip_facts
-from .numbers import section_title
+from .numbers import PEOPLE_UNITS, section_title
 from .words import (
     CONFIDENTIAL_VALUE,
     DIRECTION_TEXTS,
@@ -41,6 +41,7 @@ from .words import (
     number,
     observed_text,
     outcome_text,
+    people_limit_number,
     row_interval_text,
     row_value_text,
     value_text,
@@ -65,6 +66,20 @@ SETTING_NAMES: Mapping[str, str] = {
 """Names of settings for people; other settings have their own."""
 GUESS_WITHIN, OTHERS_WITHIN = "guess within", "others within"
 """Names of how near a guess has to be to be right, and of how near a match is of other numbers of the method."""
+SAMPLING_WIDTH = 1.96 * math.sqrt(2)
+"""Standard errors up to which two samples of the same people differ in 19 of 20 cases."""
+LOGARITHM_STEP = 0.1
+"""Share by which a variable is larger where the coefficient of its logarithm is put in words."""
+MOST_EXPONENT = 700.0
+"""Greatest exponent whose power is a finite number."""
+LOGARITHM_MEASURES: Mapping[str, str] = {
+    "mean": "the typical amount behind it (geometric mean)",
+    "quantile": "the amount behind it",
+    "sd": "the typical factor between amounts behind it",
+}
+"""Statistics of a logarithm, each with what it is the logarithm of."""
+OTHER_YARDSTICK = "how far that is depends on the use; “Difference as a multiple of chance (S-pMSE)” has a yardstick"
+"""End of a sentence on values without a yardstick: which number to look at."""
 SMALL_DIFFERENCE = 0.05
 """Upper end of an interval of a difference up to which it says that there is little to find."""
 CHANCE_LEVEL = 0.05
@@ -82,6 +97,8 @@ THE_DATA = "the confidential data"
 """What a baseline is called that is the value of the data themselves."""
 FINDING = ("family_auc", "p_value")
 """Names of how well the best of several attackers does, and of the chance to do as well without a leak."""
+DETECTABLE_AREA = "detectable_auc"
+"""Name of how well the weakest attacker does who would have been noticed."""
 WITHOUT_RELEASE = "attack_without_release"
 """Name of the success of an attack on people in the data without the release."""
 FactLines = list[tuple[str, str]]
@@ -103,7 +120,11 @@ class ExplainedNumber:
     yardstick: row with what other records reveal anyway, where the measure has one; of that row, the measure's
     others_reveal: the same row of a measure that has none of its own but guesses the same values from the same knowledge
     spread: standard deviation of the variable in the confidential data, of its mean; None for other numbers
+    resampled: between what another sample as large as the confidential data has this statistic in 19 of 20 cases, where the
+        data were read for that
+    logarithm: title of the variable, where it is a logarithm; else empty
     limited_number: name of the number by the best choice of variables, if the plan limits that one; else empty
+    limited_outcome: outcome of that limit; empty without one
     """
 
     row: Row
@@ -116,7 +137,10 @@ class ExplainedNumber:
     yardstick: Row | None = None
     others_reveal: Row | None = None
     spread: float | None = None
+    resampled: tuple[float, float] | None = None
+    logarithm: str = ""
     limited_number: str = ""
+    limited_outcome: str = ""
 
 
 def explanation_facts(found: ExplainedNumber) -> FactLines:
@@ -129,6 +153,7 @@ def explanation_facts(found: ExplainedNumber) -> FactLines:
     facts = [
         ("in words", _words_text(found, output)),
         ("here", _standing_text(found, output)),
+        ("in per cent", _per_cent_text(found, output)),
         ("good is", _good_text(found, output)),
         ("bad is", _bad_text(found, output)),
         ("intruder knows", _knowledge_text(row)),
@@ -140,7 +165,7 @@ def explanation_facts(found: ExplainedNumber) -> FactLines:
         *(("verdict", _row_verdict_text(found, one)) for one in found.verdicts),
         *_failure_facts(found.verdicts, output),
         *audited_strip_facts(found.audited_records),
-        ("what to change", _levers_text(found.verdicts, output)),
+        (_levers_name(found, output), _levers_text(found, output)),
     ]
     return nonempty_facts([(name, name_of_units(text, found.n_records)) for name, text in facts])
 
@@ -180,10 +205,13 @@ def _bad_text(found: ExplainedNumber, output: Output) -> str:
     if _is_attack_difference(row, output):
         return "an interval that lies above 0 % as a whole: then people in the data are found or guessed because they are in it"
     if _is_statistic(found, output):
-        there = _plain_quantity(row, _value_of_data(found, output) or 0.0)
-        if error := _sampling_error(found, output):
+        own = _value_of_data(found, output) or 0.0
+        there = _plain_quantity(row, own)
+        if ends := _sampling_range(found, output):
+            if (error := _even_distance(own, ends)) is None:
+                return f"{_outside_text(row, ends)}: users may then conclude something else"
             return f"more than about {_plain_difference(row, error)} away from {there}: users may then conclude something else"
-        return f"so far from {there} that users would conclude something else; no rule says how far that is"
+        return output.label.bad or f"so far from {there} that users would conclude something else; {OTHER_YARDSTICK}"
     if row.family in CONFIDENTIAL_REFERENCE and own is not None and output.goal in ("low", "high"):
         if (own <= row.value) if output.goal == "low" else (own >= row.value):
             return ""
@@ -192,8 +220,8 @@ def _bad_text(found: ExplainedNumber, output: Output) -> str:
     if output.goal in ("low", "one") and row.baseline is not None and output.label.baseline:
         return f"{'far from' if output.goal == 'one' else 'far above'} {_named_baseline_text(found, output)}"
     if row.family == "utility" and output.goal in ("low", "high"):
-        return f"the {'higher' if output.goal == 'low' else 'lower'}, the worse; no rule says from where on"
-    return ""
+        return output.label.bad or f"the {'higher' if output.goal == 'low' else 'lower'}, the worse; {OTHER_YARDSTICK}"
+    return output.label.bad
 
 
 def _named_baseline_text(found: ExplainedNumber, output: Output) -> str:
@@ -268,17 +296,16 @@ def _distance_text(found: ExplainedNumber, output: Output) -> str:
         share = "" if output.in_percent or not own else f" ({format_percent(abs(row.value - own) / abs(own))} of it)"
         difference = _shown_difference(released, there)
         said = [f"The release has {released}, the data have {there}: {difference} {more}{share}"]
-    if error := _sampling_error(found, output):
-        small = abs(row.value - own) <= error
-        said.append(
-            f"By chance alone another sample as large as the data would be up to about {_plain_difference(row, error)} away "
-            f"(95 %); this difference is {'smaller and hardly matters' if small else 'larger and may matter'}"
-        )
+    if ends := _sampling_range(found, output):
+        small = ends[0] <= row.value <= ends[1]
+        said.append(_sampling_text(row, own, ends, is_small=small))
+        # Of a difference that hardly matters nobody needs to know whether luck or a model makes it.
+        if small:
+            return ". ".join(said)
     if row.lower is None or row.upper is None:
         return ". ".join(said)
     interval = f"the interval of the release, {row_interval_text(row)},"
-    ends = {_plain_quantity(row, row.lower), _plain_quantity(row, row.upper)}
-    if there in ends:
+    if there in (_plain_quantity(row, row.lower), _plain_quantity(row, row.upper)):
         drawn = f"the value of the data is at the very end of {interval[:-1]}: it is open whether the luck of drawing values explains it"
     elif row.lower <= own <= row.upper:
         drawn = f"the value of the data is in {interval} so that the luck of drawing values may explain it"
@@ -313,21 +340,86 @@ def _shown_difference(one: str, other: str) -> str:
     return f"{size}{rest}"
 
 
-def _sampling_error(found: ExplainedNumber, output: Output) -> float | None:
-    """Return how far another sample as large as the confidential data would be from them in 19 of 20 cases; None where
+def _sampling_text(row: Row, own: float, ends: tuple[float, float], *, is_small: bool) -> str:
+    """Return how far another sample as large as the data would be from them, and whether the release is farther away."""
+    sample = "By chance alone another sample as large as the data would"
+    if ends[0] == ends[1]:
+        return f"{sample} have {_plain_quantity(row, own)} too (95 %); this difference is larger and may matter"
+    if (error := _even_distance(own, ends)) is not None:
+        away = f"{sample} be up to about {_plain_difference(row, error)} away (95 %)"
+        return f"{away}; this difference is {'smaller and hardly matters' if is_small else 'larger and may matter'}"
+    between = f"{sample} have between {_plain_quantity(row, ends[0])} and {_plain_quantity(row, ends[1])} (95 %)"
+    return f"{between}; the release {'does too: this hardly matters' if is_small else 'has not: this may matter'}"
+
+
+def _outside_text(row: Row, ends: tuple[float, float]) -> str:
+    """Return which values of a statistic are outside of what another sample has."""
+    low, high = (_plain_quantity(row, one) for one in ends)
+    return f"another value than {low}" if low == high else f"below {low} or above {high}"
+
+
+def _even_distance(own: float, ends: tuple[float, float]) -> float | None:
+    """Return how far both ends of a range are from a value; None where one is farther."""
+    below, above = own - ends[0], ends[1] - own
+    return above if above > 0 and math.isclose(below, above, rel_tol=1e-6) else None
+
+
+def _sampling_range(found: ExplainedNumber, output: Output) -> tuple[float, float] | None:
+    """Return between what another sample as large as the confidential data has a statistic in 19 of 20 cases; None where
     that is not known.
 
-    Of shares by the binomial distribution, of means by the standard deviation; records count as independent, which is
-    too strict where several are of one person. The difference of two samples has twice the variance of one.
+    Of shares by the binomial distribution, of means by the standard deviation, of correlations within units by their
+    number; records count as independent, which is too strict where several are of one person. The difference of two
+    samples has twice the variance of one.
     """
     own, n = _value_of_data(found, output), found.n_records
     if own is None or not n:
         return None
+    if (ends := found.resampled) is not None:
+        # Columns of the data may have been recoded before they were measured.
+        return ends if ends[0] <= own <= ends[1] else None
+    spread = found.spread if found.row.measure == "mean" else None
     if output.in_percent and found.row.measure.startswith("share") and 0 < own < 1:
-        spread: float | None = math.sqrt(own * (1 - own))
-    else:
-        spread = found.spread if found.row.measure == "mean" else None
-    return None if not spread else 1.96 * math.sqrt(2 / n) * spread
+        spread = math.sqrt(own * (1 - own))
+    units = getattr(n, "units", None)
+    if found.row.measure == "correlation" and units is not None:
+        spread, n = 1 - own**2, units
+    if not spread:
+        return None
+    error = SAMPLING_WIDTH * spread / math.sqrt(n)
+    return own - error, own + error
+
+
+def _per_cent_text(found: ExplainedNumber, output: Output) -> str:
+    """Return a statistic of a variable that is a logarithm, and a coefficient of a model with one or of a logit, in per
+    cent of what the logarithm was taken of; empty for other numbers.
+    """
+    row, own = found.row, _value_of_data(found, output)
+    if row.value is None or own is None or row.family != "utility":
+        return ""
+    if row.measure == "estimate":
+        return _coefficient_text(row, own)
+    if not found.logarithm or row.measure not in LOGARITHM_MEASURES:
+        return ""
+    if _plain_quantity(row, row.value) == _plain_quantity(row, own):
+        return ""
+    base = 10.0 if "10" in found.logarithm else math.e
+    change = base ** min(row.value - own, MOST_EXPONENT) - 1
+    size = f"{format_percent(abs(change))} {'higher' if change > 0 else 'lower'}"
+    return f"{row.target} is a logarithm: {LOGARITHM_MEASURES[row.measure]} is {size} than in the data"
+
+
+def _coefficient_text(row: Row, own: float) -> str:
+    """Return what a coefficient of a logit, or of the logarithm of a variable, says in per cent; empty for others."""
+    term, kind = str(row.params.get("term", "intercept")), str(row.params.get("model", "")).partition(":")[0]
+    of_logarithm = re.fullmatch(r"log(?:1p)?\((\w+)\)", term)
+    if kind != "logit" or term == "intercept" or ":" in term:
+        return ""
+    step = math.log(1 + LOGARITHM_STEP) if of_logarithm else 1.0
+    changes = [math.expm1(min(step * one, MOST_EXPONENT)) for one in (row.value or 0.0, own)]
+    released, there = (f"{format_percent(abs(one))} {'higher' if one > 0 else 'lower'}" for one in changes)
+    by = f"{format_percent(LOGARITHM_STEP)} more {of_logarithm[1]}" if of_logarithm else f"1 more of {term}"
+    return f"with {by}, the odds of {row.target} are {released} in the release, and {there} in the data"
 
 
 def _words_text(found: ExplainedNumber, output: Output) -> str:
@@ -353,7 +445,7 @@ def _standing_text(found: ExplainedNumber, output: Output) -> str:
     if row.value is None:
         return ""
     if output.goal == "none" and row.family != "utility":
-        return _chance_text(row) if output.short == "p" else _released_text(found)
+        return _chance_text(row) if output.short == "p" else _released_text(found) or _noticed_text(found)
     if output.risk.area and row.lower is not None and row.upper is not None:
         said = [_area_text(row.lower, row.upper)]
     elif _is_attack_difference(row, output):
@@ -411,12 +503,14 @@ def _beside_baseline_text(found: ExplainedNumber, output: Output) -> str:
     if row.value is None or row.baseline is None or not output.label.baseline:
         return ""
     of = _named_baseline_text(found, output)
+    # Of a risk the gate decides what is good, and far below 1 a model repeats the data.
+    good = "good: " if row.family == "utility" and output.goal in ("low", "one") else ""
     if row.value == row.baseline and row.lower == row.upper:
-        return f"equal to {of}"
+        return f"{good}equal to {of}"
     if row.lower is not None and row.upper is not None and row.lower <= row.baseline <= row.upper:
-        return f"no different from {of}, as far as the interval can tell"
+        return f"{good}no different from {of}, as far as the interval can tell"
     if row.value < row.baseline:
-        return f"below {of}"
+        return f"{good if output.goal == 'low' else ''}below {of}"
     if output.goal == "one":
         return f"above {of}, by more than the luck of drawing values explains"
     if row.baseline > 0 and row.value >= TIMES * row.baseline:
@@ -431,6 +525,17 @@ def _chance_of_finding_text(found: ExplainedNumber) -> str:
         return ""
     explains = "chance alone may explain it" if chance.value >= CHANCE_LEVEL else "chance alone rarely gives as much"
     return f"If the release revealed nothing, he would do as well or better with probability {format_percent(chance.value)}: {explains}"
+
+
+def _noticed_text(found: ExplainedNumber) -> str:
+    """Return what the best attacker reaches, beside the weakest that would have been noticed; empty for other numbers."""
+    area, row = found.parts.get(FINDING[0]), found.row
+    if row.measure != DETECTABLE_AREA or row.value is None or area is None or area.value is None:
+        return ""
+    reached = f"The best attacker of this run is right in {format_percent(area.value)}"
+    if area.lower is not None and area.lower > CHANCE_AREA:
+        return f"{reached}: he is noticed, since his whole interval lies above {format_percent(CHANCE_AREA)}."
+    return f"{reached}, which chance explains: no leak was noticed, and one below {format_percent(row.value)} may be there."
 
 
 def _chance_text(row: Row) -> str:
@@ -604,7 +709,11 @@ def _row_verdict_text(found: ExplainedNumber, verdict: Verdict) -> str:
         value_text(row.key, one, found.n_records, row.params, unit=row.unit) for one in (verdict.limit * own, own)
     )
     reference = "unprotected" if row.family in CONFIDENTIAL_REFERENCE else "in the data"
-    limit = f"at most {whole.partition(' of ')[0]}, which is {format_percent(verdict.limit)} of the {of.partition(' of ')[0]} {reference}"
+    size = whole.partition(" of ")[0]
+    if row.unit in PEOPLE_UNITS:
+        share = f" ({whole.rpartition(' (')[2]}" if whole.endswith(")") else ""
+        size = f"{people_limit_number(verdict.limit * own, value=row.value)}{share}"
+    limit = f"at most {size}, which is {format_percent(verdict.limit)} of the {of.partition(' of ')[0]} {reference}"
     why = f"; {verdict.reason}" if verdict.reason else ""
     return f"{outcome_text(verdict.outcome)}: {row_value_text(row, found.n_records)}, {limit}{why}"
 
@@ -706,11 +815,37 @@ def _short_value(row: Row, output: Output, records: int | None) -> str:
     return format_percent(row.value) if output.in_percent else number(row.value)
 
 
-def _levers_text(verdicts: Sequence[Verdict], output: Output) -> str:
-    """Return what to change where a limit may not be met; empty where all limits are met."""
-    if verdicts and all(one.outcome == "met" for one in verdicts):
-        return ""
-    return "; ".join(output.label.levers)
+def _levers_text(found: ExplainedNumber, output: Output) -> str:
+    """Return what to change; empty for a number that is good, or that chance explains."""
+    return "" if _is_good(found, output) else "; ".join(output.label.levers)
+
+
+def _levers_name(found: ExplainedNumber, output: Output) -> str:
+    """Return the name of what to change: of a number that nothing judges, that it would make it lower or higher."""
+    if found.verdicts or _is_attack_difference(found.row, output) or output.risk.area:
+        return "what to change"
+    return {"low": "to lower it", "high": "to raise it"}.get(output.goal, "what to change")
+
+
+def _is_good(found: ExplainedNumber, output: Output) -> bool:
+    """Return whether all limits of a number are met; of one without limits, whether nothing speaks for a change.
+
+    That is so where its best choice of variables meets a limit, and where it is no worse than its baseline, than what
+    other records reveal anyway, or than the interval of an attack that finds nothing beyond chance.
+    """
+    row, own = found.row, _value_of_data(found, output)
+    if found.verdicts or row.value is None:
+        return all(one.outcome == "met" for one in found.verdicts)
+    low, high = (row.value if end is None else end for end in (row.lower, row.upper))
+    if output.risk.area or _is_attack_difference(row, output):
+        return low <= (CHANCE_AREA if output.risk.area else 0)
+    if found.limited_outcome == "met" or (row.family == "utility" and row.value == own):
+        return True
+    if (anyhow := found.yardstick) is not None and anyhow.value is not None and output.risk.yardstick:
+        return high < anyhow.value
+    if row.baseline is None or not output.label.baseline:
+        return False
+    return low <= row.baseline <= high or (output.goal == "low" and row.value <= row.baseline)
 
 
 def explanation_title(key: str) -> str:

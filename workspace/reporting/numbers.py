@@ -11,7 +11,7 @@ from sfumato.engine.methods.outputs import ATTACK_PARTS, BEST_PARTS, QUESTIONS
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.outcomes import WORST_FIRST
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import record_noun, singular_noun
+from sfumato.engine.wording import format_percent, record_noun, singular_noun
 
 from .tables import DisplayColumn
 from .words import (
@@ -24,6 +24,7 @@ from .words import (
     limit_text,
     method_use_text,
     number,
+    people_limit_number,
     power_of_ten_text,
     row_interval_text,
     row_value_text,
@@ -49,6 +50,8 @@ NUMBER_COLUMNS = (
     DisplayColumn("others", "more", 7, drop_order=1),
 )
 """How the lines of the table of numbers are listed."""
+PEOPLE_UNITS = ("records", "units")
+"""Units of numbers that count people."""
 UNMET_SECTION = "Which limits are not met?"
 PEOPLE_SECTION = "Can people be found?"
 QUESTION_SECTIONS: Mapping[str, str] = dict(
@@ -351,12 +354,25 @@ def _counted_limit(line: NumberLine, records: int | None) -> str:
     if not records or verdict is None or released is None or verdict.bound not in ("max", "min"):
         return ""
     whole = counted_total(released, records)
-    return number(verdict.limit * whole) if whole else ""
+    value = None if released.value is None else released.value * whole
+    return people_limit_number(verdict.limit * whole, verdict.bound, value) if whole else ""
 
 
 def _bound_words(line: NumberLine) -> str:
     """Return ``at most`` or ``at least``, as the limit of a line's verdict is."""
     return "at least" if line.verdict is not None and line.verdict.bound == "min" else "at most"
+
+
+def shared_limit(line: NumberLine, records: int | None = None) -> str:
+    """Return the limit of a line's verdict in the unit of the measure, in people with their share: ``at most 464 (2.87 %)``."""
+    limit, released = unit_limit(line), line.release
+    if released is None or line.row.unit not in PEOPLE_UNITS or limit == line_limit(line):
+        return limit
+    of = row_value_text(released, records).partition(" of ")[2].partition(" ")[0].replace(",", "")
+    own, verdict = line.confidential, line.verdict
+    if not of.isdigit() or own is None or own.value is None or verdict is None:
+        return limit
+    return f"{limit} ({format_percent(verdict.limit * own.value / int(of))})"
 
 
 def line_limit(line: NumberLine) -> str:
@@ -370,7 +386,11 @@ def unit_limit(line: NumberLine) -> str:
     limit, own, verdict = line_limit(line), line.confidential, line.verdict
     if verdict is None or verdict.bound != "max_ratio" or own is None or own.value is None:
         return limit
-    return f"at most {number(verdict.limit * own.value)}" if CONFIDENTIAL_VALUE in limit else limit
+    if CONFIDENTIAL_VALUE not in limit:
+        return limit
+    counts_people = method_and_output(own.key)[1].label.counts == "people" and own.unit in ("records", "units")
+    allowed, value = verdict.limit * own.value, None if line.release is None else line.release.value
+    return f"at most {people_limit_number(allowed, value=value) if counts_people else number(allowed)}"
 
 
 def line_cells(line: NumberLine, records: int | None = None, apart: SettingsByMethod = NO_SETTINGS) -> dict[str, str]:

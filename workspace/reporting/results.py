@@ -18,7 +18,7 @@ from sfumato.engine.recipe.thresholds import Verdict
 
 from ..plots.planes import BASELINE, DrawnPlane, curve_name, draw_planes, has_joint_curves
 from .knowledge_lattice import lattice_parts
-from .numbers import NumberLine, fold_number_lines, line_cells, number_lines, unit_limit, whole_name
+from .numbers import NumberLine, fold_number_lines, line_cells, number_lines, shared_limit, whole_name
 from .tables import DisplayCell, DisplayColumn, DisplayRow, DisplayTable, outcome_cell, table_from_titles
 from .words import (
     NO_SETTINGS,
@@ -243,7 +243,7 @@ def _result_line(line: NumberLine, context: TableContext) -> list[DisplayCell | 
         *_published_and_ratio(line.release, context.published),
         cells["interval"],
         cells["good"],
-        DisplayCell(unit_limit(line), outcome, full_text=cells["limit"]) if outcome else "",
+        DisplayCell(shared_limit(line, context.records), outcome, full_text=cells["limit"]) if outcome else "",
         cells["baseline"],
         cells["others"],
         "" if context.folded else DisplayCell("; ".join(part for part in (short, row.reason) if part), full_text=whole),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sfumato.engine.execution.record_risk import matched_variables
-from sfumato.engine.methods.labels import labels_of, method_and_output
+from sfumato.engine.methods.labels import labels_of, measure_name, method_and_output
 from sfumato.engine.methods.outputs import QUESTIONS
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import count_noun, format_percent
@@ -225,6 +225,7 @@ class LeverEffect:
     helps: whether what it is for became better
     utility_word: whether the utility became ``better`` or ``worse``, or stayed ``the same``; empty where it is not known
     before, after, utility_before, utility_after: the numbers
+    utility_name: name of the measure of utility; empty where it is not known
     """
 
     reason: str = ""
@@ -237,6 +238,20 @@ class LeverEffect:
     after: float | None = None
     utility_before: float | None = None
     utility_after: float | None = None
+    utility_name: str = ""
+
+    @property
+    def cost_text(self) -> str:
+        """Return what the change does to the utility: ``It would cost utility: difference as a multiple of chance 1.07 to
+        96.82, where 1 is best.``; empty where that is not known.
+        """
+        if not self.utility_name or not self.utility_word:
+            return ""
+        name = f"{self.utility_name[:1].lower()}{self.utility_name[1:]}".partition(" (")[0]
+        if self.utility_word == "the same":
+            return f"It would cost no utility: {name} stays the same."
+        figures = self.utility.removeprefix("utility ").replace(" -> ", " to ")
+        return f"It would {'cost utility' if self.utility_word == 'worse' else 'help utility too'}: {name} {figures}."
 
     @property
     def text(self) -> str:
@@ -271,6 +286,7 @@ def compare_trials(aim: LeverAim, before: LeverTrial, after: LeverTrial) -> Leve
         utility_word=_compare_utility(key, first, second),
         utility_before=first,
         utility_after=second,
+        utility_name=measure_name(key) if key else "",
     )
 
 

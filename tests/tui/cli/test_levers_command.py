@@ -2,14 +2,17 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from prepared_tables import HOUSEHOLD_PLAN, household_survey
 from prepared_workspaces import finished_workspace
 
-from sfumato.tui.session.lever_lines import change_after_trials
+from sfumato.engine.wording import RecordCount
+from sfumato.tui.session.lever_lines import change_after_trials, change_as_tried
 from sfumato.tui.session.lever_memory import LeverMemory
+from sfumato.workspace.gate.answer import ReleaseAnswer
 from sfumato.workspace.plan.drafts import draft_of_run, find_draft, save_draft
 from sfumato.workspace.reporting.findings import lead_findings
 from sfumato.workspace.service import lever_trials
@@ -155,6 +158,58 @@ def test_advice_agrees_with_what_the_trials_of_its_changes_show():
     assert change_after_trials(advice, helping) == (
         "Release fewer datasets: 3 % to 2 % of the people sampled, in trials."
     )
+    costly = replace(helping[1], utility="utility 1.07 -> 96.82, where 1 is best", utility_word="worse",
+                     utility_name="Difference as a multiple of chance (S-pMSE)")  # fmt: skip
+    cost = "It would cost utility: difference as a multiple of chance 1.07 to 96.82, where 1 is best."
+    assert change_after_trials(advice, (lever, costly)).endswith(f"in trials. {cost}")
+    named = replace(helping[1], change="title: 0.1 -> 0.02 in the sample")
+    assert change_after_trials(advice, (lever, named)) == (
+        "Release fewer datasets: title from 0.1 to 0.02 in the sample, in trials."
+    )
+
+
+def test_what_is_advised_first_is_told_first_where_it_helps():
+    answer = ReleaseAnswer(
+        "no", "public", "", "", 9, RecordCount(20, "people"), change="Use larger leaves; then smoothing."
+    )
+    effects = {text: LeverEffect(change="3 % -> 2 %", helps=True) for text in ("smoothing", "use larger leaves")}
+    levers = [(RunLever(LeverAim("title"), text), effect) for text, effect in effects.items()]
+    assert change_as_tried(answer, levers, is_tried=True).startswith("Use larger leaves: 3 % to 2 %")
+    assert change_as_tried(answer, levers[:1], is_tried=True).startswith("Smoothing: ")
+    assert change_as_tried(answer, levers, is_tried=False) == answer.change
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("worse", "It would cost utility: distance 1 to 2."),
+        ("better", "It would help utility too: distance 1 to 2."),
+        ("the same", "It would cost no utility: distance stays the same."),
+        ("", ""),
+    ],
+)
+def test_the_cost_of_a_change_is_told_in_words(word, said):
+    effect = LeverEffect(utility="utility 1 -> 2", utility_word=word, utility_name="Distance")
+    assert effect.cost_text == said
+
+
+@pytest.mark.parametrize(
+    ("text", "check", "is_told"),
+    [
+        ("synthesise age and pay, join rare levels of region", "kept_keys", True),
+        ("synthesise age and pay", "kept_keys", False),
+        ("synthesise age, join rare levels of region", "kept_keys", False),
+        ("synthesise age and pay, join rare levels of region", "worst_records", False),
+    ],
+)
+def test_what_advice_costs_stands_with_it_where_just_that_was_tried(text, check, is_told):
+    advice = "Replace age and pay by artificial values (synthesise): 9 are still found; then join rare levels of region: no person is found."
+    answer = ReleaseAnswer("no", "public", "", "", 9, RecordCount(20, "people"), change=advice, check="kept_keys")
+    effect = LeverEffect(utility="utility 1 -> 2", utility_word="worse", utility_name="Distance", helps=True)
+    levers = [(RunLever(LeverAim("title", check), text), effect)]
+    for is_tried in (True, False):
+        told = change_as_tried(answer, levers, is_tried=is_tried)
+        assert told == (f"{advice} It would cost utility: distance 1 to 2." if is_told else advice)
 
 
 def test_a_utility_stands_beside_the_limit_of_the_plan_on_it():

@@ -354,6 +354,11 @@ def test_levers_are_tried_listed_and_one_is_run_by_its_number(tmp_path: Path) ->
     assert any(line.startswith("Estimates from trials on ") for line in listed)
     with Workspace.open(Path("w"), read_only=True) as workspace:
         assert len(list_runs(workspace)) == 1, "an empty line runs nothing"
+    hint = "What changes do and cost is not tried yet: What to change tries them."
+    _, lines = talked([*start[:-2], "Verdicts", "", "What to change", "", "Verdicts", "", "quit"])
+    assert lines.count(hint) == 1, "what this session tried is part of the answer"
+    assert listed[0] in lines, "advice stands with what trials of it show"
+    assert len([line for line in lines if line.startswith("Change first: ")]) == 3
     _, lines = talked([*start, "1", "quit"])
     assert any(line.startswith("Run 2 is run 1 with a change, which is the plan of its project now") for line in lines)
     with Workspace.open(Path("w"), read_only=True) as workspace:

@@ -159,8 +159,11 @@ def test_what_could_not_be_tried_is_said_once_below_the_changes():
 @pytest.mark.parametrize(
     ("helps", "said"),
     [
-        ((False, False), "2 were tried alone and do not help there; together, or in a whole run, they may."),
-        ((True, False), "1 more was tried and does not help."),
+        (
+            (False, False),
+            "The 2 changes that can be tried alone do not help there; together, or in a whole run, they may.",
+        ),
+        ((True, False), "1 other change was tried and does not help."),
         ((True, True), ""),
     ],
 )

@@ -168,7 +168,7 @@ def test_where_nobody_is_found_the_answer_says_so_and_never_that_all_is_safe() -
     assert said.headline == "May this leave to the public? TO BE JUDGED: 1 check could not be made"
     assert said.sentence.startswith("0 of 120 people are above the allowed risk, by the checks that were made.")
     assert said.found == "0 of 120 people are above the allowed risk, by the checks that were made."
-    assert said.decision == "Not before a person has accepted that 1 check was not made."
+    assert said.decision == "Not yet: a person has to accept that 1 check was not made."
     assert said.learned == "A row shows the true age of a person; of income only artificial values, drawn from a model."
     assert said.change == "Nothing, as far as was examined."
     blocked = Finding("b", "block", "title", "said", advice="change it")
@@ -208,7 +208,7 @@ def test_who_has_to_judge_is_told_what() -> None:
     open_finding = Finding("a", "warn", "title", "said")
     unmade = Finding("c", "not checked", "singling out", "no measure")
     both = answer_from_examination(Examination(1, "0", (open_finding, unmade, unmade)), PLAIN, Policy(), 120)
-    assert both.decision == "Not before a person has judged 1 finding and accepted that 2 checks were not made."
+    assert both.decision == "Not yet: a person has to judge 1 finding and accept that 2 checks were not made."
     shown = Finding(
         "membership_evidence",
         "warn",
@@ -221,15 +221,21 @@ def test_who_has_to_judge_is_told_what() -> None:
     )
     told = answer_from_examination(Examination(1, "0", (shown,)), PLAIN, Policy(), 120)
     assert told.decision == (
-        "Not before a person has decided whether it harms anybody to be known as part of the data."
+        "Not yet: a person has to decide whether it harms anybody to be known as part of the data."
     )
     assert told.found == "About 59 of 120 people (49.17 %) are shown to be in the data, beyond what chance explains."
     assert (told.how, told.claim) == ("Their sex stands in it.", "59 of 120 people exposed")
     assert {check.key for check in CHECKS} >= set(answer_module.JUDGED_QUESTIONS), "each is a check of the gate"
+    worst = Finding("worst_records", "warn", "title", "said", people=3)
+    every = answer_from_examination(Examination(1, "0", (worst, open_finding, unmade)), PLAIN, Policy(), 120)
+    assert every.decision == (
+        "Not yet: a person has to decide whether recipients can know these columns; judge 1 other finding; accept that 1 "
+        "check was not made; if they can, it should stay."
+    )
     blocked = Finding("b", "block", "title", "said")
     refused = answer_from_examination(Examination(1, "0", (blocked, open_finding, unmade)), PLAIN, Policy(), 120)
     assert refused.decision == (
-        "No: 1 check blocks. Once none does, a person still has to judge 1 finding and accept that 1 check was not made."
+        "No: 1 check blocks. Once none does, a person has to judge 1 finding that does not block and accept that 1 check was not made."
     )
     passed = answer_from_examination(Examination(1, "0", (Finding("a", "pass", "t", "s"),)), PLAIN, Policy(), 120)
     assert passed.decision == "Yes: every check that applies was made, and none objects."

@@ -313,7 +313,7 @@ def test_the_change_names_its_steps_in_order_with_who_is_left_after_each() -> No
     ]
     assert kept.first_change_text == (
         f"replace age and sex by artificial values (synthesise), or leave them out: 12 of {len(survey())} are still found; "
-        "then join rare levels of region: no person is found by these columns any more"
+        "then join rare levels of region: no person is found by these columns"
     )
 
 
@@ -327,7 +327,7 @@ def test_the_column_to_change_first_is_the_one_that_leaves_fewest_alone(monkeypa
     said = people_checks._coarsen_first_text(case, measure, np.arange(20))
     assert said == (
         "replace age by artificial values (synthesise), or make it coarser: without it 0 of these 20 people are still "
-        "alone in the other unchanged columns that he knows; without region 20"
+        "found by the other unchanged columns; without region in its place 20 still are"
     )
     monkeypatch.setattr(people_checks, "matched_variables", lambda *_: (("age",), {}))
     single = people_checks._coarsen_first_text(case, measure, np.arange(20))

@@ -218,7 +218,88 @@ def test_a_mean_says_which_difference_matters_where_its_spread_is_known() -> Non
     assert "up to about 0.98 away (95 %); this difference is smaller" in dict(explanation_facts(found))["here"]
     unknown = dict(explanation_facts(replace(found, spread=None)))
     assert "another sample" not in unknown["here"]
-    assert unknown["bad is"].endswith("no rule says how far that is")
+    assert unknown["bad is"].endswith("“Difference as a multiple of chance (S-pMSE)” has a yardstick")
+
+
+@pytest.mark.parametrize(
+    ("value", "ends", "here", "bad"),
+    [
+        (
+            4.7,
+            (4.0, 5.5),
+            "between 4 and 5.5 (95 %); the release does too: this hardly matters.",
+            "below 4 or above 5.5",
+        ),
+        (5.7, (4.0, 5.5), "between 4 and 5.5 (95 %); the release has not: this may matter.", "below 4 or above 5.5"),
+        (
+            4.9,
+            (4.0, 6.0),
+            "up to about 1 away (95 %); this difference is smaller and hardly matters.",
+            "more than about 1",
+        ),
+        (4.9, (5.0, 5.0), "have 5 too (95 %); this difference is larger and may matter.", "another value than 5"),
+    ],
+)
+def test_a_quantile_says_between_what_another_sample_has_it(
+    value: float, ends: tuple[float, float], here: str, bad: str
+) -> None:
+    row = Row(
+        "utility", "summary", "quantile", "pay", "synthetic", None, None, value, None, None, 5.0, params={"q": 0.5}
+    )
+    own = replace(row, dataset="confidential", value=5.0)
+    facts = dict(explanation_facts(ExplainedNumber(row, [row, own], n_records=900, resampled=ends)))
+    assert facts["here"].endswith(here)
+    assert facts["bad is"].startswith(bad)
+    assert facts["in words"].startswith("50 % of the records have ")
+    elsewhere = ExplainedNumber(row, [row, own], n_records=900, resampled=(7.0, 8.0))
+    assert "another sample" not in dict(explanation_facts(elsewhere))["here"], "the data were recoded before"
+
+
+def test_a_difference_that_hardly_matters_does_not_say_what_makes_it() -> None:
+    row = Row("utility", "summary", "mean", "pay", "synthetic", None, None, 5.0, 4.9, 5.1, baseline=4.75)
+    own = replace(row, dataset="confidential", value=4.75)
+    found = ExplainedNumber(row, [row, own], n_records=800, spread=10.0)
+    assert "the models shift it" not in dict(explanation_facts(found))["here"]
+    assert "the models shift it" in dict(explanation_facts(replace(found, spread=1.0)))["here"]
+
+
+@pytest.mark.parametrize(
+    ("measure", "said"),
+    [
+        ("mean", "pay is a logarithm: the typical amount behind it (geometric mean) is 1.01 % higher than in the data"),
+        ("quantile", "pay is a logarithm: the amount behind it is 1.01 % higher than in the data"),
+        ("share_of_zeros", None),
+    ],
+)
+def test_a_statistic_of_a_logarithm_is_told_in_per_cent(measure: str, said: str | None) -> None:
+    row = Row("utility", "summary", measure, "pay", "synthetic", None, None, 5.01, None, None, baseline=5.0)
+    own = replace(row, dataset="confidential", value=5.0)
+    found = ExplainedNumber(row, [row, own], logarithm="log of the pay")
+    assert dict(explanation_facts(found)).get("in per cent") == said
+    assert "in per cent" not in dict(explanation_facts(replace(found, logarithm="")))
+
+
+@pytest.mark.parametrize(
+    ("term", "said"),
+    [
+        (
+            "log1p(size)",
+            "with 10 % more size, the odds of vote are 1.92 % higher in the release, and 0.95 % lower in the data",
+        ),
+        ("age", "with 1 more of age, the odds of vote are 22.14 % higher in the release, and 9.52 % lower in the data"),
+        ("intercept", None),
+        ("age:sex", None),
+    ],
+)
+def test_a_coefficient_of_a_logit_is_told_in_per_cent(term: str, said: str | None) -> None:
+    params = {"estimand": "coefficient", "model": "logit: vote ~ age + log1p(size)", "term": term}
+    row = Row(
+        "utility", "interval_overlap", "estimate", "vote", "synthetic", None, None, 0.2, None, None, -0.1, params=params
+    )
+    own = replace(row, dataset="confidential", value=-0.1)
+    assert dict(explanation_facts(ExplainedNumber(row, [row, own]))).get("in per cent") == said
+    linear = replace(row, params={**params, "model": "linear: vote ~ age"})
+    assert "in per cent" not in dict(explanation_facts(ExplainedNumber(linear, [linear, own])))
 
 
 def test_a_guess_without_a_yardstick_stands_beside_what_other_records_disclose() -> None:
@@ -322,11 +403,11 @@ def test_a_risk_says_how_much_lower_it_is_than_without_protection() -> None:
 @pytest.mark.parametrize(
     ("value", "ends", "said"),
     [
-        (0.01, (0.005, 0.015), "Below 2 % (a fresh sample of the same size)."),
+        (0.01, (0.005, 0.015), "Good: below 2 % (a fresh sample of the same size)."),
         (
             0.02,
             (0.015, 0.025),
-            "No different from 2 % (a fresh sample of the same size), as far as the interval can tell.",
+            "Good: no different from 2 % (a fresh sample of the same size), as far as the interval can tell.",
         ),
         (0.05, (0.04, 0.06), "2.5 times 2 % (a fresh sample of the same size)."),
     ],
@@ -453,3 +534,37 @@ def test_a_number_whose_best_choice_is_limited_says_where_the_limit_is() -> None
     assert dict(explanation_facts(ExplainedNumber(row, series)))["here"].endswith("No limit is set for it.")
     told = dict(explanation_facts(ExplainedNumber(row, series, limited_number="People found, best variables")))["here"]
     assert told.endswith("No limit is set for it; the plan limits “People found, best variables”.")
+
+
+@pytest.mark.parametrize(
+    ("found", "name"),
+    [
+        (ExplainedNumber(gap(0.01)), ""),
+        (ExplainedNumber(gap(0.05)), "to lower it"),
+        (ExplainedNumber(risk(0.01)), "to lower it"),
+        (ExplainedNumber(risk(0.01), limited_number="best", limited_outcome="met"), ""),
+        (ExplainedNumber(risk(0.01), limited_number="best", limited_outcome="not met"), "to lower it"),
+        (ExplainedNumber(part("excess_risk", 0.02, (-0.01, 0.03))), ""),
+        (ExplainedNumber(part("excess_risk", 0.02, (0.01, 0.03))), "what to change"),
+        (ExplainedNumber(Row("risk", "membership_inference", "auc", "", "synthetic", None, None, 0.6, 0.55, 0.65)),
+         "what to change"),
+        (ExplainedNumber(Row("utility", "interval_overlap", "overlap", "", "synthetic", None, None, 0.6, None, None)),
+         "to raise it"),
+    ],
+)  # fmt: skip
+def test_what_is_good_has_nothing_to_change(found: ExplainedNumber, name: str) -> None:
+    names = {"what to change", "to lower it", "to raise it"}
+    assert names & set(dict(explanation_facts(found))) == ({name} if name else set())
+
+
+def test_the_weakest_attacker_who_is_noticed_stands_beside_the_one_found() -> None:
+    least, area = (
+        Row("risk", "membership_inference", name, "", "synthetic", None, None, value, *ends)
+        for name, value, ends in (("detectable_auc", 0.6, (None, None)), ("family_auc", 0.52, (0.46, 0.57)))
+    )
+    for ends, said in (
+        ((0.46, 0.57), "chance explains: no leak was noticed, and one below 60 %"),
+        ((0.51, 0.6), "he is noticed"),
+    ):
+        parts = {"family_auc": replace(area, lower=ends[0], upper=ends[1])}
+        assert said in dict(explanation_facts(ExplainedNumber(least, parts=parts)))["here"]

@@ -27,6 +27,7 @@ from sfumato.workspace.reporting.numbers import (
     member_facts,
     number_lines,
     section_title,
+    shared_limit,
     titled_name,
 )
 from sfumato.workspace.reporting.results import TableContext
@@ -241,7 +242,17 @@ def test_the_limit_of_a_ratio_is_said_in_the_unit_of_the_measure_where_cells_are
     (line,) = number_lines(rows, [ratio])
     cell = line_cells(line)["limit"]
     assert cell == "at most 20 % of the confidential value"
-    assert cell_forms(line, "limit", cell) == (cell, "≤ 20 % of raw data", "≤ 459.2")
+    assert cell_forms(line, "limit", cell) == (cell, "≤ 20 % of raw data", "≤ 459"), "people are whole"
+    assert shared_limit(line, 16_171) == "at most 459 (2.84 %)"
+    assert shared_limit(line) == "at most 459"
+
+
+@pytest.mark.parametrize(("value", "said"), [(0.005, "at most 1 % (41)"), (0.00995, "at most 1 % (41.62)")])
+def test_a_limit_on_people_is_a_whole_number_that_allows_no_more(value: float, said: str) -> None:
+    # 41.41 of 4,162 people are within 41.62, and would not be within 41
+    (line,) = number_lines([row(RATE, value)], [replace(verdict(row(RATE, value), "met", 0.01), bound="max")])
+    cell = line_cells(line, 4162)["limit"]
+    assert cell_forms(line, "limit", cell, 4162)[0] == said
 
 
 def test_a_line_says_which_values_are_good() -> None:
