@@ -44,9 +44,17 @@ def wrap_paragraphs(texts: Sequence[str], width: int) -> Content:
     return Content("\n").join(Content(line) for text in texts for line in wrap_text(text, max(LEAST, width)) or [""])
 
 
-def titled_facts(title: str, facts: Sequence[tuple[str, str]], width: int, most_of_name: int = MOST_OF_NAME) -> Content:
-    """Return a title, then facts by name, in lines of ``width`` cells."""
+def titled_facts(
+    title: str, facts: Sequence[tuple[str, str]], width: int, most_of_name: int = MOST_OF_NAME, *, is_airy: bool = False
+) -> Content:
+    """Return a title, then facts by name, in lines of ``width`` cells.
+
+    ``is_airy`` puts blank lines between facts whose names have no column of their own, which read like one text else.
+    """
     titles = [Content.styled(line, "bold") for line in wrap_text(title, max(LEAST, width))]
+    if is_airy and width < ONE_COLUMN:
+        apart = [(Content(""), *run_in_lines(*fact, width)) for fact in facts]
+        return Content("\n").join([*titles, *(line for lines in apart for line in lines)])
     return Content("\n").join([*titles, *fact_lines(facts, width, most_of_name)])
 
 
