@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from sfumato.engine.wording import count_noun, join_first_names
 from sfumato.workspace.reporting.words import brief_limit_text
 
-from ..terminal.text import cut_text, fit_text
+from ..terminal.text import cut_words, fit_text
 
 if TYPE_CHECKING:
     from sfumato.workspace.reporting.plan_steps import StepDescription
@@ -109,15 +109,6 @@ def _needs_more(steps: Sequence[StepTexts], widths: tuple[int, int, int], width:
     """Return whether a limit, or what it is of, does not fit into its column."""
     _, about, settings = widths
     return any(cell_len(one.about) > about or cell_len("; ".join(one.settings)) > settings for one in steps)
-
-
-def cut_words(text: str, width: int) -> str:
-    """Return a text in ``width`` cells, without its last words where it is longer."""
-    if cell_len(text) <= width:
-        return text
-    words = text.split(" ")
-    tried = (f"{' '.join(words[:most]).rstrip(',;:')} …" for most in range(len(words) - 1, 0, -1))
-    return next((one for one in tried if cell_len(one) <= width), cut_text(text, width))
 
 
 def fit_variables(names: str, width: int) -> str:

@@ -58,16 +58,19 @@ def titled_facts(
     return Content("\n").join([*titles, *fact_lines(facts, width, most_of_name)])
 
 
-def fact_lines(facts: Sequence[tuple[str, str]], width: int, most_of_name: int = MOST_OF_NAME) -> list[Content]:
+def fact_lines(
+    facts: Sequence[tuple[str, str]], width: int, most_of_name: int = MOST_OF_NAME, *, least_of_name: int = NAME
+) -> list[Content]:
     """Return the lines of facts, each with its name; names have a column of their own if there is room.
 
-    A fact without name and text is a blank line.
+    A fact without name and text is a blank line. The column has ``least_of_name`` cells at least, so that it stands in
+    line with that of other facts.
     """
     if width < ONE_COLUMN:
         return [line for name, text in facts for line in run_in_lines(name, text, width)]
     longest = max((len(replace_unprintable(name)) for name, _ in facts), default=0)
     # Two blanks part the longest name from its text.
-    named = max(NAME, min(most_of_name, longest) + 1)
+    named = max(least_of_name, min(most_of_name, longest) + 1)
     return [
         Content.assemble((fit_text("" if place else cut_text(name, most_of_name), named), "$primary"), " ", line)
         for name, text in facts

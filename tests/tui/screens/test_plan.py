@@ -17,7 +17,8 @@ from sfumato.tui.plan.plan import (
     step_table,
 )
 from sfumato.tui.plan.plan_forms import section_of_method, step_fields
-from sfumato.tui.plan.step_lines import StepTexts, cut_words, fit_phrases, fit_variables, step_lines
+from sfumato.tui.plan.step_lines import StepTexts, fit_phrases, fit_variables, step_lines
+from sfumato.tui.terminal.text import cut_words
 from sfumato.tui.widgets.entries import TomlText
 from sfumato.tui.widgets.pages import RowHeading
 from sfumato.workspace.plan.drafts import find_draft, save_draft
@@ -147,6 +148,7 @@ def test_steps_that_draw_nothing_have_columns_with_heads_in_one_line_each():
     heads, lines = step_lines("threshold", limits, 70)
     assert lines[0][heads.index("limit") :] == "≤ 20 % of raw data", "a limit is not cut"
     assert cut_words("People found on average", 12) == "People …"
+    assert cut_words("age, sex, town", 11) == "age, sex …"
 
 
 def test_every_method_that_draws_has_a_short_name_of_its_own():
