@@ -698,9 +698,10 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             return
         self._show_head()
         width = max(40, self.size.width - 6)
-        self.query_one("#step-leaves Scroll", Scroll).show_text(
-            Content("\n").join(release_overview(self._plan, self._looked, self._past, self._form, width, self._done))
-        )
+        overview = release_overview(self._plan, self._looked, self._past, self._form, width, self._done)
+        if self.size.height >= AIRY and len(overview) < self.size.height - EDGES:
+            overview.insert(0, Content(""))
+        self.query_one("#step-leaves Scroll", Scroll).show_text(Content("\n").join(overview))
         self._show_frame_text()
         self._show_what_is_agreed()
         self._show_contents_below()
