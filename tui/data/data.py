@@ -49,6 +49,7 @@ from .sheet import (
     sheet_columns,
     sheet_summary,
     variable_series,
+    whole_clauses,
     whole_items,
     whole_sheet_width,
 )
@@ -74,7 +75,7 @@ PROFILE_MIN_WIDTH = 110
 """Width of a terminal from which the profile stands beside the variables: 70 for name, role, kind, missing and
 histogram, 38 for it.
 """
-LEAST_PROFILE_WIDTH = 40
+LEAST_PROFILE_WIDTH = 36
 """Cells of the profile beside the list where titles need all others."""
 AROUND_LIST = 8
 """Lines of a terminal outside the list and its facts: title, places, frame, summary, values and keys."""
@@ -307,7 +308,9 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
             series, labels = variable_series(here.variable, found.profile)
             plot.set_series([series], x_label=here.variable.name, y_label="records", **labels)
         reading, more = profile_texts(here, found) if here is not None else ("", "")
-        self.query_one("#data-reading", Line).set_text(reading)
+        # Below the list a line holds what is whole; beside it the pane has more lines.
+        room = None if self._is_profile_beside else self.app.size.width - SIDES - 2
+        self.query_one("#data-reading", Line).set_text(whole_clauses(reading, room))
         # The picture beside the list says how often each level is.
         is_drawn = self._is_profile_beside and found is not None and found.profile is not None and found.profile.levels
         more = "" if is_drawn else whole_items(more, self.app.size.width - SIDES - 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from rich.cells import cell_len
@@ -12,6 +13,7 @@ from rich.cells import cell_len
 from sfumato.engine.data.schema import Kind, Role, Variable
 from sfumato.engine.wording import agreeing_word, count_noun, format_percent
 from sfumato.tui.parts.fields import value_text
+from sfumato.tui.terminal.text import cut_words
 from sfumato.tui.widgets.sparkline import sparkline
 from sfumato.tui.widgets.tables import Columns, TableColumn
 from sfumato.workspace.ingest.profiles import DistributionProfile
@@ -86,7 +88,14 @@ def sheet_columns(
     lack = min(longest, MOST_NAME_WIDTH) - by_name["name"]
     taken = max(0, min(lack, by_name.get("levels", 0) - LEAST_LEVELS_WIDTH))
     other = {"name": taken, "levels": -taken}
-    return tuple(replace(column, width=column.width + other.get(column.name, 0)) for column in columns)
+    columns = tuple(replace(column, width=column.width + other.get(column.name, 0)) for column in columns)
+    # A label without its last words reads better than one that ends in a word.
+    return tuple(replace(one, cell=partial(short_title, one.width)) if one.name == "title" else one for one in columns)
+
+
+def short_title(width: int, line: VariableLine) -> str:
+    """Return the title of a variable in ``width`` cells, without its last words where it is longer."""
+    return cut_words(line.variable.title, width)
 
 
 def _title_room(wanted: Sequence[TableColumn[VariableLine]], width: int) -> int:
@@ -159,7 +168,10 @@ def _levels_text(variable: Variable, profile: DistributionProfile) -> str:
 
 
 def sheet_summary(view: DataView, found: FoundByReading, marked: int, hidden: int) -> str:
-    """Describe the data: number of columns included, excluded, with problems, and marked."""
+    """Describe the data: the file, its records, and columns that are left out, have problems or are marked.
+
+    The heading of the page has the number of columns.
+    """
     out = sum(not line.is_planned for line in view.lines)
     wrong = sum(bool(column_problem(line, found.get(line.reading_key))) for line in view.lines)
     stored = view.stored
@@ -168,7 +180,7 @@ def sheet_summary(view: DataView, found: FoundByReading, marked: int, hidden: in
         f"{sign_for('fail')} {view.problem}" if view.problem else "",
         f"{sign_for('fail')} {misfits}" if wrong else "",
         f"{marked} marked" + (f", {hidden} of them not shown" if hidden else "") if marked else "",
-        f"{count_noun(len(view.lines) - out, 'variable')}" + (f", {out} left out" if out else ""),
+        f"{count_noun(len(view.lines) - out, 'variable')}, {out} left out" if out else "",
         f"{stored.name}: {records_and_dropped_text(stored.records, stored.dropped)}",
     ]
     return " · ".join(part for part in parts if part)
@@ -216,6 +228,13 @@ def whole_items(text: str, width: int) -> str:
     parts = text.split("), ")
     tried = ("), ".join(parts[:most]) + ") …" for most in range(len(parts) - 1, 0, -1))
     return text if cell_len(text) <= width else next((one for one in tried if cell_len(one) <= width), text)
+
+
+def whole_clauses(text: str, width: int | None) -> str:
+    """Return a text in ``width`` cells, without the last of its clauses that do not fit; None for any width."""
+    parts = text.split(" · ")
+    tried = (" · ".join(parts[:most]) for most in range(len(parts), 0, -1))
+    return text if width is None else next((one for one in tried if cell_len(one) <= width), text)
 
 
 def _quantiles_text(variable: Variable, profile: DistributionProfile) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from rich.cells import cell_len
 from textual.content import Content
 
 from sfumato.engine.data.schema import Kind, Role
 from sfumato.engine.wording import count_noun, format_percent
 from sfumato.tui.parts.fields import value_text
-from sfumato.tui.terminal.glyphs import find_glyphs
-from sfumato.tui.terminal.text import cut_text, fit_text
-from sfumato.tui.widgets.facts import fact_lines
+from sfumato.tui.terminal.text import cut_words, fit_text
+from sfumato.tui.widgets.facts import NAME, fact_lines
 from sfumato.workspace.ingest.profiles import DistributionProfile
 from sfumato.workspace.reporting.words import role_text
 from sfumato.workspace.views.data_view import ProfiledColumn, VariableLine
@@ -29,9 +29,11 @@ KIND_MEANINGS = {
     Kind.DATE: "dates",
 }
 """What the values of each kind are."""
+READ_AS = "read as"
+"""Name of the fact on a variable's kind."""
 MOST_LEVELS = 8
-LEVEL_WIDTH, SHARE_WIDTH = 18, 7
-"""Cells of a level's name and of its share beside its bar."""
+LEVEL_WIDTH, SHARE_WIDTH, MOST_LEVEL = 18, 7, 0.5
+"""Cells of a level's name and of its share beside its bar, and the share of a line that longer names take."""
 BAR = "█"
 MOST_FACTS = 12
 """Lines that the facts about most variables take, with blank ones."""
@@ -58,14 +60,18 @@ def variable_content(
     """
     variable, profile = line.variable, found.profile if found else None
     title = f"{variable.name}: {variable.title}" if variable.title else variable.name
-    lines = [Content.styled(cut_text(replace_unprintable(title), width), "bold")]
-    lines += fact_lines(_facts(line, found, plan), width)
-    if len(lines) > most:
-        # Its kind has no line below it then, and no column above where titles need the room.
+    facts = _facts(line, found, plan)
+    column = max(NAME, *(len(name) + 1 for name, _ in (*facts, *release)))
+    lines = fact_lines(facts, width, least_of_name=column)
+    if len(lines) >= most:
+        # Its kind may have no line below it then, and has no column above where titles need the room.
         title = title.replace(variable.name, f"{variable.name} ({variable.kind.value})", 1)
-        lines[0] = Content.styled(cut_text(replace_unprintable(title), width), "bold")
+        facts = [fact for fact in facts if fact[0] != READ_AS]
+        lines = fact_lines(_whole_facts(facts, width, most - 1, column), width, least_of_name=column)
+    lines.insert(0, Content.styled(cut_words(replace_unprintable(title), width), "bold"))
     bars = [] if profile is None or not has_bars else _level_bars(line, profile, width)
-    whole = [Content.styled("What the plan releases", "bold"), *fact_lines(release, width)] if release else []
+    released = fact_lines(release, width, least_of_name=column)
+    whole = [Content.styled("What the plan releases", "bold"), *released] if release else []
     for part in (bars, whole):
         if part and len(lines) + len(part) + 1 <= most:
             lines += [Content(""), *part]
@@ -73,9 +79,16 @@ def variable_content(
     small = small_pictures(counts or {}, variable.name, width, most - MOST_FACTS - len(whole))
     if small and len(lines) + len(small) + 1 <= most:
         lines += [Content("")] * (most - len(lines) - len(small)) + small
-    if len(lines) > most > 0:
-        lines = [*lines[: most - 1], lines[most - 1].truncate(width - 1) + Content(find_glyphs().ellipsis)]
-    return Content("\n").join(lines[:most])
+    return Content("\n").join(lines[: max(0, most)])
+
+
+def _whole_facts(facts: Sequence[tuple[str, str]], width: int, most: int, column: int) -> list[tuple[str, str]]:
+    """Return the facts that stand whole in ``most`` lines, the first first: one that is cut says less than a later one."""
+    kept: list[tuple[str, str]] = []
+    for fact in facts:
+        if len(fact_lines([*kept, fact], width, least_of_name=column)) <= most:
+            kept.append(fact)
+    return kept
 
 
 def _facts(line: VariableLine, found: ProfiledColumn | None, plan: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -93,7 +106,7 @@ def _facts(line: VariableLine, found: ProfiledColumn | None, plan: Sequence[tupl
     facts = [
         *plan,
         ("role", _role_fact(variable.role) if line.is_planned else ""),
-        ("read as", f"{variable.kind.value}: {KIND_MEANINGS[variable.kind]}{f', {bounds}' if bounds else ''}"),
+        (READ_AS, f"{variable.kind.value}: {KIND_MEANINGS[variable.kind]}{f', {bounds}' if bounds else ''}"),
         ("missing", ", ".join(filter(None, parts))),
         ("problem", column_problem(line, found)),
     ]
@@ -112,14 +125,16 @@ def _level_bars(line: VariableLine, profile: DistributionProfile, width: int) ->
         ((count, level) for level, count in zip(profile.levels, profile.counts, strict=False) if count),
         key=lambda one: -one[0],
     )
-    room = width - LEVEL_WIDTH - SHARE_WIDTH - 2
+    labels = {level: replace_unprintable(str(line.variable.labels.get(level, level))) for _, level in counts}
+    longest_label = max((cell_len(labels[level]) for _, level in counts[:MOST_LEVELS]), default=0)
+    label_width = max(LEVEL_WIDTH, min(longest_label, round(width * MOST_LEVEL)))
+    room = width - label_width - SHARE_WIDTH - 2
     if not counts or room < SHARE_WIDTH:
         return []
     longest = counts[0][0]
-    labels = line.variable.labels
     bars = [
         Content.assemble(
-            fit_text(replace_unprintable(str(labels.get(level, level))), LEVEL_WIDTH),
+            fit_text(labels[level], label_width),
             f"{format_percent(count / profile.records):>{SHARE_WIDTH}} ",
             (BAR * max(1, round(room * count / longest)), "$primary"),
         )

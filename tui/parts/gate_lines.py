@@ -132,7 +132,13 @@ def cut_lines(lines: Sequence[str], most: int, width: int) -> list[str]:
     """Return the first ``most`` lines, the last of them with an ellipsis if others follow."""
     if len(lines) <= most:
         return list(lines)
-    return [*lines[: most - 1], f"{cut_text(lines[most - 1], width - 2, '')} …"] if most > 0 else []
+    if most <= 0:
+        return []
+    last = lines[most - 1]
+    # A word that is cut reads like another word.
+    while cell_len(last) > width - 2 and " " in last:
+        last = last.rpartition(" ")[0]
+    return [*lines[: most - 1], f"{cut_text(last, width - 2, '')} …"]
 
 
 def title_with_witnesses(finding: Finding, witnesses: Sequence[Finding]) -> str:

@@ -419,7 +419,10 @@ def finding_row_cells(finding: Finding, *, is_waived: bool, people: int | None) 
     How many others see the same is said by its explanation: a list of short lines would cut it.
     """
     cells = _finding_cells(finding, (), is_waived, people)
-    return {"state": cells.state, "what": cells.name, FOUND: cells.brief_value, "limit": cells.brief_limit}
+    # A number that counts nothing has no meaning without its scale, and the limit beside it may have no room.
+    scale = "" if finding.people else scale_name(finding.unit)
+    found = f"{BRIEF_SCALES.get(scale, scale)} {cells.brief_value}".strip() if cells.brief_value else ""
+    return {"state": cells.state, "what": cells.name, FOUND: found, "limit": cells.brief_limit}
 
 
 def _brief_state(state: str) -> str:

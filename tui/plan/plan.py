@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import isawaitable
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.cells import cell_len
@@ -27,7 +28,7 @@ from textual.widgets import Static, TextArea
 from textual.worker import get_current_worker
 
 from sfumato.engine.errors import EngineError
-from sfumato.engine.wording import count_noun, join_first_names
+from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind_act
 from sfumato.tui.keys.own_keys import current_key
 from sfumato.workspace.errors import NotFound, WorkspaceError
@@ -52,6 +53,7 @@ from ..widgets.pages import RowHeading
 from ..widgets.panel import SECOND
 from ..widgets.tables import Cells, Columns, GridTable, Keyed, TableColumn
 from .plan_history import NOTHING_TO_REDO, NOTHING_TO_UNDO, EditsPlan, PlanHistory
+from .step_lines import StepTexts, fit_phrases, fit_variables, step_lines, step_texts
 from .step_words import DATA_AND_RELEASE, GROUPS, step_cells, step_reason, step_sentence
 
 if TYPE_CHECKING:
@@ -274,7 +276,7 @@ def step_table(steps: Iterable[StepRow]) -> GridTable[Keyed]:
 
     def given_text(room: int, row: Keyed) -> str:
         """Return what a variable is drawn from in ``room`` cells."""
-        return fit_names(str(row[1].get("from") or ""), room)
+        return fit_variables(str(row[1].get("from") or ""), room)
 
     columns: Columns[Keyed] = (
         TableColumn("mark", "", 1, cell=cell("mark")),
@@ -297,79 +299,23 @@ def _row_heading(row: Keyed) -> RowHeading | None:
     return found if isinstance(found, RowHeading) else None
 
 
-def rows_with_headings(steps: Iterable[StepRow]) -> list[Keyed]:
-    """Return the rows of the list, with a heading above the steps of each section."""
+def rows_with_headings(steps: Iterable[StepRow], width: int) -> list[Keyed]:
+    """Return the rows of the list in lines of ``width`` cells, with a heading above the steps of each section.
+
+    Steps that draw nothing have columns of their own, whose heads stand in the heading.
+    """
     rows: list[Keyed] = []
-    before = SETTINGS
-    for one in steps:
-        if one.section != before:
-            rows.append((f"heading {len(rows)}", {"heading": RowHeading(GROUPS.get(one.section, one.section))}))
-        rows.append((one.key, one.cells))
-        before = one.section
+    for section, group in groupby(steps, key=lambda one: one.section):
+        listed = list(group)
+        texts = [one.texts for one in listed if one.texts is not None]
+        heads, lines = step_lines(section, texts, width)
+        if section != SETTINGS:
+            named = GROUPS.get(section, section)
+            title = named + f"{HEADING_INDENT}{heads}"[cell_len(named) :] if heads else named
+            rows.append((f"heading {len(rows)}", {"heading": RowHeading(title)}))
+        told = iter(lines)
+        rows += [(one.key, one.cells if one.texts is None else {**one.cells, "step": next(told)}) for one in listed]
     return rows
-
-
-def rows_with_whole_steps(rows: Sequence[Keyed], width: int) -> list[Keyed]:
-    """Return rows of the list with the rest of long steps in lines below them, of at most ``width`` cells."""
-    found: list[Keyed] = []
-    for key, cells in rows:
-        text = "" if cells.get("method") or "heading" in cells else str(cells.get("step", ""))
-        first, *rest = wrap_text(text, width) or [""]
-        found.append((key, {**cells, "step": first} if rest else cells))
-        found += [(f"{key} {at}", {"heading": RowHeading(line, is_minor=True)}) for at, line in enumerate(rest)]
-    return found
-
-
-def rows_with_most_whole_steps(
-    rows: Sequence[Keyed], fitted: Sequence[Keyed], width: int, most: int
-) -> Sequence[Keyed]:
-    """Return ``fitted`` rows with as many whole steps of ``rows``, from the first on, as leave at most so many rows."""
-    chosen = [rows_with_whole_steps([one], width) for one in fitted]
-    if sum(map(len, chosen)) > most:
-        return fitted
-    for at, one in enumerate(rows):
-        whole = rows_with_whole_steps([one], width)
-        if sum(map(len, chosen)) - len(chosen[at]) + len(whole) <= most:
-            chosen[at] = whole
-    return [row for part in chosen for row in part]
-
-
-def rows_with_first_settings(rows: Sequence[Keyed], width: int) -> list[Keyed]:
-    """Return rows of the list in which a step longer than ``width`` cells ends with the number of its other settings."""
-    return [
-        (key, cells if cells.get("method") or "heading" in cells else {**cells, "step": _fit_settings(cells, width)})
-        for key, cells in rows
-    ]
-
-
-def _fit_settings(cells: Cells, width: int) -> str:
-    """Return a step in ``width`` cells: ``Linkability: known age, sex; also records, seed``, or with the number of its
-    other settings where their names do not fit; unchanged where neither does.
-    """
-    text = str(cells.get("step", ""))
-    if cell_len(text) <= width:
-        return text
-    parts = text.split("; ")
-    most = range(len(parts) - 1, 0, -1)
-    named = (f"{'; '.join(parts[:at])}; also {', '.join(map(_setting_name, parts[at:]))}" for at in most)
-    counted = (f"{'; '.join(parts[:at])}; {count_noun(len(parts) - at, 'more setting')}" for at in most)
-    return next((one for one in (*named, *counted) if cell_len(one) <= width), text)
-
-
-def _setting_name(phrase: str) -> str:
-    """Return the name of a setting from its phrase: ``records`` of ``records 1000``, ``kept back`` of ``20 % kept back``."""
-    said = phrase.lstrip("0123456789., %")
-    return said if said != phrase else phrase.removeprefix("a ").partition(" ")[0]
-
-
-def fit_names(names: str, width: int) -> str:
-    """Return names in ``width`` cells, with the number of those that are left out: ``age, sex and 12 more``.
-
-    They are unchanged where the first is longer.
-    """
-    parts = names.split(", ")
-    tried = (join_first_names(parts, most) for most in range(len(parts), 0, -1))
-    return next((one for one in tried if cell_len(one) <= width), names)
 
 
 UNPROTECTED = "Who knows what stays unchanged"
@@ -391,6 +337,8 @@ LEAST_WIDTH = 20
 """Least width of a text in cells."""
 MOST_HEAD = 2
 """Most lines of the heading beside the step."""
+HEADING_INDENT = "   "
+"""Blanks before a step's name under a heading, where the sign of a problem stands."""
 BEFORE_STEP = 6
 """Cells of a line of the list besides the text of a step: the sign of a problem, gaps and the bar that scrolls."""
 
@@ -404,6 +352,7 @@ class StepRow:
     cells: cells by column
     words: full description
     facts: what the step does and why, then all about it
+    texts: texts of a step that draws nothing by column; None of one that draws, and of the settings
     """
 
     key: str
@@ -411,6 +360,7 @@ class StepRow:
     cells: Cells
     words: StepDescription
     facts: Facts
+    texts: StepTexts | None = None
 
 
 def step_rows(view: PlanView, plans: Mapping[str, VariablePlan]) -> list[StepRow]:
@@ -448,7 +398,8 @@ def _step_row(
     told = [("what it does", step_sentence(section, words, step, title)), ("why", reason)] if reason else []
     # The sentence names the variable and what it is drawn from.
     facts = [fact for fact in words.facts if not told or section != "synthesis" or fact[0] not in DRAWN_BY]
-    return StepRow(key, section, cells, words, [*told, *facts])
+    texts = None if section == SETTINGS or cells["method"] else step_texts(section, words, step)
+    return StepRow(key, section, cells, words, [*told, *facts], texts)
 
 
 def _line_count(text: Content) -> int:
@@ -696,20 +647,20 @@ class PlanTab(EditQueue):
         """List the steps, with the cursor on the wanted one."""
         if self._view is not None:
             steps = self._steps.values()
-            rows = rows_with_headings(steps)
             if not self._began and self._steps:
                 # The first look is at what is wrong, else at the first step.
                 self._began, own = True, [one.key for one in steps if one.key != SETTINGS]
                 wrong = [one.key for one in steps if one.cells["mark"]]
                 self._want = self._want or next(iter([*wrong, *own]), None)
-            above = wrap_text(self._head_text, max(1, self._list_width))[:MOST_HEAD]
-            room = self.query_one("#plan-body").size.height - HEADER - len(above)
             is_wide = self.app.size.width >= BESIDE_FROM
             list_width = self._list_width if is_wide else self.query_one("#plan-body").size.width
             width = max(LEAST_WIDTH, list_width - BEFORE_STEP)
-            # Long steps are whole as far as the list still fits; others name their first settings and count the rest.
-            fitted = rows_with_first_settings(rows, width)
-            rows = list(rows_with_most_whole_steps(rows, fitted, width, room)) if is_wide else fitted
+            head = self._steps.get(SETTINGS)
+            rows = rows_with_headings(steps, width)
+            if head is not None:
+                # Data and release has one line, as the steps have; others of its settings are told by name.
+                said = fit_phrases(str(head.cells["step"]).split("; "), width) or head.cells["step"]
+                rows[0] = rows[0][0], {**rows[0][1], "step": said}
             self._row_count = len(rows)
             self.query_one(StepGrid).show_table(step_table(steps), rows, self._want)
             self._divide_lines()
@@ -768,18 +719,27 @@ class PlanTab(EditQueue):
             facts = sorted(facts, key=lambda fact: LED_BY.index(fact[0]) if fact[0] in LED_BY else len(LED_BY))
         if is_narrow and found.cells.get("settings"):
             title = f"{title}: {found.cells['settings']}"
-        text = titled_facts(title, [*begins, *facts], width)
         parts = [] if found.key == SETTINGS or is_below else [("What the plan releases", self._released)]
         parts += [(SETTINGS_MEANING, found.words.meanings)]
         parts += [] if is_below or is_narrow else [(UNPROTECTED, self._unprotected)]
-        for heading, own in parts:
-            part = titled_facts(heading, own, width)
-            if own and _line_count(text) + _line_count(part) + 1 <= self._detail_lines:
-                text = Content("\n\n").join([text, part])
+        own = [titled_facts(heading, told_facts, width) for heading, told_facts in parts if told_facts]
+        text = self._with_fitting_parts(titled_facts(title, [*begins, *facts], width), own)
+        airy = self._with_fitting_parts(titled_facts(title, [*begins, *facts], width, is_airy=True), own)
+        # Blank lines take none that a part needs.
+        blank = _line_count(airy) - _line_count(text)
+        if not is_narrow and blank >= 0 and _line_count(airy) <= self._detail_lines:
+            text = airy
         text = _marked_lines(text, told.size.height, width)
         # An unchanged text is not sent to the terminal again.
         if not is_same_text(told.content, text):
             told.update(text, layout=False)
+
+    def _with_fitting_parts(self, text: Content, parts: Sequence[Content]) -> Content:
+        """Return a text with the parts below it for which the pane of the step has lines."""
+        for part in parts:
+            if _line_count(text) + _line_count(part) + 1 <= self._detail_lines:
+                text = Content("\n\n").join([text, part])
+        return text
 
     def _with_answer(self, released: Content, width: int) -> Content:
         """Add what the run found, then who knows the variables that stay as they are, as far as there is room for them."""

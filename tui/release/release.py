@@ -36,32 +36,34 @@ from sfumato.workspace.reporting.findings import (
     is_open,
     state_text,
 )
-from sfumato.workspace.reporting.harm import harm_counts_text, not_applying_text, passes_text
-from sfumato.workspace.reporting.tables import DisplayColumn
+from sfumato.workspace.reporting.harm import not_applying_text, passes_text
+from sfumato.workspace.reporting.tables import COLUMN_GAP, DisplayColumn, grid_width
 from sfumato.workspace.reporting.words import sign_for
 from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.answer_panel import TITLE_NEEDS, answer_title, shorter_answer_titles
 from ..parts.dialogs import ConfirmDialog
 from ..parts.gate_lines import EXAMINING, INKS, answer_lines
-from ..parts.harm_lines import finding_row_cells, fit_harm_counts
+from ..parts.harm_lines import finding_row_cells
 from ..parts.page import CallInProcess, Dialog
-from ..parts.split import TwoPanes
+from ..parts.split import SIDES, TwoPanes
 from ..parts.tables import TableScreen
 from ..parts.verdict_board import board_text
 from ..session.messages import ErrorMessage
 from ..session.release_texts import (
     STAYS,
+    brief_contents_facts,
     confirmation_facts,
+    confirmation_groups,
     contents_and_place_facts,
-    first_page_facts,
+    public_files_facts,
     release_files_facts,
     signature_facts,
     steps_before_release,
 )
 from ..terminal.text import fit_text
 from ..widgets.entries import EntryField, FilterField, PathSuggester
-from ..widgets.facts import fact_lines
+from ..widgets.facts import fact_lines, run_in_lines, wrap_text
 from ..widgets.grid import HEADER, LiveGrid
 from ..widgets.lines import KeyLine, Line, OverflowScroll, Scroll, TabLine
 from ..widgets.tables import GridTable, table_columns
@@ -77,15 +79,16 @@ if TYPE_CHECKING:
     Opened = tuple[ReleasePlan, Sequence[PastRelease], DatasetForm]
 
 FINDING_COLUMN = DisplayColumn("what", "what", 30, grow_order=1)
+FOUND_COLUMN = DisplayColumn("found", "found", 14, "right")
 FINDING_COLUMNS = (
     DisplayColumn("state", "state", 11),
     FINDING_COLUMN,
-    DisplayColumn("found", "found", 14, "right"),
+    FOUND_COLUMN,
     DisplayColumn("limit", "limit", 17, drop_order=1),
 )
 """Columns as in Findings: the state in a word, the title of a check, what was found, and its limit."""
-MOST_TITLE = 45
-"""Most cells that the title of a finding takes from its limit."""
+LEAST_FOUND = 12
+"""Least width of the column of what was found in cells."""
 SECTIONS = re.compile(r" \(\[+\w+\]+[^()]*\)")
 """Where a change stands in the recipe, which the places of the app lead to without its name."""
 APPROVED_AS_REQUESTED = "The release is approved as requested; to waive more, request it again"
@@ -96,31 +99,44 @@ NO_THRESHOLDS = "The recipe sets no thresholds: nothing has been judged."
 CONFIRM_KEYS = "enter in a field asks to release, tab goes to the next field, esc leaves"
 ASK = "Ask to release"
 """What enter does in a field of the last step."""
-STILL_EXAMINING = "reason; the gate is still looking"
+STILL_EXAMINING = "Justification; the gate is still looking"
+REASON_PLACE = "a reason in words; the audit log keeps it"
 FOLDERS = "Written to {}: its folder public/ leaves the building, its folder internal/ stays."
 STEPS = {"findings": "1 Findings", "leaves": "2 What leaves", "confirm": "3 Confirm"}
 """Steps of a release in their order, with their titles."""
-FRAME_LINES = 9
-"""Lines of the screen that are neither above the list nor findings: title, places, edges, head of the list, keys, a blank
-line.
-"""
-FIRST_PAGE = "First page of the assessment"
+FRAME_LINES = 8
+"""Lines of the screen that are neither above the list nor findings: title, places, edges, rule, head of the list, keys."""
+EDGES = 5
+"""Lines of the screen outside the frame, with those of its edges."""
 BETWEEN_PARTS = 2
 """Lines of a part below the findings besides its facts: a blank one and its title."""
-AROUND_RULE = 3
-"""Cells of the rule above the list that its title does not have."""
-SUMMARY_LINES = 2
-"""Lines of the answer below the steps; its title stands in the frame."""
+BELOW_FINDINGS = 2
+"""Blank lines between the findings and what leaves, which is read after them."""
+BRIEF_LINES = 2
+"""Lines of the answer in a low terminal, which has no room for the steps."""
 LOW = 20
 """Lines of a terminal below which the steps are left out on the first page: the second and third have them."""
+AIRY = 30
+"""Lines of a terminal from which parts of a page have blank lines between them."""
+FINDINGS = "Findings"
+TODO = "Before it may leave"
+"""Heading of the steps before a release."""
+QUIET = "$text-muted"
+"""Ink of what is read after the findings."""
+STEP_WEIGHTS = {"block": "bold", "done": QUIET}
+"""Style of the text of a step by its state: what blocks is the heaviest, what is done the lightest."""
 STEP_SIGNS = {"block": "block", "warn": "warn", "not checked": "not checked", "open": "queued", "done": "done"}
 """The sign of each step before a release, as ``sign_for`` knows it."""
 LOW_EXPLANATION = 12
-"""Lines of an explanation below which its sections have no blank lines between them."""
-EXPLANATION_MIN_WIDTH = 116
-"""Width of a terminal from which a finding is explained beside the list: 76 for status, finding, value and limit, 38
-for the explanation.
+"""Lines of an explanation below which its headings have no lines of their own, and there are no blank ones."""
+LEAST_EXPLANATION, EASY_EXPLANATION = 3, 6
+"""Lines of the explanation below a list that needs all others, with the rule above it; and from which a blank line above
+the list takes none that it needs.
 """
+EXPLANATION_MIN_WIDTH = 116
+"""Width of a terminal from which a finding is explained beside the list."""
+LIST_MIN_WIDTH, EXPLANATION_PERCENT = 78, 40
+"""Cells that the list keeps for status, finding and value, and the share of the width of the explanation beside it."""
 
 
 @dataclass(frozen=True)
@@ -131,8 +147,8 @@ class FoldedRow:
     check: str = "passes"
 
 
-def _findings_table(looked: ExaminedRun | None) -> GridTable[GateRow]:
-    """Return the table of the findings, with waived ones marked."""
+def _findings_table(looked: ExaminedRun | None, width: int) -> GridTable[GateRow]:
+    """Return the table of the findings in ``width`` cells, with waived ones marked, and without columns that are empty."""
 
     def values(one: GateRow) -> Mapping[str, object]:
         """Return the cells of a finding or of the folded row."""
@@ -142,10 +158,19 @@ def _findings_table(looked: ExaminedRun | None) -> GridTable[GateRow]:
         waived, people = one.check in looked.waived_checks, int(looked.release_answer.records)
         return finding_row_cells(one, is_waived=waived, people=people)
 
-    titles = [one.title for one in looked.lead_findings if is_open(one)] if looked is not None else []
+    cells = [values(one) for one in looked.lead_findings if is_open(one)] if looked is not None else []
+
+    def longest(name: str) -> int:
+        """Return the cells that the longest cell of a column needs."""
+        return max((cell_len(str(one[name])) for one in cells), default=0)
+
+    columns = [one for one in FINDING_COLUMNS if one.name not in ("found", "limit") or longest(one.name)]
+    found = replace(FOUND_COLUMN, width=max(LEAST_FOUND, longest("found")))
+    columns = [found if one is FOUND_COLUMN else one for one in columns]
+    others = grid_width([one for one in columns if one.name in ("state", "found")]) + COLUMN_GAP
     # A whole title says more than a limit, which the explanation has too.
-    what = replace(FINDING_COLUMN, width=min(MOST_TITLE, max([FINDING_COLUMN.width, *map(cell_len, titles)])))
-    columns = [what if one is FINDING_COLUMN else one for one in FINDING_COLUMNS]
+    what = replace(FINDING_COLUMN, width=max(FINDING_COLUMN.width, min(longest("what"), width - others)))
+    columns = [what if one is FINDING_COLUMN else one for one in columns]
     return GridTable(table_columns(columns), lambda one: one.check, values)
 
 
@@ -268,11 +293,15 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
     ReleaseScreen FindingGrid { height: 1fr; }
     ReleaseScreen #release-below { height: auto; padding: 0 1; display: none; }
     ReleaseScreen #findings-body.beside { layout: horizontal; }
-    ReleaseScreen .beside #findings-list { height: 1fr; width: 1fr; min-width: 76; }
+    ReleaseScreen .beside #findings-list { height: 1fr; width: 1fr; }
     ReleaseScreen Explanation { scrollbar-gutter: stable; }
-    ReleaseScreen .beside Explanation { width: 30%; min-width: 38; padding: 0 0 0 1; }
-    ReleaseScreen #release-headline { padding: 1; text-style: bold; }
-    ReleaseScreen AgreedContents { height: 1fr; margin: 1 0 0 0; padding: 0 1; }
+    ReleaseScreen .beside Explanation { padding: 0 0 0 1; }
+    ReleaseScreen #release-headline { padding: 0 1; text-style: bold; }
+    ReleaseScreen AgreedContents { height: 1fr; margin: 1 0 0 0; padding: 0 1; scrollbar-gutter: stable; }
+    ReleaseScreen .airy #gate-answer { padding: 1; }
+    ReleaseScreen .airy #release-headline { padding: 1; }
+    ReleaseScreen .airy #directory-label { margin: 1 1 0 1; }
+    ReleaseScreen #step-confirm Label { width: 100%; color: $foreground; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         *(bind_act(name, f"leave_for('{name}')") for name in ("data", "plan", "runs", "findings", "projects")),
@@ -324,7 +353,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             with FrameSides():
                 with Vertical(id="step-findings", classes="step here"):
                     yield Static("", id="gate-answer", markup=False)
-                    yield FrameRule(name="findings-rule")
+                    yield FrameRule(name="findings-rule", text=FINDINGS)
                     with TwoPanes("findings-body", EXPLANATION_MIN_WIDTH):
                         with Vertical(id="findings-list"):
                             yield FindingGrid(empty="")
@@ -336,9 +365,9 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
                     yield Scroll()
                 with Vertical(id="step-confirm", classes="step"):
                     yield Static("", id="release-headline", markup=False)
-                    yield Label("Justification of the release", markup=False)
-                    yield EntryField(placeholder=STILL_EXAMINING, id=REASON, open_word=ASK)
-                    yield Label("Output folder", markup=False)
+                    yield Label(STILL_EXAMINING, id="reason-label", markup=False)
+                    yield EntryField(placeholder=REASON_PLACE, id=REASON, open_word=ASK)
+                    yield Label("Output folder", id="directory-label", markup=False)
                     yield EntryField(
                         placeholder="new or empty; → completes", suggester=PathSuggester(), id=DIRECTORY, open_word=ASK
                     )
@@ -455,10 +484,14 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             lines = [Content.styled(line, INKS[here.status] or "bold") for line in wrap(head, width)]
             for heading, paragraphs in [*sections, *finding_sections(here, looked.witness_findings(here.check))]:
                 lines += [Content(""), Content.styled(heading, "$primary bold")]
-                lines += [Content(line) for text in paragraphs for line in wrap(SECTIONS.sub("", text), width)]
+                lines += [Content(line) for text in paragraphs for line in wrap_text(SECTIONS.sub("", text), width)]
             if scroll.size.height < LOW_EXPLANATION:
                 # The list above says which finding it is, and blank lines would push what to do out of view.
-                lines = [line for line in lines if line.plain]
+                lines = [
+                    line
+                    for heading, paragraphs in [*sections, *finding_sections(here, looked.witness_findings(here.check))]
+                    for line in run_in_lines(heading, SECTIONS.sub("", " ".join(paragraphs)), width)
+                ]
         elif isinstance(self.current_row, FoldedRow):
             text = "These checks pass, or do not apply to this kind of release. Press enter to show or hide them."
             lines = [Content(line) for line in wrap(text, width)]
@@ -582,7 +615,7 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         # A check that is waived here is shown as waived in Findings too.
         self.sfumato.gate_memory.store_examination(looked)
         self.query_one("#where", Line).set_text(self._where(looked.release_answer))
-        self.query_one(f"#{REASON}", Input).placeholder = looked.reason_hint
+        self.query_one("#reason-label", Label).update(looked.reason_hint)
         self.refresh_bindings()
         self._show_steps()
 
@@ -648,23 +681,16 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         """Show the explanation of a finding if there is room for it, and break lines at its width."""
         for panes in self.query(TwoPanes):
             panes.arrange_panes()
-        self._arrange_rule()
+        is_beside = self.size.width >= EXPLANATION_MIN_WIDTH
+        # The list begins at the rule, and the explanation beside it.
+        self.query_one("#findings-rule", FrameRule).display = is_beside
+        self.query_one(Explanation).styles.width = self._explanation_width if is_beside else None
+        for step in self.query(".step"):
+            step.set_class(self.size.height >= AIRY, "airy")
         self._show_steps()
         self.call_after_refresh(self.show_row_text)
-
-    def _arrange_rule(self) -> None:
-        """Show the rule below the answer where the explanation stands beside the list, which begins there."""
-        rule = self.query_one("#findings-rule", FrameRule)
-        rule.display = self.size.width >= EXPLANATION_MIN_WIDTH
-        looked = self._looked
-        rule.set_text(
-            "Findings"
-            if looked is None or self._plan is None
-            else fit_harm_counts(
-                harm_counts_text(looked.lead_findings, self._plan.verdicts, looked.waived_checks),
-                self._list_width - AROUND_RULE,
-            )
-        )
+        # A scrolling text knows its width once it is laid out.
+        self.call_after_refresh(self._show_what_is_agreed)
 
     def _show_steps(self) -> None:
         """Show all steps in their present state."""
@@ -672,9 +698,10 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
             return
         self._show_head()
         width = max(40, self.size.width - 6)
-        self.query_one("#step-leaves Scroll", Scroll).show_text(
-            Content("\n").join(release_overview(self._plan, self._looked, self._past, self._form, width, self._done))
-        )
+        overview = release_overview(self._plan, self._looked, self._past, self._form, width, self._done)
+        if self.size.height >= AIRY and len(overview) < self.size.height - EDGES:
+            overview.insert(0, Content(""))
+        self.query_one("#step-leaves Scroll", Scroll).show_text(Content("\n").join(overview))
         self._show_frame_text()
         self._show_what_is_agreed()
         self._show_contents_below()
@@ -682,29 +709,32 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         if (looked := self._looked) is None:
             answer.update(Content.styled(self._state, "bold"))
             self.grid.set_empty_text("")
-            self.show_rows(_findings_table(None), [])
+            self.show_rows(_findings_table(None, self._list_width), [])
             return
         above = self._lines_above(looked, max(40, self.size.width - 4))
-        answer.update(Content("\n").join(above))
-        self._arrange_rule()
         leads = looked.lead_findings
         open_findings, closed = [one for one in leads if is_open(one)], [one for one in leads if not is_open(one)]
         rows: list[GateRow] = [*open_findings]
         if closed:
             folded = " · ".join(filter(None, (passes_text(closed, ()), not_applying_text(closed))))
             rows += [FoldedRow(folded), *(closed if self._is_unfolded else [])]
-        self.show_rows(_findings_table(looked), rows)
-        self._show_contents_below(len(rows), len(above))
-        self._give_rows_to_explanation(len(rows))
+        self.show_rows(_findings_table(looked, self._list_width), rows)
+        room = self.size.height - EDGES - len(above) - HEADER - len(rows)
+        if above and self.size.height < AIRY and room > EASY_EXPLANATION:
+            above.append(Content(""))
+        answer.update(Content("\n").join(above))
+        lines_above = len(above) + 2 * (self.size.height >= AIRY)
+        self._show_contents_below(len(rows), lines_above)
+        self._give_rows_to_explanation(len(rows), lines_above)
         self.query_one("#release-headline", Static).update(self._question_headline(looked))
 
-    def _give_rows_to_explanation(self, rows: int) -> None:
-        """Give the explanation below a short list the lines that the list does not need."""
+    def _give_rows_to_explanation(self, rows: int, above: int) -> None:
+        """Give the explanation below a short list the lines that the list does not need; ``above`` are those above it."""
         body, listed = self.query_one("#findings-body"), self.query_one("#findings-list")
         is_beside = self.size.width >= EXPLANATION_MIN_WIDTH
-        # The style sheet keeps two thirds for a longer list.
-        listed.styles.height = None if is_beside else "2fr"
-        listed.styles.max_height = None if is_beside else rows + HEADER
+        left = self.size.height - EDGES - above
+        # A list that is too long keeps all lines but the fewest in which an explanation says how to fix it.
+        listed.styles.height = None if is_beside else min(rows + HEADER, max(HEADER + 1, left - LEAST_EXPLANATION))
         body.refresh(layout=True)
 
     @on(Input.Changed, f"#{DIRECTORY}")
@@ -713,23 +743,31 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         if self._plan is None:
             return
         answer = None if self._looked is None else self._looked.release_answer
-        facts = confirmation_facts(self._plan, self._form, answer, self.query_one(f"#{DIRECTORY}", Input).value.strip())
-        width = max(40, self.size.width - 6)
+        folder = self.query_one(f"#{DIRECTORY}", Input).value.strip()
+        groups = confirmation_groups(self._plan, self._form, answer, folder)
+        apart = [("", "")] if self.size.height >= AIRY else []
+        facts = [fact for place, group in enumerate(groups) for fact in (*(apart if place else []), *group)]
+        agreed = self.query_one(AgreedContents)
+        width = max(40, agreed.scrollable_content_region.width or self.size.width - 8)
         lines = [
             *fact_lines(facts, width),
             Content(""),
-            Content.styled("Before it may leave", "bold"),
+            Content.styled(TODO, "bold"),
             # The fields of this step take letters as text, so that no key of another step works here.
             *self._todo_lines(width, lambda _: ""),
         ]
-        self.query_one(AgreedContents).show_text(Content("\n").join(lines))
+        agreed.show_text(Content("\n").join(lines))
 
     def _lines_above(self, looked: ExaminedRun, width: int) -> list[Content]:
-        """Return what stands above the list: the steps before the release may leave, and the answer in two lines."""
-        is_titled = self.size.width < TITLE_NEEDS
-        answer = answer_lines(looked.release_answer, width, SUMMARY_LINES, titled=is_titled)[:SUMMARY_LINES]
-        steps = [Content.styled("Before it may leave", "bold"), *self._todo_lines(width)]
-        return answer if self.size.height < LOW else [*steps, *answer]
+        """Return what stands above the list: the steps before the release may leave.
+
+        The answer stands in the title of the frame, and with it only where that has no room, or there is none for the
+        steps.
+        """
+        is_low, is_titled = self.size.height < LOW, self.size.width < TITLE_NEEDS
+        most = BRIEF_LINES if is_low or is_titled else 0
+        answer = answer_lines(looked.release_answer, width, most, titled=is_titled)[:most] if most else []
+        return answer if is_low else [Content.styled(TODO, "bold"), *self._todo_lines(width), *answer]
 
     def _show_contents_below(self, rows: int = 0, above: int = 0) -> None:
         """Show what leaves below the findings, where they leave at least as much room below them as it needs.
@@ -740,33 +778,20 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
         below, plan, grid = self.query_one("#release-below", Static), self._plan, self.query_one(FindingGrid)
         if plan is None:
             return
-        answer = None if self._looked is None else self._looked.release_answer
-        lines = [
-            Content.styled("What leaves", "bold"),
-            *fact_lines(contents_and_place_facts(plan, self._form, answer), self._list_width),
-        ]
-        room = self.size.height - FRAME_LINES - above - rows
-        for title, facts in self._parts_below(plan, answer):
-            left = room - len(lines) - BETWEEN_PARTS
-            # Of the first page, what there is room for: the document has all of it.
-            kept = _fitting_facts(facts, self._list_width, left) if title == FIRST_PAGE else facts
-            part = fact_lines(kept, self._list_width)
-            if kept and len(part) <= left:
-                lines += [Content(""), Content.styled(title, "bold"), *part]
-        below.display = self.size.width >= EXPLANATION_MIN_WIDTH and room >= len(lines)
-        # What leaves follows the last finding, and not the lower edge.
-        grid.styles.height = rows + 2 if below.display else "1fr"
-        below.update(Content("\n").join(lines))
-
-    def _parts_below(
-        self, plan: ReleasePlan, answer: ReleaseAnswer | None
-    ) -> list[tuple[str, Sequence[tuple[str, str]]]]:
-        """Return what stands below the findings after what leaves, as titles with facts, what is read first first."""
-        return [
-            ("Who has signed", [] if self._looked is None else signature_facts(self._looked, self._past)),
-            (FIRST_PAGE, [] if answer is None else first_page_facts(answer)),
+        parts = [
+            ("What leaves", brief_contents_facts(plan, self._form, self._looked, self._past)),
             ("The files", release_files_facts(plan, self._form)),
         ]
+        room, lines = self.size.height - FRAME_LINES - BELOW_FINDINGS - above - rows, list[Content]()
+        for title, facts in parts:
+            part = [line.plain for line in fact_lines(facts, self._list_width)]
+            if facts and len(lines) + BETWEEN_PARTS + len(part) <= room:
+                lines += [Content("")] * bool(lines)
+                lines += [Content.styled(title, f"{QUIET} bold"), *(Content.styled(one, QUIET) for one in part)]
+        below.display = self.size.width >= EXPLANATION_MIN_WIDTH and bool(lines)
+        # What leaves follows the last finding, and not the lower edge.
+        grid.styles.height = rows + HEADER + BELOW_FINDINGS if below.display else "1fr"
+        below.update(Content("\n").join(lines))
 
     def _todo_lines(self, width: int, key_of: Callable[[str], str] | None = None) -> list[Content]:
         """Return what has to be done before the release may leave: each step with its sign, its key and what to do."""
@@ -780,10 +805,15 @@ class ReleaseScreen(TableScreen["GateRow"], Dialog[str]):
 
     @property
     def _list_width(self) -> int:
-        """Return the width in cells for text above the list, as the style sheet of this screen leaves it."""
+        """Return the width in cells for text in the column of the list."""
         width = self.size.width - 4
-        # The same width and share as in DEFAULT_CSS.
-        return width if self.size.width < EXPLANATION_MIN_WIDTH else width - max(38, (width + 2) * 30 // 100)
+        return width if self.size.width < EXPLANATION_MIN_WIDTH else width - self._explanation_width
+
+    @property
+    def _explanation_width(self) -> int:
+        """Return the width in cells of the explanation beside the list, which keeps those that it needs."""
+        both = self.size.width - SIDES
+        return min(both * EXPLANATION_PERCENT // 100, both - LIST_MIN_WIDTH)
 
     def _question_headline(self, looked: ExaminedRun) -> str:
         """Return the headline of the question, with waived and remaining blocks."""
@@ -982,15 +1012,6 @@ def _with_approval(workspace: Workspace, plan: ReleasePlan, form: DatasetForm, l
     return replace(looked, examination=examination, why_unapproved=open_for)
 
 
-def _fitting_facts(facts: Sequence[tuple[str, str]], width: int, most: int) -> list[tuple[str, str]]:
-    """Return the facts that fit into ``most`` lines of ``width`` cells, in their order; one that does not is left out."""
-    kept: list[tuple[str, str]] = []
-    for fact in facts:
-        if len(fact_lines([*kept, fact], width)) <= most:
-            kept.append(fact)
-    return kept
-
-
 def approval_text(looked: ExaminedRun) -> str:
     """Return the state of the second person's approval."""
     approval = looked.examination.approval
@@ -1016,7 +1037,7 @@ def release_overview(
     width: int,
     written_to: Path | None = None,
 ) -> list[Content]:
-    """Return earlier releases, contents, the approval and the verdicts, in lines of at most ``width`` cells.
+    """Return earlier releases, contents, who signs, the verdicts and the files, in lines of at most ``width`` cells.
 
     Whom one can find stands in the first step and the last, so that it is not repeated here.
     """
@@ -1035,6 +1056,12 @@ def release_overview(
     lines += fact_lines([*contents_and_place_facts(plan, form, answer), ("stays", STAYS)], width)
     lines += [Content(""), *_approval_lines(looked, width), Content.styled("Limits of the plan", "bold")]
     lines += [board_text(plan.verdicts, width) if plan.verdicts else Content(NO_THRESHOLDS)]
+    for title, facts in (
+        ("Who signs", [] if looked is None else signature_facts(looked, past)),
+        # What stays is named above.
+        ("The files that leave", public_files_facts(plan, form)),
+    ):
+        lines += [Content(""), Content.styled(title, "bold"), *fact_lines(facts, width)] if facts else []
     return lines
 
 
@@ -1055,7 +1082,7 @@ def step_lines(looked: ExaminedRun, width: int, key_of: Callable[[str], str]) ->
             if not place:
                 named = [(f"{fit_text(key, room)}  ", "$accent bold")] if room else []
                 head = [(f"{sign_for(STEP_SIGNS[one.status])} ", ink), *named]
-            lines.append(Content.assemble(*head, (line, "$text-muted" if one.status == "done" else "")))
+            lines.append(Content.assemble(*head, (line, STEP_WEIGHTS.get(one.status, ""))))
     return lines
 
 

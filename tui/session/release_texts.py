@@ -75,22 +75,32 @@ def variables_by_treatment_texts(plan: ReleasePlan, form: DatasetForm) -> list[t
 def confirmation_facts(
     plan: ReleasePlan, form: DatasetForm, answer: ReleaseAnswer | None, folder: str
 ) -> list[tuple[str, str]]:
-    """Return what leaves, who can be found by it, and to where, by name: what a person agrees to who releases it.
+    """Return what leaves, to where, and who can be found by it, by name: what a person agrees to who releases it.
 
     answer: the gate's; None while it examines the release
     folder: output folder; empty before it is named
     """
+    return [fact for group in confirmation_groups(plan, form, answer, folder) for fact in group]
+
+
+def confirmation_groups(
+    plan: ReleasePlan, form: DatasetForm, answer: ReleaseAnswer | None, folder: str
+) -> list[list[tuple[str, str]]]:
+    """Return the same in groups: what leaves and to where; who can be found; what is done to the variables, what stays."""
     from sfumato.workspace.gate.answer import AUDIENCE_WORDS
 
     where = f"public/ of {folder}" if folder else "public/ of a folder that you name"
+    contents = release_contents_facts(plan, form)
     return [
-        *release_contents_facts(plan, form),
-        (
-            "goes",
-            f"{'' if answer is None else f'{AUDIENCE_WORDS[answer.audience]}, '}into {replace_unprintable(where)}",
-        ),
-        *_answer_facts(answer),
-        ("stays", STAYS),
+        [
+            *contents[:1],
+            (
+                "goes",
+                f"{'' if answer is None else f'{AUDIENCE_WORDS[answer.audience]}, '}into {replace_unprintable(where)}",
+            ),
+        ],
+        _answer_facts(answer),
+        [*contents[1:], ("stays", STAYS)],
     ]
 
 
@@ -103,12 +113,12 @@ def steps_before_release(looked: ExaminedRun) -> list[ReleaseStep]:
     unchecked = sum(one.applies and one.status == "not checked" for one in leads)
     # A release of tables alone has no risk assessment: what it is about applies to datasets.
     has_datasets = any(one.check == "risk_measured" and one.applies for one in looked.examination.findings)
-    sign = "; then sign the risk assessment in internal/" if has_datasets else ""
+    sign = ", sign the risk assessment" if has_datasets else ""
     steps = [
         ReleaseStep(
             "block",
             "open",
-            f"{count_noun(left, 'finding')} {agreeing_word(left, 'blocks', 'block')}: change the plan, or justify {agreeing_word(left, 'it', 'each')}"
+            f"justify {count_noun(left, 'finding')} that {agreeing_word(left, 'blocks', 'block')}, or change the plan"
             if left
             else "",
         ),
@@ -116,15 +126,15 @@ def steps_before_release(looked: ExaminedRun) -> list[ReleaseStep]:
         ReleaseStep(
             "warn",
             "open",
-            f"{count_noun(judged, 'finding')} {agreeing_word(judged, 'is', 'are')} for you to judge" if judged else "",
+            f"judge {count_noun(judged, 'finding')}: may it leave all the same?" if judged else "",
         ),
         ReleaseStep(
             "not checked",
             "open",
-            f"{count_noun(unchecked, 'check')} could not be made: decide whether that may stay so" if unchecked else "",
+            f"accept that {count_noun(unchecked, 'check')} could not be made, or change the plan" if unchecked else "",
         ),
         ReleaseStep("open", "", looked.why_unapproved),
-        ReleaseStep("open", "release_run", f"name an output folder and confirm (step 3){sign}"),
+        ReleaseStep("open", "release_run", f"name an output folder, confirm (step 3){sign}"),
     ]
     return [one for one in steps if one.text]
 
@@ -133,21 +143,40 @@ def contents_and_place_facts(
     plan: ReleasePlan, form: DatasetForm, answer: ReleaseAnswer | None
 ) -> list[tuple[str, str]]:
     """Return what leaves, and to whom, by name."""
+    contents = release_contents_facts(plan, form) if plan.has_tables_alone else _contents_facts(plan, form)
+    return [*contents, *_audience_facts(answer)]
+
+
+def _audience_facts(answer: ReleaseAnswer | None) -> list[tuple[str, str]]:
+    """Return to whom a release goes, by name; empty before the gate has answered."""
     from sfumato.workspace.gate.answer import AUDIENCE_WORDS
 
-    goes = [] if answer is None else [("goes", f"{AUDIENCE_WORDS[answer.audience]}, in the folder public/")]
-    return [*release_contents_facts(plan, form), *goes]
+    return [] if answer is None else [("goes", f"{AUDIENCE_WORDS[answer.audience]}, in the folder public/")]
 
 
-def first_page_facts(answer: ReleaseAnswer) -> list[tuple[str, str]]:
-    """Return what the first page of the risk assessment says, by name: who is found and how, and what is left open."""
-    texts = {
-        "answer": answer.sentence,
-        "learnt": answer.learned,
-        "change first": answer.change,
-        "not examined": answer.not_covered,
-    }
-    return [(name, replace_unprintable(text)) for name, text in texts.items() if text]
+def brief_contents_facts(
+    plan: ReleasePlan, form: DatasetForm, looked: ExaminedRun | None, past: Sequence[PastRelease]
+) -> list[tuple[str, str]]:
+    """Return what leaves, to whom, and who has signed, by name, without names of files.
+
+    looked: what the gate has found; None while it examines the release
+    past: earlier releases of the run
+    """
+    return [
+        *_contents_facts(plan, form),
+        *_audience_facts(None if looked is None else looked.release_answer),
+        *([] if looked is None else signature_facts(looked, past)),
+    ]
+
+
+def _contents_facts(plan: ReleasePlan, form: DatasetForm) -> list[tuple[str, str]]:
+    """Return what leaves, by name: datasets or tables with their records, and the variables by treatment."""
+    printed = printed_tables_text(plan)
+    return [
+        ("leaves", f"{printed}, of {count_records(plan.records)}" if plan.has_tables_alone else _datasets_text(plan)),
+        *([("leaves too", printed)] if printed and not plan.has_tables_alone else []),
+        *_treatment_facts(plan, form),
+    ]
 
 
 def signature_facts(looked: ExaminedRun, past: Sequence[PastRelease]) -> list[tuple[str, str]]:
@@ -164,12 +193,21 @@ def signature_facts(looked: ExaminedRun, past: Sequence[PastRelease]) -> list[tu
     return [
         ("released", replace_unprintable(released)),
         ("second person", replace_unprintable(second)),
-        ("to sign", "internal/risk-assessment.html, by whoever answers for the release"),
+        ("to sign", "internal/risk-assessment.html, by whoever answers for it"),
     ]
 
 
 def release_files_facts(plan: ReleasePlan, form: DatasetForm) -> list[tuple[str, str]]:
     """Return the files that a release writes and what each holds, those that leave first; none of tables alone."""
+    internal = [
+        ("internal/", "risk-assessment.html: to sign; report.html, results.json: every number of the run"),
+        ("", "recipe.toml, examination.json: what was done, and what the gate found"),
+    ]
+    return [*public_files_facts(plan, form), *([] if plan.has_tables_alone else internal)]
+
+
+def public_files_facts(plan: ReleasePlan, form: DatasetForm) -> list[tuple[str, str]]:
+    """Return the files that leave and what each holds; none of tables alone."""
     from sfumato.workspace.release.public_files import dataset_file_names
 
     if plan.has_tables_alone:
@@ -181,8 +219,6 @@ def release_files_facts(plan: ReleasePlan, form: DatasetForm) -> list[tuple[str,
         ("public/", f"{datasets}: {count_records(plan.records)} each, {replace_unprintable(columns)}"),
         ("", "codebook.csv, codebook-ddi.xml, croissant.json: titles, kinds and levels of the columns"),
         ("", "using-these-data.html: for users; manifest.json: the hash of each file"),
-        ("internal/", "risk-assessment.html: to sign; report.html, results.json: every number of the run"),
-        ("", "recipe.toml, examination.json: what was done, and what the gate found"),
     ]
 
 
@@ -195,12 +231,21 @@ def release_contents_facts(plan: ReleasePlan, form: DatasetForm) -> list[tuple[s
         return [("leaves", f"{printed}, of {count_records(plan.records)}: a file each, what they hide, manifest")]
     names = dataset_file_names(plan, form)
     datasets = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
-    tables = f"{count_noun(plan.datasets, 'dataset')} of {count_records(plan.records)}, {plan.row_order_text}"
     return [
-        ("leaves", f"{tables}: {datasets}, codebook, documents for users, manifest"),
+        ("leaves", f"{_datasets_text(plan)}: {datasets}, codebook, documents for users, manifest"),
         *([("leaves too", printed)] if printed else []),
-        *((SHORT_TREATMENTS.get(words, words), names) for words, names in variables_by_treatment_texts(plan, form)),
+        *_treatment_facts(plan, form),
     ]
+
+
+def _datasets_text(plan: ReleasePlan) -> str:
+    """Return how many datasets of how many records leave, and in which order of rows."""
+    return f"{count_noun(plan.datasets, 'dataset')} of {count_records(plan.records)}, {plan.row_order_text}"
+
+
+def _treatment_facts(plan: ReleasePlan, form: DatasetForm) -> list[tuple[str, str]]:
+    """Return the variables by treatment, with the short names of treatments."""
+    return [(SHORT_TREATMENTS.get(words, words), names) for words, names in variables_by_treatment_texts(plan, form)]
 
 
 def printed_tables_text(plan: ReleasePlan) -> str:
@@ -226,7 +271,7 @@ def release_contents_lines(plan: ReleasePlan, form: DatasetForm) -> list[str]:
     tables = printed_tables_text(plan)
     if plan.has_tables_alone:
         return [f"{tables}, of {count_records(plan.records)}"]
-    datasets = f"{count_noun(plan.datasets, 'dataset')} of {count_records(plan.records)}, {plan.row_order_text}"
+    datasets = _datasets_text(plan)
     # Names come after the words, so that no name can be read as words of ours.
     return [
         datasets,

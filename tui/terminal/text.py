@@ -42,6 +42,15 @@ def fit_text(text: str, width: int, align: Align = "left", ellipsis: str = "…"
     return padding + shown if align == "right" else shown + padding
 
 
+def cut_words(text: str, width: int) -> str:
+    """Return a text in ``width`` cells, without its last words where it is longer."""
+    if cell_len(text) <= width:
+        return text
+    words = text.split(" ")
+    tried = (f"{' '.join(words[:most]).rstrip(',;:')} …" for most in range(len(words) - 1, 0, -1))
+    return next((one for one in tried if cell_len(one) <= width), cut_text(text, width))
+
+
 def text_window(text: str, left: int, width: int) -> str:
     """Return cells ``left`` to ``left + width - 1`` of ``text``, padded; half of a wide character is a blank."""
     if is_narrow(text):

@@ -1037,7 +1037,7 @@ PEOPLE_CHECKS = (
         learned="Their values are guessed right, which was not possible before.",
     ),
     GateCheck(
-        KEPT_KEYS, "people who can be found by columns that are released unchanged", "share of the people", 0, 0,
+        KEPT_KEYS, "people found by columns released unchanged", "share of the people", 0, 0,
         "whoever knows these columns of a person finds the row; the limits follow from the audience of the release",
         "make the columns coarser ([release] recode), synthesise them: replace them by artificial values ([[synthesis]]), or leave them out; or release them to fewer users ([release] audience)",
         _check_kept_keys, "limits of the audience: sfumato policy",

@@ -7,7 +7,7 @@ import pytest
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import RecordCount
 from sfumato.tui.parts.answer_panel import shorter_answer_titles
-from sfumato.tui.parts.gate_lines import answer_lines, most_answer_lines
+from sfumato.tui.parts.gate_lines import answer_lines, cut_lines, most_answer_lines
 from sfumato.tui.session.gate_answers import ExaminedRun, GateMemory, signed_answer_text
 from sfumato.workspace.gate.answer import ReleaseAnswer
 from sfumato.workspace.gate.gate import Approval, Examination, Finding, Waiver
@@ -214,3 +214,10 @@ def test_an_answer_holds_only_under_its_stamp():
     assert memory.find_examination(1, "another") is None
     memory.store_examination(replace(memory.runs[1], stamp=""))
     assert memory.find_examination(1, "") is None, "an examination without a stamp is never used again"
+
+
+def test_a_text_that_goes_on_ends_with_a_whole_word():
+    assert cut_lines(["whether values show who is in the data", "(2 checks)"], 1, 38) == [
+        "whether values show who is in the …"
+    ]
+    assert cut_lines(["one line"], 1, 8) == ["one line"]

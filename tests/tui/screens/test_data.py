@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from sfumato.engine.data.schema import Kind, Role, Variable
-from sfumato.tui.data.sheet import profile_texts, sheet_columns, whole_items
+from sfumato.tui.data.sheet import profile_texts, sheet_columns, short_title, whole_clauses, whole_items
 from sfumato.tui.data.small_pictures import HEADING
 from sfumato.tui.data.variable_facts import variable_content
 from sfumato.tui.parts.form import Form
@@ -41,7 +41,8 @@ def imported_workspace(empty_workspace, tmp_path, monkeypatch):
 @pytest.mark.slow
 async def test_the_variables_of_a_run_with_their_histograms(sit, built_data, size):
     async with sit(built_data, size=size, tab="data") as seat:
-        assert "3 variables · survey.csv: 90 records" in seat.text
+        assert "Data: 3 of 3 variables included" in seat.text
+        assert seat.text.splitlines()[3].strip("│ ").startswith("survey.csv: 90 records"), "the heading has the number"
         line = next(line for line in seat.text.splitlines() if "income" in line and "continuous" in line)
         assert "sensitive" in line
         head = seat.text.splitlines()[4].replace("missing codes", "")
@@ -472,3 +473,36 @@ def test_levels_that_have_no_room_are_left_out_whole():
     assert whole_items(text, 60) == text
     assert whole_items(text, 34) == "most often a (50 %), b (30 %) …"
     assert whole_items("quantiles 5 % 1  50 % 2", 10) == "quantiles 5 % 1  50 % 2", "other texts are cut by their line"
+
+
+def test_where_lines_are_few_facts_stand_whole_and_names_of_all_parts_have_one_column():
+    line = VariableLine(Variable("town", Kind.CATEGORICAL, Role.QUASI_IDENTIFIER), True, True, 0.0)
+    plan = [("in the release", "released unchanged: everybody keeps their own value"), ("attacks", "known " * 30)]
+    said = variable_content(line, None, plan, [("unchanged", "! town")], 60, 30).plain.splitlines()
+    starts = [next(one for one in said if text in one).index(text) for text in ("released unchanged", "! town", "none")]
+    assert starts == [len("in the release") + 2] * 3, "two blanks part the longest name from its text"
+    few = variable_content(line, None, plan, [], 60, 4).plain.splitlines()
+    assert few[0] == "town (categorical)"
+    assert len(few) <= 4
+    assert not any("…" in one or "attacks" in one for one in few), "a fact that has no room is left out, not cut"
+    assert few[-1].split() == ["missing", "none"]
+
+
+def test_names_of_levels_have_the_room_that_their_bars_can_spare():
+    long = "strong Republican, or leaning to them"
+    line = VariableLine(Variable("party", Kind.CATEGORICAL, Role.OTHER, labels={"6": long}), True, True, 0.0)
+    profile = DistributionProfile("party", 100, 2, (60, 40), 0, levels=("0", "6"))
+    assert long in variable_content(line, ProfiledColumn("party", profile, 0.0), [], [], 78, 30).plain
+
+
+def test_labels_and_readings_are_shortened_by_whole_words_and_clauses():
+    line = VariableLine(Variable("a", Kind.COUNT, Role.OTHER, title="log of the yearly payment"), True, True, 0.0)
+    (title,) = (
+        one
+        for one in sheet_columns(76, 1, longest_title=60, lacking=False, faulty=False, is_told_below=True)
+        if one.name == "title"
+    )
+    assert title.cell(line) == short_title(title.width, line)
+    assert short_title(14, line) == "log of the …"
+    assert whole_clauses("a: 9 records · 1 bar is not shown", 20) == "a: 9 records"
+    assert whole_clauses("a: 9 records · 1 bar is not shown", None) == "a: 9 records · 1 bar is not shown"

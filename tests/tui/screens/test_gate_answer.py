@@ -12,7 +12,7 @@ import sfumato.workspace.service.examination as examining
 from sfumato.engine.errors import BadInput
 from sfumato.tui.findings.verdicts import VerdictsPane
 from sfumato.tui.parts.verdict_board import BoardFold, VerdictBoard
-from sfumato.tui.release.release import FindingDialog, ReleaseScreen
+from sfumato.tui.release.release import AgreedContents, FindingDialog, ReleaseScreen
 from sfumato.tui.runs.runs import RunsTab
 from sfumato.tui.session.gate_answers import ExaminedRun
 
@@ -213,9 +213,12 @@ async def test_findings_and_release_say_the_same_sentence(sit, unique, examined,
         assert "120 of 120 people (100 %): each is in a group of fewer than 11" in said
         await seat.press("w")
         assert isinstance(seat.app.screen, ReleaseScreen)
-        assert listed(seat)[0] == "Before it may leave"
-        assert "120 of 120 people (100 %): each is in a group of fewer than" in " ".join(listed(seat)[1:9])
-        assert "✗ NO" in seat.text.splitlines()[2]
+        assert next(filter(None, listed(seat))) == "Before it may leave"
+        assert "✗ NO: 120 " in seat.text.splitlines()[2]
+        assert "Found" not in "".join(listed(seat)[:9]), "the title and the list say it"
+        agreed = str(seat.app.screen.query_one(AgreedContents)._text.content)
+        assert "120 of 120 people (100 %) can be found" in " ".join(agreed.split())
+        assert "each is in a group of fewer than 11" in " ".join(agreed.split())
         assert green(seat.app) == []
         assert examined == [1], "Release shows the examination that Findings made"
 

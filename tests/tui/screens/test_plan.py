@@ -13,13 +13,12 @@ from sfumato.tui.plan.plan import (
     PlanTab,
     StepGrid,
     StepRow,
-    fit_names,
-    rows_with_first_settings,
-    rows_with_most_whole_steps,
     run_plan_text,
     step_table,
 )
 from sfumato.tui.plan.plan_forms import section_of_method, step_fields
+from sfumato.tui.plan.step_lines import StepTexts, fit_phrases, fit_variables, step_lines
+from sfumato.tui.terminal.text import cut_words
 from sfumato.tui.widgets.entries import TomlText
 from sfumato.tui.widgets.pages import RowHeading
 from sfumato.workspace.plan.drafts import find_draft, save_draft
@@ -65,12 +64,16 @@ async def test_the_steps_stand_beside_the_text(sit, built_data, size):
 @pytest.mark.slow
 async def test_a_threshold_is_listed_by_what_it_limits_in_words(sit, built_data):
     """Where there is no room for settings, what is limited stays; once only ``max = 0.9`` did."""
-    async with sit(built_data, "g", tab="plan", size=(120, 40)) as seat:
-        lines = [line[1:60].strip() for line in seat.text.splitlines()]
-        assert lines[lines.index("Limits") + 1].startswith("People found for certain: at most 90 %")
+    async with sit(built_data, "g", tab="plan", size=(160, 50)) as seat:
+        lines = [line[1:90].strip() for line in seat.text.splitlines()]
+        heading = next(at for at, line in enumerate(lines) if line.startswith("Limits "))
+        assert lines[heading].split()[:2] == ["Limits", "limit"]
+        assert " ".join(lines[heading + 1].split()).startswith("People found for certain at most 90 %")
+        assert lines[heading].index("limit") == lines[heading + 1].index("at most") + 3, "below its head"
     async with sit(built_data, "g", tab="plan", size=(100, 30)) as seat:
         lines = [line[1:60].strip() for line in seat.text.splitlines()]
-        assert lines[lines.index("Limits") + 1].startswith("People found for certain")
+        heading = next(at for at, line in enumerate(lines) if line.startswith("Limits "))
+        assert lines[heading + 1].startswith("People found for certain")
 
 
 @pytest.mark.slow
@@ -108,30 +111,44 @@ def test_settings_stand_beside_whole_names_alone():
 
 def test_what_has_no_room_in_a_row_is_counted():
     names = "age, sex, town, region"
-    assert fit_names(names, 22) == names
-    assert fit_names(names, 21) == "age, sex and 2 more"
-    assert fit_names("a_name_that_is_long, age", 8) == "a_name_that_is_long, age"
-    step = "Linkability: known age, sex; records 1000; seed 3"
-    rows = [
-        ("a", {"step": step, "method": ""}),
-        ("b", {"heading": RowHeading("Draw")}),
-        ("c", {"step": "pay", "method": "CART"}),
+    assert fit_variables(names, 22) == names
+    assert fit_variables(names, 21) == "age, sex and 2 more"
+    assert fit_variables("a_name_that_is_long, age", 8) == "a_name_…"
+    settings = ("known age, sex", "records 1000", "seed 3")
+    assert fit_phrases(settings, 60) == "known age, sex; records 1000; seed 3"
+    assert fit_phrases(settings, 35) == "known age, sex; also records, seed"
+    assert fit_phrases(settings, 25) == "known, records, seed"
+    assert fit_phrases(settings, 18) == "known and 2 more"
+    assert fit_phrases(settings, 10) == "3 settings"
+    assert fit_phrases(("a match within age 1, pay 5%, town 2",), 31) == "a match within age 1 and 2 more"
+
+
+def test_steps_that_draw_nothing_have_columns_with_heads_in_one_line_each():
+    steps = [
+        StepTexts("Propensity score of all variables of the plan"),
+        StepTexts("Identification risk", "age, sex, town, pay", ("a match within age 1, pay 5%",)),
+        StepTexts("Linkability", "", ("known age, sex", "records 1000")),
     ]
-    assert rows_with_first_settings(rows, 60) == rows
-    fitted = rows_with_first_settings(rows, 48)
-    assert fitted[0][1]["step"] == "Linkability: known age, sex; also records, seed"
-    (counted,) = rows_with_first_settings([("a", {"step": f"{step}; ways 2; more 3", "method": ""})], 44)
-    assert counted[1]["step"] == "Linkability: known age, sex; 4 more settings"
-    assert fitted[1:] == rows[1:]
-
-
-def test_as_many_long_steps_as_have_room_are_whole():
-    long = "Linkability: known age, sex; records 1000; seed 3"
-    rows = [(key, {"step": long, "method": ""}) for key in ("a", "b")]
-    fitted = rows_with_first_settings(rows, 48)
-    assert [len(rows_with_most_whole_steps(rows, fitted, 48, most)) for most in (1, 2, 3, 4)] == [2, 2, 3, 4]
-    first = rows_with_most_whole_steps(rows, fitted, 48, 3)
-    assert [row[0] for row in first] == ["a", "a 0", "b"], "the first step is whole first"
+    for width in (90, 60):
+        heads, lines = step_lines("measure", steps, width)
+        assert len(lines) == len(steps)
+        assert max(map(len, [heads, *lines])) <= width
+        assert lines[0] == steps[0].name, "a step without variables and settings has the whole line"
+        assert lines[1].index("age, sex") == heads.index("variables")
+        at = heads.index("settings")
+        assert lines[2][at:] == ("known age, sex; records 1000" if width == 90 else lines[2][at:])
+        assert not any("…" in line for line in lines)
+    limits = [
+        StepTexts("People found on average", "at most 20 % of the confidential value", is_limit=True),
+        StepTexts("Difference in the composition of units", "at most 10 %", ("relation",), is_limit=True),
+    ]
+    heads, lines = step_lines("threshold", limits, 100)
+    assert lines[0][heads.index("limit") :] == "at most 20 % of the confidential value"
+    assert lines[1][heads.index("of", heads.index("limit")) :] == "relation"
+    heads, lines = step_lines("threshold", limits, 70)
+    assert lines[0][heads.index("limit") :] == "≤ 20 % of raw data", "a limit is not cut"
+    assert cut_words("People found on average", 12) == "People …"
+    assert cut_words("age, sex, town", 11) == "age, sex …"
 
 
 def test_every_method_that_draws_has_a_short_name_of_its_own():

@@ -9,10 +9,20 @@ import sfumato.workspace.release.approval as approving
 from sfumato.tui.app.project import ProjectScreen
 from sfumato.tui.app.projects import ProjectsScreen
 from sfumato.tui.parts.dialogs import ConfirmDialog
-from sfumato.tui.release.release import AgreedContents, Explanation, FindingDialog, ReleaseScreen
+from sfumato.tui.parts.harm_lines import finding_row_cells
+from sfumato.tui.release.release import (
+    BELOW_FINDINGS,
+    QUIET,
+    AgreedContents,
+    Explanation,
+    FindingDialog,
+    FindingGrid,
+    ReleaseScreen,
+)
 from sfumato.tui.session.release_texts import steps_before_release
+from sfumato.tui.widgets.grid import HEADER
 from sfumato.workspace.gate.contents import plan_release
-from sfumato.workspace.gate.gate import examine_release
+from sfumato.workspace.gate.gate import Finding, examine_release
 from sfumato.workspace.policy.policy import read_policy_of_workspace
 from sfumato.workspace.reporting.findings import is_open
 from sfumato.workspace.service.release import past_releases
@@ -406,7 +416,8 @@ async def test_what_leaves_stands_below_the_findings_where_there_is_room(sit, ta
         await seat.until(lambda: screen._looked is not None)
         below = screen.query_one("#release-below")
         assert below.display is (size[0] >= 116)
-        assert "Before it may leave" in seat.text.splitlines()[3], "on top"
+        top = [line for line in seat.text.splitlines()[3:] if line.strip("│ ")]
+        assert "Before it may leave" in top[0], "on top"
         assert ("3 datasets of 90 records" in seat.text) is below.display
         listed = sum(is_open(one) for one in screen._looked.lead_findings) + 1
         assert screen.query_one("FindingGrid").size.height > listed or not below.display
@@ -416,7 +427,9 @@ async def test_what_leaves_stands_below_the_findings_where_there_is_room(sit, ta
 async def test_each_step_before_a_release_stands_on_top_with_its_sign_and_its_key(sit, tables, size):
     async with sit(tables, "5", tab="verdicts", size=size) as seat:
         await seat.until(lambda: seat.app.screen._looked is not None)
-        steps = [line.strip("│ ") for line in seat.text.splitlines()[4:8]]
+        lines = seat.text.splitlines()
+        begin = next(at for at, line in enumerate(lines) if "Before it may leave" in line) + 1
+        steps = [line.strip("│ ") for line in lines[begin : begin + 4]]
         assert steps[0].startswith("✗ enter ")
         assert any(line.startswith("○ w ") and "name an output folder" in line for line in steps)
 
@@ -450,15 +463,48 @@ async def test_a_release_of_tables_alone_says_so_in_every_step(sit, tabled):
 
 
 @pytest.mark.slow
-async def test_below_what_leaves_stand_the_first_page_who_has_signed_and_the_files(sit, tables):
+async def test_below_the_findings_stand_in_a_quiet_ink_what_leaves_who_has_signed_and_the_files(sit, tables):
     async with sit(tables, "w", tab="verdicts", size=(160, 70)) as seat:
-        below = seat.app.screen.query_one("#release-below")
+        screen = seat.app.screen
+        below = screen.query_one("#release-below")
         await seat.until(lambda: "The files" in below.content.plain)
         said = " ".join(below.content.plain.split())
-        order = ("What leaves", "Who has signed", "released not yet", "second person the policy asks for none",
-                 "First page of the assessment", "answer ", "learnt",
+        order = ("What leaves", "released not yet", "second person the policy asks for none",
                  "The files", "public/ dataset-SYNTHETIC-01.csv to 03.csv: 90 records each, 3 columns: region, visits, income",
                  "internal/ risk-assessment.html: to sign")  # fmt: skip
         places = [said.find(one) for one in order]
         assert -1 not in places, order[places.index(-1)]
         assert places == sorted(places)
+        assert "First page" not in said, (
+            "the title of the frame has the answer, and the steps and the list what is open"
+        )
+        assert {QUIET in str(span.style) for span in below.content.spans} == {True}
+        blank = screen.query_one(FindingGrid).size.height - HEADER - screen.grid.row_count
+        assert blank == BELOW_FINDINGS, "blank lines set it apart"
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (160, 50)])
+async def test_no_step_finding_or_label_is_cut(sit, tables, size):
+    async with sit(tables, "5", tab="verdicts", size=size) as seat:
+        screen = seat.app.screen
+        await seat.until(lambda: screen._looked is not None and screen.grid.row_count > 0)
+        await seat.press("shift")
+        shown = " ".join(line.strip("│ ") for line in seat.text.splitlines())
+        assert [one.text for one in steps_before_release(screen._looked) if one.text not in shown] == []
+        titles = [one.title for one in screen._looked.lead_findings if is_open(one)]
+        listed = [title for title in titles if title in shown]
+        assert len(listed) >= min(len(titles), 9), "the list keeps the lines, and the explanation the last ones"
+        assert not any("…" in line.partition("┃")[0][:78] for line in seat.text.splitlines()[3:])
+        explained = screen.query_one(Explanation)
+        assert explained.region.bottom <= size[1] - 2, "above the lower edge of the frame"
+        assert explained.size.height >= 2
+        await seat.press("w")
+        label = " ".join(str(screen.query_one("#reason-label").render()).split())
+        assert label in " ".join(" ".join(line.strip("│ ") for line in seat.text.splitlines()).split())
+
+
+def test_a_number_without_a_unit_is_named_where_the_limit_has_no_room():
+    excess = Finding(
+        "membership_excess", "warn", "guessing", "too much", compared_value=0.1001, limit=0.1, unit="excess by chance"
+    )
+    assert finding_row_cells(excess, is_waived=False, people=None)["found"] == "excess 0.1001"

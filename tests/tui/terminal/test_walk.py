@@ -89,7 +89,7 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.press("4").see(
         r"Leave\? +✗ NO: \d+ found",
         "3 checks block · 2 to be judged",
-        "people who can be found by columns",
+        "people found by columns released",
         "✗ blocks +people",
     )
     at.press("T").see("WHAT IF", "threshold 1/2").press("down").see("threshold 2/2").press("ctrl+u").type("60").see(

@@ -35,7 +35,7 @@ from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import read_verdicts
 
 KEY = bytes(range(32))
-KEPT = FindingAim("kept_keys", "block", "people who can be found by columns that are released unchanged")
+KEPT = FindingAim("kept_keys", "block", "people found by columns released unchanged")
 NO_STUDY = {name: part for name, part in HOUSEHOLD_PLAN.items() if name != "study"}
 
 
