@@ -82,7 +82,8 @@ def _has_ascii_locale(environment: Mapping[str, str]) -> bool:
 class Glyphs:
     """Characters to draw with.
 
-    ``table[cell_bits]`` shows a cell of ``dots_down`` by ``dots_across`` dots, whose bits are ``weights``.
+    ``table[cell_bits]`` shows a cell of ``dots_down`` by ``dots_across`` dots, whose bits are ``weights``. ``marks`` are
+    those of points, by series.
     """
 
     name: str
@@ -95,6 +96,7 @@ class Glyphs:
     tick_y: str
     caret: str
     ellipsis: str
+    marks: str
 
     @property
     def dots_down(self) -> int:
@@ -128,9 +130,9 @@ class Glyphs:
 
 
 _BRAILLE_TABLE = " " + "".join(map(chr, range(0x2801, 0x2900)))
-BRAILLE = Glyphs("braille", ((1, 8), (2, 16), (4, 32), (64, 128)), _BRAILLE_TABLE, *"│─└┬┤▲…")
-BLOCK = Glyphs("block", ((1, 2), (4, 8)), " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█", *"│─└┬┤▲…")
-ASCII = Glyphs("ascii", ((1,),), " *", *"|-+++^~")
+BRAILLE = Glyphs("braille", ((1, 8), (2, 16), (4, 32), (64, 128)), _BRAILLE_TABLE, *"│─└┬┤▲…", "○●+*#%@&")
+BLOCK = Glyphs("block", ((1, 2), (4, 8)), " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█", *"│─└┬┤▲…", "○●+*#%@&")
+ASCII = Glyphs("ascii", ((1,),), " *", *"|-+++^~", "ox+*#%@&")
 GLYPHS = {glyphs.name: glyphs for glyphs in (BRAILLE, BLOCK, ASCII)}
 
 
