@@ -108,8 +108,8 @@ class VerdictsPane(RunPane, SplitView):
     command_name = "results"
     full_list = 104
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind_act("try", "try", show=True),
         bind_act("mark", "dial('turn')", "What the intruder knows", show=True),
+        bind_act("try", "try", show=True),
         bind_act("zoom_in", "dial('reach(1)')", "Intruder less sure"),
         bind_act("zoom_out", "dial('reach(-1)')", "Intruder surer"),
     ]

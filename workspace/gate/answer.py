@@ -71,9 +71,12 @@ UNMADE_CHECKS: Mapping[str, str] = {
 """What is not known where a check was not made, in words of what an intruder does, the gravest first; others have their
 titles."""
 
+KNOWS_COLUMNS = "whether recipients can know these columns"
+KNOWING_DECIDES: Mapping[str, str] = {KNOWS_COLUMNS: "; if they can, it should stay"}
+"""What follows from the answer to a question, after all that is left to a person."""
 JUDGED_QUESTIONS: Mapping[str, str] = {
-    "worst_records": "whether a recipient can know these columns of somebody (if so, it should stay)",
-    KEPT_KEYS: "whether a recipient can know these columns of somebody (if so, it should stay)",
+    "worst_records": KNOWS_COLUMNS,
+    KEPT_KEYS: KNOWS_COLUMNS,
     "membership_evidence": "whether it harms anybody to be known as part of the data",
     "own_values": "whether these people may be read from their own rows",
 }
@@ -342,7 +345,7 @@ def _judged_text(open_findings: Sequence[Finding], unchecked: Sequence[Finding])
         acts.append(fill_sentence(sentences.JUDGED_FINDINGS, number=judged))
     if unchecked:
         acts.append(fill_sentence(sentences.ACCEPTED_UNMADE, number=len(unchecked)))
-    return fill_sentence(sentences.NOT_BEFORE_JUDGED, acts=acts)
+    return fill_sentence(sentences.NOT_BEFORE_JUDGED, acts=acts, then=KNOWING_DECIDES.get(question, ""))
 
 
 def _refused_text(blocking: int, judged: int, unchecked: int) -> str:

@@ -162,6 +162,20 @@ def _reference_words(value: str) -> str:
     return f"that {against}" if against else CONFIDENTIAL_VALUE
 
 
+def people_limit_number(limit: float, bound: str = "max", value: float | None = None) -> str:
+    """Return a limit in people as a whole number, rounded so that it allows no more than the limit: ``41`` for at most 41.62.
+
+    It keeps its decimals where the whole number would contradict a ``value`` that the limit allows, such as an average of
+    41.3. Less than a thousandth of a person is no one.
+    """
+    least = bound.startswith("min")
+    # A limit that is a share times a number of people is whole but for rounding.
+    whole = math.ceil(limit - 1e-6) if least else math.floor(limit + 1e-6)
+    if value is not None and (limit <= value < whole if least else whole < value <= limit):
+        return number(limit)
+    return f"{whole:,}"
+
+
 def brief_limit_text(text: str) -> str:
     """Return a limit in few cells: ``≤ 65 % of raw data`` for ``at most 65 % of the confidential value``."""
     for words in ("at most", "at least"):

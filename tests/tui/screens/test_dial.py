@@ -163,12 +163,16 @@ async def test_nothing_on_the_dial_is_green_unless_the_gate_lets_the_release_lea
 
 
 @pytest.mark.slow
-async def test_a_low_terminal_has_two_lines_and_a_tiny_one_none(sit, built):
+async def test_a_low_terminal_has_variables_and_both_numbers_and_a_tiny_one_none(sit, built):
     async with sit(built, tab="verdicts", size=(80, 24)) as seat:
         await seat.until(lambda: dial_of(seat).dial is not None)
-        await seat.until(lambda: len(DIAL_LINES.findall(seat.text)) == 2)
-        assert re.search(r"If he knows +\[x\]", seat.text)
-        assert re.search(r"├.*■.*┤ .* of 90 people", seat.text), "the number that decides keeps its gauge"
+        await seat.until(lambda: re.search(r"Intruder knows +\[x\]", seat.text))
+        for title in ("for certain", "on average"):
+            line = next(line for line in seat.text.splitlines() if f"then found {title}" in line)
+            assert re.search(r"├.*■.*┤ .* of 90 .*%\)", line), "each number has its gauge, its share and its limit"
+            assert re.search(r"at most \d+ .*%|≤ \d+ \(.*%|none allowed", line), line
+        assert "space changes it" in seat.text
+        assert "space Intruder" in seat.text.splitlines()[-1], "the footer has the key"
     async with sit(built, tab="verdicts", size=(80, 15)) as seat:
         assert "What the intruder knows" not in "\n".join(seat.text.splitlines()[:-1])
 

@@ -153,7 +153,7 @@ def test_nothing_to_draw_says_so(series, reason):
 @pytest.mark.parametrize("x", [[3], [3, 3], [3, 4]])
 def test_one_point_and_equal_values_are_drawn(x):
     text = draw_chart_text([Series("a", x, [7.0] * len(x), marker="points")], 40, 12)
-    assert text.count("o") == len(set(x)) + 1
+    assert text.count("○") == len(set(x)) + 1
 
 
 def test_a_title_labels_and_names_stand_in_the_picture():
