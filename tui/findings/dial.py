@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 HEAD, LOW_HEAD, TRIAL_HEAD = "What the intruder knows", "Intruder knows", "Your trial"
 THEN = "then "
 """What precedes the numbers in a low terminal, where no line says that they are of what is ticked."""
-NOT_SAVED = "Nothing is saved: the answer above is for the plan's intruder."
+NOT_SAVED = " Nothing is saved: the answer above stays.", " Nothing is saved.", ""
+"""What follows the effect of a change, where it takes no line more."""
 GAP = "  "
 DRAWN_MARK = "*"
 """What stands behind a variable of which the release has artificial values only."""
@@ -58,8 +59,8 @@ LOW_GAUGE = 10
 """Cells of a gauge in a narrow terminal."""
 LOW_NUMBERS = ("certain", "expected")
 """Numbers that a low terminal shows beside the one that decides."""
-LIMIT_FORMS = 4
-"""Forms of a limit: with whose it is, in people, without the noun, and with a sign."""
+LIMIT_FORMS = 6
+"""Forms of a limit: a sentence, without what it compares with, with whose it is, without, without a noun, with a sign."""
 CellChoice = tuple[Callable[["DialLine"], str], int, Callable[["DialLine"], str], Callable[["DialLine"], str]]
 """Title of a number, cells of its gauge, the number and its limit."""
 TURN = "dial-unsure"
@@ -288,7 +289,7 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         """Show the dial in the lines that the terminal has for it."""
         height = self.app.size.height
         self.display = self._run_id is not None and height >= LEAST
-        width = self.size.width - 2
+        width = self.size.width
         if self.display and width > 0:
             self.update(Content("\n").join(self._text_lines(width, is_low=height < LOW)))
         self.post_message(self.DialChanged())
@@ -332,7 +333,10 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
 
     def _sentence_lines(self, dial: IntruderDial, width: int) -> list[str]:
         """Return what a change does and that nothing is saved, and below it what to coarsen, in lines of ``width`` cells."""
-        changed = f"{dial.change_text()} {NOT_SAVED}" if dial.change_text() else ""
+        changed = dial.change_text()
+        if changed:
+            n_lines = len(wrap_text(changed, width, "", ""))
+            changed += next(one for one in NOT_SAVED if len(wrap_text(f"{changed}{one}", width, "", "")) == n_lines)
         advice = dial.coarsen_text()
         if self.has_focus and self.variable is not None:
             advice = f"{advice} {dial.window_text(self.variable)}".strip()
@@ -352,14 +356,17 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
 
     def _hint_parts(self, room: int) -> list[tuple[str, str]]:
         """Return the keys that change what he knows at the right end of a line with so much room; none without it."""
+        fitting = next((hint for hint in self._hints() if cell_len(hint) + len(GAP) <= room), "")
+        return [(" " * (room - cell_len(fitting)), ""), (fitting, "$text-muted")] if fitting else []
+
+    def _hints(self) -> tuple[str, str]:
+        """Return the keys that change what he knows with what they do, in full and in brief."""
         mark, wider, surer = (current_key(self.app, act) for act in ("mark", "zoom_in", "zoom_out"))
-        hints = (
+        return (
             (f"{mark} known or not · {wider} {surer} change how sure he is", f"{wider} {surer} how sure")
             if self.has_focus
             else (f"{mark} changes what he knows", f"{mark} changes it")
         )
-        fitting = next((hint for hint in hints if cell_len(hint) + len(GAP) <= room), "")
-        return [(" " * (room - cell_len(fitting)), ""), (fitting, "$text-muted")] if fitting else []
 
     def _chip_lines(self, dial: IntruderDial, width: int, most: int, head: str = "") -> list[Content]:
         """Return the variables with their boxes in at most so many lines, those with the cursor among them.
@@ -392,7 +399,7 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
             lines[-1] += [(GAP, ""), (also, "$text-muted")]
         if head:
             # The key that turns the dial comes before what the mark says.
-            hint = sum(cell_len(text.strip()) + len(GAP) for text, _ in self._hint_parts(width)[1:])
+            hint = cell_len(self._hints()[-1]) + len(GAP)
             lines[-1] += _legend_parts(dial, width - hint - sum(cell_len(text) for text, _ in lines[-1]))
             lines[-1] += self._hint_parts(width - sum(cell_len(text) for text, _ in lines[-1]))
         return [Content.assemble(*line).truncate(width, ellipsis=True) for line in lines]

@@ -69,8 +69,10 @@ ROOM_FOR_LEVEL = 11
 """Lines from which on a plot has the numbers of the level at its cursor below it."""
 LEVEL_LINES = 2
 """Lines of the head of the numbers and of one level."""
-LEAST_LOW_PLOT = 12
+LEAST_LOW_PLOT = 9
 """Lines that a plot keeps above the numbers of all levels in a low terminal."""
+AROUND_AXIS = 16
+"""Cells of a terminal's width that the label of an axis leaves to the ticks of y and the value at the cursor."""
 
 
 def whole_sentences(text: Content, width: int, most: int) -> Content:
@@ -80,6 +82,13 @@ def whole_sentences(text: Content, width: int, most: int) -> Content:
         if len(wrap_text(text.plain[:end], width)) <= most:
             return text[:end]
     return text
+
+
+def _weighted(text: str) -> Content:
+    """Return what a study found, its first sentence, which answers the question, in the largest weight."""
+    first = re.match(r".*?\.(?= |$)", text)
+    end = len(text) if first is None else first.end()
+    return Content.assemble((text[:end], "bold"), text[end:])
 
 
 def series_on_axis(panel: Panel) -> tuple[Sequence[Series], AxisUnit]:
@@ -220,7 +229,7 @@ class StudiesPane(ExplainsPoint, RunPane):
     """
 
     DEFAULT_CSS = """
-    StudiesPane #study-question { text-style: bold; }
+    StudiesPane #study-question { color: $text-muted; }
     StudiesPane #study-finding { padding: 0 1; height: auto; max-height: 3; }
     StudiesPane #study-head { color: $text-muted; }
     StudiesPane #study-slider { color: $primary; }
@@ -411,7 +420,8 @@ class StudiesPane(ExplainsPoint, RunPane):
         plot, drawn = self.query_one(f"#{PLOT}", Plot), view.panel_at(self._picture)
         log = self._is_logarithmic
         if isinstance(view, CurveView):
-            drawn = replace(drawn, series=tuple(view.plot_series(self._picture)))
+            label = view.axis_label(self.app.size.width - AROUND_QUESTION - AROUND_AXIS)
+            drawn = replace(drawn, series=tuple(view.plot_series(self._picture)), x_label=label)
         series, unit = series_on_axis(drawn)
         # A range makes sense only on the axis on which it was chosen.
         keep_view = keep_view and self._axis == (drawn.x_label, unit)
@@ -419,7 +429,10 @@ class StudiesPane(ExplainsPoint, RunPane):
         # One axis for all curves, from 0 unless it is logarithmic, so that a small change looks small.
         whole = range_from_zero(series) if isinstance(view, CurveView) and not log else None
         # The line above the plot names what is drawn.
-        plot.set_series(series, x_label=drawn.x_label, y_range=whole, log_y=log, x_unit=unit, keep_view=keep_view)
+        plot.set_series(
+            series, x_label=drawn.x_label, y_range=whole, log_y=log, x_unit=unit, keep_view=keep_view,
+            reads_in_legend=not isinstance(view, CurveView),
+        )  # fmt: skip
         positions = point_positions(series) if isinstance(view, CurveView) else np.empty(0)
         opens = plot.cursor_x is None and not keep_view and positions.size > 0
         if opens:
@@ -455,7 +468,7 @@ class StudiesPane(ExplainsPoint, RunPane):
         )
         question.display = view is not None
         answer = (
-            None if view is None else view.picture_answer(self._picture) or Content(view.finding_text(self._picture))
+            None if view is None else view.picture_answer(self._picture) or _weighted(view.finding_text(self._picture))
         )
         finding.display = bool(answer)
         if view is not None and answer is not None:
@@ -570,7 +583,8 @@ class StudiesPane(ExplainsPoint, RunPane):
         if self.plane_view is not None:
             self._draw_planes(self.plane_view)
         elif isinstance(self.current_view, CurveView):
-            self.call_after_refresh(self._fill_numbers)
+            # The sentences above the plot and the label of its axis take the room that there is.
+            self.call_after_refresh(self._draw_study, keep_view=True)
 
     def make_exportable(self) -> ScreenExport | None:
         """Return the shown picture as a figure and its numbers with all digits."""

@@ -233,7 +233,7 @@ def _y_ticks(
     most = max(1, (rows + 1) // 3, min(LEAST_TICKS, (rows + 1) // 2))
     if scale.log:
         ticks = log_ticks(scale.low, scale.high, most)
-        labels = [f"{tick:g}" for tick in ticks.tolist()]
+        labels = [f"{tick:,.0f}" if 1e3 <= tick < 1e6 else f"{tick:g}" for tick in ticks.tolist()]
     else:
         ticks, labels = unit_ticks(scale.low, scale.high, most, unit)
     at = np.floor(scale.to_dots(ticks) + 0.5).astype(int) // glyphs.dots_down

@@ -24,8 +24,8 @@ EXACTLY = "exactly"
 """How surely a number is known without a half width."""
 FoundBy = Literal["certain", "expected", "few"]
 
-OF_PLAN, OF_POLICY = ", the plan's limit", ", the policy's limit"
-"""What follows a limit, so that nobody takes that of the plan for one of the gate."""
+OF_PLAN, OF_POLICY = "plan", "policy"
+"""Whose limit it is, so that nobody takes that of the plan for one of the gate."""
 NONE_ALLOWED, NOBODY = "none allowed", 1e-3
 """Words for a limit of no one, and the limit below which it is one."""
 MOST_WINDOWS = 64
@@ -159,7 +159,7 @@ class DialLine:
     value: people
     limit: largest allowed number of people; None without
     count_text: the number in words: ``251 of 944 people (26.6 %)``
-    limit_text: the limit in words: ``at most 41 people (1 %), the plan's limit``; empty without
+    limit_text: the limit in words: ``the plan allows at most 41 people (1 %)``; empty without
     """
 
     name: FoundBy
@@ -171,15 +171,18 @@ class DialLine:
 
     @property
     def limit_texts(self) -> tuple[str, ...]:
-        """Return the limit in words, the longest first: ``at most 41 people (1 %)``, ``at most 41 (1 %)``."""
+        """Return the limit in words, the longest first: ``the plan allows at most 41 people (1 %)``, ``plan: at most 41
+        people (1 %)``, ``at most 41 people (1 %)``, ``at most 41 (1 %)``.
+        """
         if self.limit is None:
             return ("no limit",)
         if abs(self.limit) < NOBODY:
             return self.limit_text, NONE_ALLOWED
-        people, *_ = self.limit_text.partition(", ")
+        told = self.limit_text.partition(": ")[0]
+        owner, people = told.removeprefix("the ").split(" allows ", 1)
         number, _, share = people.partition(" (")
-        brief = f"{' '.join(number.split()[:3])} ({share}" if share else people
-        return tuple(dict.fromkeys((self.limit_text, people, brief)))
+        brief = f"{' '.join(number.split()[:3])} ({share}"
+        return tuple(dict.fromkeys((self.limit_text, told, f"{owner}: {people}", people, brief)))
 
     @property
     def brief_limit_text(self) -> str:
@@ -345,15 +348,16 @@ class IntruderDial:
         return f"{_people_number(value)} of {count_of_noun(number, self.numbers.noun)}{share}"
 
     def _limit_text(self, name: FoundBy, value: float, limit: float | None) -> str:
-        """Return a limit in words, in people with their share, and whose it is: ``at most 41 people (1 %), the plan's limit``."""
+        """Return a limit in words, in people with their share, and whose it is: ``the plan allows at most 41 people (1 %)``."""
         if limit is None:
             return ""
-        whose = OF_POLICY if name == "few" else self.numbers.limits.texts.get(name, OF_PLAN)
+        owner, compared = OF_POLICY if name == "few" else OF_PLAN, self.numbers.limits.texts.get(name, "")
         if abs(limit) < NOBODY:
-            return "the policy allows none" if name == "few" else f"{NONE_ALLOWED}{whose}"
+            return f"the {owner} allows none{compared}"
         number = people_limit_number(limit, value=value)
         noun = singular_noun(self.numbers.noun) if number == "1" else self.numbers.noun
-        return f"at most {number} {noun} ({format_percent(limit / max(1, self.numbers.number))}){whose}"
+        share = format_percent(limit / max(1, self.numbers.number))
+        return f"the {owner} allows at most {number} {noun} ({share}){compared}"
 
     @property
     def main_line(self) -> DialLine | None:
@@ -420,7 +424,7 @@ class IntruderDial:
         found = f"{number} {singular_noun(of) if number == '1' else of} {how}"
         limit = "" if main.limit is None else f", {'above' if main.is_above else 'within'} the limit"
         if abs(main.value - before) < 1e-9:
-            return f"{tried[:1].upper()}{tried[1:]} he finds as many as before: {found}{limit}."
+            return f"{tried[:1].upper()}{tried[1:]} he still finds {found}{limit}."
         return f"{tried[:1].upper()}{tried[1:]} he finds {found}, not {_people_number(before)}{limit}."
 
     def variable_text(self, variable: DialVariable) -> str:
@@ -462,7 +466,7 @@ class IntruderDial:
         if drawn := [one.name for one in self.numbers.variables if one.is_drawn and one.name in self.known]:
             lines.append(f"Of {join_names(drawn)} the release has only {ARTIFICIAL} values.")
         for one in self.lines():
-            limit = f", {one.limit_text}" if one.limit_text else ""
+            limit = f"; {one.limit_text}" if one.limit_text else ""
             lines.append(f"{one.title[:1].upper()}{one.title[1:]}: {one.count_text}{limit}.")
         looked = (self.window_text(one) for one in self.numbers.variables if one.name in self.reaches)
         return [*lines, *filter(None, looked), self.coarsen_text()]
@@ -503,9 +507,9 @@ def too_many_windows_text(names: Collection[str]) -> str:
 
 def ratio_limit_text(ratio: float) -> str:
     """Return what follows a limit that is a ratio to the people found in the confidential data."""
-    return f", the plan's {format_percent(ratio)} of the unprotected count"
+    return f": {format_percent(ratio)} of the unprotected count"
 
 
 def increase_limit_text(more: float) -> str:
     """Return what follows a limit on people beyond those found in the confidential data."""
-    return f", the plan's {format_number(more)} more than the unprotected count"
+    return f": {format_number(more)} more than the unprotected count"

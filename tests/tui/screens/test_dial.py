@@ -18,8 +18,6 @@ from sfumato.workspace.service.intruder_dial import _DialTables, count_for_dial
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import read_result_rows
 
-DIAL_LINES = re.compile(r"^[ │]*(found|in groups|in small|For this intruder change|If he knows)", re.MULTILINE)
-
 
 def dial_of(seat):
     return seat.app.screen.query_one(DialPane)

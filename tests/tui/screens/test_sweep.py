@@ -50,13 +50,14 @@ async def test_a_sweep_is_drawn_with_both_data(sit, directory, size):
         assert "confidential data" in seat.text
         assert "release" in seat.text
         assert seat.text.count("how unsure the intruder is of visits") == 1, "an axis has its label once"
-        assert "release, 95 % interval" in seat.text, "the legend names the dotted lines"
+        assert "release, 95 % interval" in seat.text, "the legend names the bars"
+        assert "instead of" in seat.text.splitlines()[4], "what was found comes first"
         rows = [line.split() for line in seat.text.splitlines() if "95 % interval" in line or ".." in line]
         assert any("confidential" in row and "uncertainty" in row for row in rows), "the numbers are below the plot"
         assert "left and right move the cursor" in seat.text
         plot = seat.app.screen.query_one("#study-plot", Plot)
         assert plot.cursor_x == 0, "the first level is read without a key"
-        assert not plot._picture.fills.any(), "an interval has dotted bounds, and no blocks"
+        assert not plot._picture.fills.any(), "an interval is a bar through its mark, and no block"
         assert sum(one.marker == "points" for one in plot._series) == 2, "the measured levels are marked"
 
 
@@ -126,13 +127,15 @@ async def test_the_cursor_reads_values_in_their_own_unit_on_both_scales(sit, dir
 
 
 @pytest.mark.slow
-async def test_a_small_terminal_has_a_plot_with_a_scale_and_the_numbers_at_the_cursor(sit, directory):
+async def test_a_small_terminal_has_a_plot_with_a_scale_and_the_numbers_of_its_levels(sit, directory):
     async with sit(directory, tab="sweep", size=(80, 24)) as seat:
         grid = seat.app.screen.query_one("#study-numbers", Grid)
-        assert grid.size.height == 2, "the head and the level at the cursor"
+        assert grid.size.height == min(5, 1 + grid.row_count), "the head and four levels, or all there are"
         assert grid.row_key == 0.0
-        assert seat.app.screen.query_one("#study-plot", Plot).size.height >= 12
-        assert sum("┤" in line for line in seat.text.splitlines()) >= 3, "ticks of y"
+        assert seat.app.screen.query_one("#study-plot", Plot).size.height >= 9
+        assert sum("┤" in line for line in seat.text.splitlines()) >= 2, "ticks of y"
+        assert "○" in seat.text
+        assert "●" in seat.text
 
 
 @pytest.mark.slow
