@@ -458,8 +458,7 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
 
         limits = [partial(_limit_form, place=place) for place in range(LIMIT_FORMS)]
         choices: list[CellChoice] = [
-            *((title, GAUGE, whole, limit) for limit in limits[:-1] if not lead),
-            *((brief_title, GAUGE, whole, limit) for limit in limits[:-1]),
+            *((name, GAUGE, whole, limit) for limit in limits[:-1] for name in (title, brief_title)),
             *((brief_title, LOW_GAUGE, count, limit) for count in (whole, brief) for limit in limits),
             *((brief_title, 0, count, limit) for count in (whole, brief) for limit in limits),
         ]
@@ -489,7 +488,7 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
 def _limit_form(line: DialLine, place: int) -> str:
     """Return the limit of a number in one of its forms, the longest first, the last one with a sign."""
     forms = (*line.limit_texts, brief_limit_text(line.brief_limit_text))
-    return forms[-1] if place == LIMIT_FORMS - 1 else forms[min(place, len(forms) - 2)]
+    return forms[max(place - LIMIT_FORMS, -len(forms))]
 
 
 def _legend_parts(dial: IntruderDial, room: int) -> list[tuple[str, str]]:

@@ -273,7 +273,8 @@ class CurveView(StudyView):
     def axis_label(self, width: int) -> str:
         """Return the title of the axis with its unit, as far as ``width`` cells have room for it."""
         unit = self.level_unit
-        parts = [f" ({text})" for text in (unit, *unit.split("; ")[:1], unit.partition(",")[0]) if text]
+        shorter = (unit.partition(mark)[0] for mark in (";", ",", " for "))
+        parts = [f" ({text})" for text in (unit, *shorter) if text]
         return next(
             (self.axis_title + part for part in parts if cell_len(self.axis_title + part) <= width), self.axis_title
         )
@@ -292,11 +293,10 @@ class CurveView(StudyView):
             return None
         (first, start), (last, end) = known[0], known[-1]
         key = f"{curve.key}.{curve.measure}"
-        # Of how many is said once.
-        records = self.records if is_first else None
-        texts = [quantity_of(key, value, count, curve.params) for value, count in ((start, records), (end, None))]
-        # Without a count of records they would be called people, which they may not be.
-        texts = [re.sub(r" (people|person|units?)$", "", text) for text in texts]
+        texts = [point_text(curve, value, self.records) for value in (start, end)]
+        if is_first and " of " in (text := quantity_of(key, start, self.records, curve.params)):
+            # Of how many is said once.
+            texts[0] = text
         if start == end:
             return f"{texts[0]}, at {self.study_axis.label} {number(first)} as at {number(last)}"
         # Where the levels are is said once too.
