@@ -24,7 +24,9 @@ from .words import (
     limit_text,
     method_use_text,
     number,
+    people_limit_number,
     power_of_ten_text,
+    rounded_text,
     row_interval_text,
     row_value_text,
     sign_for,
@@ -341,7 +343,8 @@ def cell_forms(line: NumberLine, name: str, cell: str, records: int | None = Non
     # a number keeps its noun where that fits: ``2,707 units``
     count = cell.partition(" of ")[0]
     bare = count.partition(" ")[0] if line.row.unit == "records" and count[:1].isdigit() else brief
-    shorter = [power_of_ten_text(bare, digits) for digits in (2, 1)]
+    # A few digits fewer read better than a power of ten.
+    shorter = [rounded_text(bare, digits) for digits in (2, 1)] + [power_of_ten_text(bare, digits) for digits in (2, 1)]
     return cell, cell.partition(" (")[0], count, bare, *(one for one in shorter if len(one) < len(bare))
 
 
@@ -351,7 +354,8 @@ def _counted_limit(line: NumberLine, records: int | None) -> str:
     if not records or verdict is None or released is None or verdict.bound not in ("max", "min"):
         return ""
     whole = counted_total(released, records)
-    return number(verdict.limit * whole) if whole else ""
+    value = None if released.value is None else released.value * whole
+    return people_limit_number(verdict.limit * whole, verdict.bound, value) if whole else ""
 
 
 def _bound_words(line: NumberLine) -> str:
@@ -370,7 +374,11 @@ def unit_limit(line: NumberLine) -> str:
     limit, own, verdict = line_limit(line), line.confidential, line.verdict
     if verdict is None or verdict.bound != "max_ratio" or own is None or own.value is None:
         return limit
-    return f"at most {number(verdict.limit * own.value)}" if CONFIDENTIAL_VALUE in limit else limit
+    if CONFIDENTIAL_VALUE not in limit:
+        return limit
+    counts_people = method_and_output(own.key)[1].label.counts == "people" and own.unit in ("records", "units")
+    allowed, value = verdict.limit * own.value, None if line.release is None else line.release.value
+    return f"at most {people_limit_number(allowed, value=value) if counts_people else number(allowed)}"
 
 
 def line_cells(line: NumberLine, records: int | None = None, apart: SettingsByMethod = NO_SETTINGS) -> dict[str, str]:

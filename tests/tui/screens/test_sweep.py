@@ -282,6 +282,36 @@ def test_the_limit_of_a_measure_is_drawn_at_the_levels_at_which_it_holds():
     assert (at_one.x.tolist(), at_one.y.tolist(), at_one.marker) == ([0.1], [3], "points")
 
 
+def test_a_finding_says_both_ends_in_people_and_a_limit_is_whole():
+    own = curve("confidential", "true_match_rate", (0.5, 0.4, 0.2))
+    rate = curve(measure="true_match_rate", values=(0.002, 0.001, 0.0001))
+    verdict = Verdict(
+        "studies.intruder_uncertainty.true_match_rate", "", None, "max",
+        limit=0.01, observed=None, margin=None, outcome="met",
+    )  # fmt: skip
+    view = CurveView([[own, rate]], {}, records=4162, verdicts=[verdict])
+    assert view.finding_text(0) == (
+        "People found for certain: 0.4162 at uncertainty 0.2 instead of 8.324 of 4,162 people (0.2 %) if the intruder is "
+        "sure. The plan allows at most 41 people (1 %): met at every level. With the data released unprotected: 832.4 "
+        "instead of 2,081."
+    )
+    drawn = view.plot_series(0)
+    limit = next(one for one in drawn if one.name == "limit, at most")
+    assert limit.labels == ("", "", "limit: at most 41 people (1 %)")
+    assert limit.thin, "its label names it, and not the legend"
+    assert [one.labels for one in drawn if one.labels and one is not limit] == [
+        ("2,081", "1,665", "832.4"), ("8.324", "4.162", "0.4162"),
+    ]  # fmt: skip
+
+
+def test_the_axis_has_its_unit_as_far_as_there_is_room():
+    view = CurveView([[curve(params={"model": "log_normal", "variable": "pay"})]], {})
+    title = "how unsure the intruder is of pay"
+    assert view.axis_label(120) == f"{title} (error of the logarithm for a value of 1, growing with the value)"
+    assert view.axis_label(60) == f"{title} (error of the logarithm)"
+    assert view.axis_label(40) == title
+
+
 def test_where_the_limit_is_crossed_is_said_in_words():
     key, own = "studies.intruder_uncertainty.risk", curve(values=(4.0, 2.0, 1.0))
 

@@ -241,7 +241,7 @@ def test_the_limit_of_a_ratio_is_said_in_the_unit_of_the_measure_where_cells_are
     (line,) = number_lines(rows, [ratio])
     cell = line_cells(line)["limit"]
     assert cell == "at most 20 % of the confidential value"
-    assert cell_forms(line, "limit", cell) == (cell, "≤ 20 % of raw data", "≤ 459.2")
+    assert cell_forms(line, "limit", cell) == (cell, "≤ 20 % of raw data", "≤ 459"), "people are whole"
 
 
 def test_a_line_says_which_values_are_good() -> None:
