@@ -386,7 +386,7 @@ def unsampled_table(lines: Sequence[ConvergenceLine]) -> GridTable[ConvergenceLi
 
     What is known of the fits stands in it, or else why they are not checked.
     """
-    known, why = "what is known of the fit", "why its convergence is not checked"
+    known, why = "what is known of the fit", "why it is not checked"
     told = [bool(line.fit_text) for line in lines]
     title = known if all(told) else f"{known}, or {why}" if any(told) else why
     columns = [
@@ -527,7 +527,7 @@ class DiagnosticsPane(RunPane):
         # The answer has the ink of its state, and not the reasons after it.
         brief, stop, why = answer.partition(". ")
         asked = Content.assemble(
-            (f"{QUESTION} ", "$text-muted"), (f"{sign}{brief}{stop.strip()}", ink), f"{stop[1:]}{why}"
+            (f"{QUESTION} ", "$text-muted"), (f"{sign}{brief}{stop.strip()}", ink), (f"{stop[1:]}{why}", "$foreground")
         )
         only = "outside a limit only · " if self._is_failed else ""
         advice = Content.assemble((f"{only}What to do: ", "$text-muted"), (do, "$foreground"))

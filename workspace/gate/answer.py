@@ -74,6 +74,8 @@ titles."""
 KNOWS_COLUMNS = "whether recipients can know these columns"
 KNOWING_DECIDES: Mapping[str, str] = {KNOWS_COLUMNS: "; if they can, it should stay"}
 """What follows from the answer to a question, after all that is left to a person."""
+LEAST_CLAUSES = 2
+"""Number of acts left to a person above which each has a clause of its own."""
 JUDGED_QUESTIONS: Mapping[str, str] = {
     "worst_records": KNOWS_COLUMNS,
     KEPT_KEYS: KNOWS_COLUMNS,
@@ -345,6 +347,9 @@ def _judged_text(open_findings: Sequence[Finding], unchecked: Sequence[Finding])
         acts.append(fill_sentence(sentences.JUDGED_FINDINGS, number=judged))
     if unchecked:
         acts.append(fill_sentence(sentences.ACCEPTED_UNMADE, number=len(unchecked)))
+    if len(acts) > LEAST_CLAUSES:
+        # Clauses of their own, of which a short line leaves out the last ones whole.
+        acts = ["; has ".join(acts)]
     return fill_sentence(sentences.NOT_BEFORE_JUDGED, acts=acts, then=KNOWING_DECIDES.get(question, ""))
 
 

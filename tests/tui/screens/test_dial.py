@@ -253,7 +253,7 @@ async def test_a_run_without_a_study_has_the_dial_on_its_page_of_studies(sit, tm
     async with sit(directory, tab="sweep") as seat:
         pane = seat.app.screen.query_one(StudiesPane).query_one(DialPane)
         await seat.until(lambda: pane.dial is not None)
-        assert "No study in the plan of this run" in seat.text
+        assert "No study in the plan of this run; 2 and a add one." in seat.text
         assert pane.dial.coarsen_text() in seat.text
         assert seat.app.focused is pane
         known = pane.dial.known

@@ -226,6 +226,12 @@ def test_who_has_to_judge_is_told_what() -> None:
     )
     assert told.found == "About 59 of 120 people (49.17 %) are shown to be in the data, beyond what chance explains."
     assert (told.how, told.claim) == ("Their sex stands in it.", "59 of 120 people exposed")
+    many = answer_from_examination(Examination(1, "0", (shown, open_finding, unmade)), PLAIN, Policy(), 120)
+    assert many.decision == (
+        "Not before a person has decided whether it harms anybody to be known as part of the data; has judged 1 other "
+        "finding; has accepted that 1 check was not made."
+    )
+    assert text_without_last_clause(many.decision).endswith("; has judged 1 other finding."), "whole clauses stay"
     surest = Finding("worst_records", "warn", "title", "said")
     known = answer_from_examination(Examination(1, "0", (surest, unmade, unmade)), PLAIN, Policy(), 120)
     assert known.decision == (
