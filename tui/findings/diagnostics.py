@@ -346,9 +346,9 @@ def _widen_name_columns(columns: Columns[Diagnostic], width: int) -> Columns[Dia
     return fit_columns(wide, width)
 
 
-def _shown_cells(line: ConvergenceLine) -> dict[str, object]:
+def _shown_cells(line: ConvergenceLine) -> Mapping[str, object]:
     """Return the cells of a line; that a model has nothing to check is dim."""
-    cells = dict(convergence_cells(line))
+    cells: dict[str, object] = dict(convergence_cells(line))
     if cells.get("verdict") == NO_CHECK:
         cells["verdict"] = f"– {NO_CHECK}"
     return cells

@@ -130,9 +130,9 @@ class Glyphs:
 
 
 _BRAILLE_TABLE = " " + "".join(map(chr, range(0x2801, 0x2900)))
-BRAILLE = Glyphs("braille", ((1, 8), (2, 16), (4, 32), (64, 128)), _BRAILLE_TABLE, *"│─└┬┤▲…", "○●+*#%@&")
-BLOCK = Glyphs("block", ((1, 2), (4, 8)), " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█", *"│─└┬┤▲…", "○●+*#%@&")
-ASCII = Glyphs("ascii", ((1,),), " *", *"|-+++^~", "ox+*#%@&")
+BRAILLE = Glyphs("braille", ((1, 8), (2, 16), (4, 32), (64, 128)), _BRAILLE_TABLE, *"│─└┬┤▲…", marks="○●+*#%@&")
+BLOCK = Glyphs("block", ((1, 2), (4, 8)), " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█", *"│─└┬┤▲…", marks="○●+*#%@&")
+ASCII = Glyphs("ascii", ((1,),), " *", *"|-+++^~", marks="ox+*#%@&")
 GLYPHS = {glyphs.name: glyphs for glyphs in (BRAILLE, BLOCK, ASCII)}
 
 
