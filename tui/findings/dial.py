@@ -98,6 +98,9 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
     class DialChanged(Message):
         """Message that the dial shows other numbers, or has the cursor at another variable."""
 
+    class DialCounted(Message):
+        """Message that the numbers are counted."""
+
     class DialFocused(Message):
         """Message that the keys are the dial's now, or no longer."""
 
@@ -179,6 +182,7 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
                 self._kept_act = None
                 act()
         self._paint()
+        self.post_message(self.DialCounted())
         self.refresh_bindings()
         if self.has_focus:
             self._count_ahead()
@@ -315,7 +319,9 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
             shown = sorted(lines, key=lambda one: one != main)
             if is_low and not self.has_focus:
                 has_both = self.app.size.height >= LEAST_OF_TWO
-                shown = [one for one in shown if one == main or (has_both and one.name in LOW_NUMBERS)]
+                # Two lines: the list of findings keeps a third of the terminal.
+                others = [one for one in shown if one != main and one.name in LOW_NUMBERS]
+                shown = [main, *others[:has_both]]
             lead = THEN if is_low else ""
             numbers = [self._number_line(one, width, is_main=one == main, beside=shown, lead=lead) for one in shown]
         says_more = dial.is_turned or self.has_focus or self._tells_effect(dial)

@@ -169,6 +169,9 @@ async def test_a_low_terminal_has_variables_and_both_numbers_and_a_tiny_one_none
             line = next(line for line in seat.text.splitlines() if f"then found {title}" in line)
             assert re.search(r"├.*■.*┤ .* of 90 .*%\)", line), "each number has its gauge, its share and its limit"
             assert re.search(r"at most \d+ .*%|≤ \d+ \(.*%|none allowed", line), line
+        assert seat.app.screen.query_one(VerdictBoard).size.height >= 24 // 3, "the list keeps a third"
+        answer = "\n".join(seat.text.splitlines()[3:10])
+        assert "…" not in answer, "and the sentences above stay whole"
         assert "space changes it" in seat.text
         assert "space Intruder" in seat.text.splitlines()[-1], "the footer has the key"
     async with sit(built, tab="verdicts", size=(80, 15)) as seat:
