@@ -29,6 +29,7 @@ from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.diagnostics import (
     ALL_PARAMETERS,
     EARLIER_VERSION,
+    NO_CHECK,
     PARAMETER_COLUMNS,
     QUESTION,
     STATISTIC_COLUMNS,
@@ -345,6 +346,14 @@ def _widen_name_columns(columns: Columns[Diagnostic], width: int) -> Columns[Dia
     return fit_columns(wide, width)
 
 
+def _shown_cells(line: ConvergenceLine) -> Mapping[str, object]:
+    """Return the cells of a line; that a model has nothing to check is dim."""
+    cells: dict[str, object] = dict(convergence_cells(line))
+    if cells.get("verdict") == NO_CHECK:
+        cells["verdict"] = f"– {NO_CHECK}"
+    return cells
+
+
 def parameter_table(lines: Sequence[ConvergenceLine], shape: str) -> GridTable[ConvergenceLine]:
     """Return the table of parameters without the statistics that none of the ``lines`` has; ``shape`` is what is drawn."""
     cells = [convergence_cells(line) for line in lines]
@@ -366,7 +375,7 @@ def parameter_table(lines: Sequence[ConvergenceLine], shape: str) -> GridTable[C
     return GridTable(
         table_columns(columns),
         lambda line: line.parameter_key,
-        convergence_cells,
+        _shown_cells,
         # What is known of a fit is said nowhere else, unlike the shape of the draws.
         column_fitter=partial(_add_shape_column, shape, 3 if fit else 0),
     )
@@ -377,7 +386,7 @@ def unsampled_table(lines: Sequence[ConvergenceLine]) -> GridTable[ConvergenceLi
 
     What is known of the fits stands in it, or else why they are not checked.
     """
-    known, why = "what is known of the fit", "why its convergence is not checked"
+    known, why = "what is known of the fit", "why it is not checked"
     told = [bool(line.fit_text) for line in lines]
     title = known if all(told) else f"{known}, or {why}" if any(told) else why
     columns = [
@@ -515,7 +524,11 @@ class DiagnosticsPane(RunPane):
         state, answer, do = self._answer
         sign = f"{sign_for(state)} " if state else ""
         ink = {"fail": "$error bold", "warn": "$warning bold"}.get(state, "$foreground bold")
-        asked = Content.assemble((f"{QUESTION} ", ""), (f"{sign}{answer}", ink))
+        # The answer has the ink of its state, and not the reasons after it.
+        brief, stop, why = answer.partition(". ")
+        asked = Content.assemble(
+            (f"{QUESTION} ", "$text-muted"), (f"{sign}{brief}{stop.strip()}", ink), (f"{stop[1:]}{why}", "$foreground")
+        )
         only = "outside a limit only · " if self._is_failed else ""
         advice = Content.assemble((f"{only}What to do: ", "$text-muted"), (do, "$foreground"))
         key = current_key(self.app, "only")

@@ -23,6 +23,7 @@ from sfumato.tui.parts.gauges import GAUGE, draw_range, draw_share
 from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.terminal.text import cut_text, fit_text
 from sfumato.tui.widgets.facts import wrap_text
+from sfumato.workspace.reporting.words import brief_limit_text
 from sfumato.workspace.store.runs import RunState, RunSummary
 from sfumato.workspace.visible_text import replace_unprintable
 
@@ -33,7 +34,11 @@ if TYPE_CHECKING:
     from sfumato.workspace.gate.answer import ReleaseAnswer
     from sfumato.workspace.reporting.intruder_dial import DialLine, DialNumbers, DialVariable, IntruderDial, Reaches
 
-HEAD, LOW_HEAD, TRIAL_HEAD = "What the intruder knows", "If he knows", "Your trial"
+HEAD, LOW_HEAD, TRIAL_HEAD = "What the intruder knows", "Intruder knows", "Your trial"
+THEN = "then "
+"""What precedes the numbers in a low terminal, where no line says that they are of what is ticked."""
+NOT_SAVED = " Nothing is saved: the answer above stays.", " Nothing is saved.", ""
+"""What follows the effect of a change, where it takes no line more."""
 GAP = "  "
 DRAWN_MARK = "*"
 """What stands behind a variable of which the release has artificial values only."""
@@ -45,13 +50,19 @@ MOST_CHIP_LINES = 3
 LOW_CHIP_LINES, LEAST_OF_TWO = 2, 24
 """Lines of variables in a low terminal while the keys are elsewhere, and lines of a terminal below which it is one."""
 MOST_REASON_LINES = 2
-MOST_SENTENCE_LINES = 2
+MOST_SENTENCE_LINES = 3
 TITLE = 30
 """Cells of the titles of the numbers."""
-BRIEF_TITLE, LEAST_TITLE = 27, 17
-"""The same without their glosses, as wide as small groups need, and as those of people found need."""
-LOW_GAUGE = 12
+BRIEF_TITLE = 27
+"""The same without their glosses, as wide as small groups need."""
+LOW_GAUGE = 10
 """Cells of a gauge in a narrow terminal."""
+LOW_NUMBERS = ("certain", "expected")
+"""Numbers that a low terminal shows beside the one that decides."""
+LIMIT_FORMS = 6
+"""Forms of a limit: a sentence, without what it compares with, with whose it is, without, without a noun, with a sign."""
+CellChoice = tuple[Callable[["DialLine"], str], int, Callable[["DialLine"], str], Callable[["DialLine"], str]]
+"""Title of a number, cells of its gauge, the number and its limit."""
 TURN = "dial-unsure"
 
 
@@ -86,6 +97,9 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
 
     class DialChanged(Message):
         """Message that the dial shows other numbers, or has the cursor at another variable."""
+
+    class DialCounted(Message):
+        """Message that the numbers are counted."""
 
     class DialFocused(Message):
         """Message that the keys are the dial's now, or no longer."""
@@ -168,6 +182,7 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
                 self._kept_act = None
                 act()
         self._paint()
+        self.post_message(self.DialCounted())
         self.refresh_bindings()
         if self.has_focus:
             self._count_ahead()
@@ -278,7 +293,7 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         """Show the dial in the lines that the terminal has for it."""
         height = self.app.size.height
         self.display = self._run_id is not None and height >= LEAST
-        width = self.size.width - 2
+        width = self.size.width
         if self.display and width > 0:
             self.update(Content("\n").join(self._text_lines(width, is_low=height < LOW)))
         self.post_message(self.DialChanged())
@@ -301,16 +316,16 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
             numbers = [line, *([Content("")] * (0 if is_low else 2))]
         else:
             # That which decides stands first, as the answer above says it.
-            shown = [main] if is_low and not self.has_focus else sorted(lines, key=lambda one: one != main)
-            numbers = [self._number_line(one, width, is_main=one == main) for one in shown]
+            shown = sorted(lines, key=lambda one: one != main)
+            if is_low and not self.has_focus:
+                has_both = self.app.size.height >= LEAST_OF_TWO
+                # Two lines: the list of findings keeps a third of the terminal.
+                others = [one for one in shown if one != main and one.name in LOW_NUMBERS]
+                shown = [main, *others[:has_both]]
+            lead = THEN if is_low else ""
+            numbers = [self._number_line(one, width, is_main=one == main, beside=shown, lead=lead) for one in shown]
         says_more = dial.is_turned or self.has_focus or self._tells_effect(dial)
-        told = dial.coarsen_text() if says_more else ""
-        if self.has_focus and self.variable is not None:
-            told = f"{told} {dial.window_text(self.variable)}".strip()
-        wrapped = (
-            cut_lines(wrap_text(replace_unprintable(told), width, "", ""), MOST_SENTENCE_LINES, width) if told else []
-        )
-        sentence = [Content(line) for line in wrapped]
+        sentence = [Content(line) for line in self._sentence_lines(dial, width)] if says_more else []
         if is_low:
             # The knowledge is the beginning of the sentence that the number ends.
             head = TRIAL_HEAD if dial.is_turned else LOW_HEAD
@@ -321,6 +336,20 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         counted = Content(cut_text(replace_unprintable(dial.counted_text), width))
         counted = Content.assemble(counted, *_legend_parts(dial, width - counted.cell_length))
         return [self._head_line(width), *chips, counted, *numbers, *sentence]
+
+    def _sentence_lines(self, dial: IntruderDial, width: int) -> list[str]:
+        """Return what a change does and that nothing is saved, and below it what to coarsen, in lines of ``width`` cells."""
+        changed = dial.change_text()
+        if changed:
+            n_lines = len(wrap_text(changed, width, "", ""))
+            changed += next(one for one in NOT_SAVED if len(wrap_text(f"{changed}{one}", width, "", "")) == n_lines)
+        advice = dial.coarsen_text()
+        if self.has_focus and self.variable is not None:
+            advice = f"{advice} {dial.window_text(self.variable)}".strip()
+        lines = [
+            line for text in (changed, advice) if text for line in wrap_text(replace_unprintable(text), width, "", "")
+        ]
+        return cut_lines(lines, MOST_SENTENCE_LINES, width)
 
     def _tells_effect(self, dial: IntruderDial) -> bool:
         """Return whether the sentence on what to coarsen says more than the gate's answer: what its change does."""
@@ -333,14 +362,17 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
 
     def _hint_parts(self, room: int) -> list[tuple[str, str]]:
         """Return the keys that change what he knows at the right end of a line with so much room; none without it."""
+        fitting = next((hint for hint in self._hints() if cell_len(hint) + len(GAP) <= room), "")
+        return [(" " * (room - cell_len(fitting)), ""), (fitting, "$text-muted")] if fitting else []
+
+    def _hints(self) -> tuple[str, str]:
+        """Return the keys that change what he knows with what they do, in full and in brief."""
         mark, wider, surer = (current_key(self.app, act) for act in ("mark", "zoom_in", "zoom_out"))
-        hints = (
+        return (
             (f"{mark} known or not · {wider} {surer} change how sure he is", f"{wider} {surer} how sure")
             if self.has_focus
             else (f"{mark} changes what he knows", f"{mark} changes it")
         )
-        fitting = next((hint for hint in hints if cell_len(hint) + len(GAP) <= room), "")
-        return [(" " * (room - cell_len(fitting)), ""), (fitting, "$text-muted")] if fitting else []
 
     def _chip_lines(self, dial: IntruderDial, width: int, most: int, head: str = "") -> list[Content]:
         """Return the variables with their boxes in at most so many lines, those with the cursor among them.
@@ -372,7 +404,9 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
             also = cut_text(replace_unprintable(f"and {', '.join(dial.numbers.others)}"), max(8, width - used - 2))
             lines[-1] += [(GAP, ""), (also, "$text-muted")]
         if head:
-            lines[-1] += _legend_parts(dial, width - sum(cell_len(text) for text, _ in lines[-1]))
+            # The key that turns the dial comes before what the mark says.
+            hint = cell_len(self._hints()[-1]) + len(GAP)
+            lines[-1] += _legend_parts(dial, width - hint - sum(cell_len(text) for text, _ in lines[-1]))
             lines[-1] += self._hint_parts(width - sum(cell_len(text) for text, _ in lines[-1]))
         return [Content.assemble(*line).truncate(width, ellipsis=True) for line in lines]
 
@@ -388,33 +422,60 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         name += dial.variable_text(variable).removeprefix(variable.name) if is_known else ""
         return cut_text(replace_unprintable(f"{'[x]' if is_known else '[ ]'} {name}"), max(8, width - 4))
 
-    def _number_line(self, line: DialLine, width: int, *, is_main: bool) -> Content:
-        """Return a number with its gauge and its limit."""
+    def _number_line(
+        self, line: DialLine, width: int, *, is_main: bool, beside: Sequence[DialLine] = (), lead: str = ""
+    ) -> Content:
+        """Return a number with its gauge and its limit, in columns with the numbers ``beside`` it.
+
+        ``lead`` precedes what is counted.
+        """
         ink, ink_of_title = self._ink_of(line), "" if is_main else "$text-muted"
-        # In a narrow terminal title and gauge yield, and the limit has its short form, before anything is cut.
-        choices = [
-            *((line.title, TITLE, GAUGE, limit) for limit in line.limit_texts),
-            *((line.brief_title, BRIEF_TITLE, GAUGE, limit) for limit in line.limit_texts),
-            (line.brief_title, max(LEAST_TITLE, cell_len(line.brief_title)), LOW_GAUGE, line.brief_limit_text),
-            (line.brief_title, cell_len(line.brief_title), 0, line.brief_limit_text),
-        ]
-
-        def cells_before(title: int, gauge: int) -> int:
-            """Return the cells before the number of people."""
-            return 2 * len(GAP) + title + (gauge + len(GAP) if gauge else 0)
-
-        needed = cell_len(line.count_text) + len(GAP)
-        fitting = (one for one in choices if cells_before(one[1], one[2]) + needed + cell_len(one[3]) <= width)
-        name, title, gauge, limit = next(fitting, choices[-1])
-        used = cells_before(title, gauge)
-        parts: list[Content | str | tuple[str, str]] = [(fit_text(f"{GAP}{name}", title + len(GAP)), ink_of_title)]
+        group = list(beside) or [line]
+        title, gauge, number, limit = self._choose_cells(group, width, lead)
+        titles, numbers = ([cells(one) for one in group] for cells in (title, number))
+        room, count = max(map(cell_len, titles)), max(map(cell_len, numbers))
+        parts: list[Content | str | tuple[str, str]] = [GAP, (fit_text(title(line), room), ink_of_title)]
         if gauge:
             parts += [GAP, self._gauge_of(line, ink, gauge)]
-        parts += [GAP, (cut_text(line.count_text, width - used), ink)]
-        left = width - used - cell_len(line.count_text) - len(GAP)
-        if limit and left >= cell_len(limit):
-            parts += [GAP, (limit, "" if line.limit_text else "$text-muted")]
+        used = 2 * len(GAP) + room + (gauge + len(GAP) if gauge else 0)
+        parts += [GAP, (cut_text(number(line), width - used), ink)]
+        left, gap = width - used - count - len(GAP), " " * (count - cell_len(number(line))) + GAP
+        if left >= cell_len(limit(line)):
+            parts += [gap, (limit(line), "" if line.limit_text else "$text-muted")]
         return Content.assemble(*parts)
+
+    def _choose_cells(self, group: Sequence[DialLine], width: int, lead: str) -> CellChoice:
+        """Return the title, the cells of the gauge, the number and the limit of lines in the longest forms that fit.
+
+        Title and gauge yield, and number and limit have their short forms, before anything is cut.
+        """
+
+        def title(one: DialLine) -> str:
+            return fit_text(f"{lead}{one.title}", TITLE)
+
+        def brief_title(one: DialLine) -> str:
+            return f"{lead}{one.brief_title}"
+
+        def whole(one: DialLine) -> str:
+            return one.count_text
+
+        def brief(one: DialLine) -> str:
+            return one.brief_count_text
+
+        limits = [partial(_limit_form, place=place) for place in range(LIMIT_FORMS)]
+        choices: list[CellChoice] = [
+            *((name, GAUGE, whole, limit) for limit in limits[:-1] for name in (title, brief_title)),
+            *((brief_title, LOW_GAUGE, count, limit) for count in (whole, brief) for limit in limits),
+            *((brief_title, 0, count, limit) for count in (whole, brief) for limit in limits),
+        ]
+
+        def needed(choice: CellChoice) -> int:
+            """Return the cells of the widest line."""
+            name, gauge, number, limit = choice
+            widths = (max(cell_len(cells(one)) for one in group) for cells in (name, number, limit))
+            return 4 * len(GAP) + (gauge + len(GAP) if gauge else 0) - len(GAP) + sum(widths)
+
+        return next((one for one in choices if needed(one) <= width), choices[-1])
 
     def _gauge_of(self, line: DialLine, ink: str, width: int) -> Content:
         """Return the gauge of a number: around its limit, or of all people where no limit gives it a range."""
@@ -428,6 +489,12 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         if line.is_above:
             return "$error bold"
         return "$success bold" if line.limit is not None and self._may_leave == "yes" else "bold"
+
+
+def _limit_form(line: DialLine, place: int) -> str:
+    """Return the limit of a number in one of its forms, the longest first, the last one with a sign."""
+    forms = (*line.limit_texts, brief_limit_text(line.brief_limit_text))
+    return forms[max(place - LIMIT_FORMS, -len(forms))]
 
 
 def _legend_parts(dial: IntruderDial, room: int) -> list[tuple[str, str]]:

@@ -8,26 +8,27 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
+from sfumato.engine.wording import format_number
 from sfumato.workspace.plots.series import Series
 
 from ..widgets.plot import Plot
 
 if TYPE_CHECKING:
-    from sfumato.workspace.reporting.intruder_dial import DialVariable, IntruderDial
+    from sfumato.workspace.reporting.intruder_dial import DialLine, DialVariable, IntruderDial
 
 BESIDE_FROM = 100
 """Columns of a terminal from which two plots stand beside each other."""
 LEAST_LINES = 8
 """Lines below which there is no plot."""
 COUNTING = "counting …"
-FOUND, LIMIT, NONE_ALLOWED = "found", "limit", "limit: none allowed"
-"""Names of the curves in the legend."""
 MARGIN = 0.04
 """Share of the highest value that the axis goes beyond it."""
 
 
 class QuietPlot(Plot, can_focus=False):
     """Plot without keys of its own."""
+
+    has_dotted_bounds = True
 
 
 class DialCurves(Horizontal):
@@ -60,7 +61,7 @@ class DialCurves(Horizontal):
             f"{label}, by how many variables he knows",
             "variables that he knows, those that find most",
             highest,
-            main.limit,
+            main,
         )
         if variable.is_numeric:
             unit = " in days" if variable.is_date else ""
@@ -70,7 +71,7 @@ class DialCurves(Horizontal):
                 f"{label}, by how surely he knows {variable.name}",
                 f"half width of {variable.name}{unit}",
                 highest,
-                main.limit,
+                main,
             )
 
 
@@ -80,19 +81,20 @@ def _draw_points(
     title: str,
     x_label: str,
     highest: float,
-    limit: float | None,
+    line: DialLine,
 ) -> None:
-    """Draw points with a line through them and the limit, from 0 to the highest value; without two points say that they
-    are being counted.
+    """Draw points with a line through them, their numbers beside them, and the limit of a number, from 0 to the highest
+    value; without two points say that they are being counted.
     """
     if len(points) < 2:
         plot.set_series([], title=title, empty=COUNTING)
         return
     x, y = zip(*points, strict=True)
-    # The legend names the curve only where there is a limit beside it.
-    name = "" if limit is None else FOUND
-    series = [Series(name, x, y)]
-    if limit is not None:
-        series.append(Series(NONE_ALLOWED if limit == 0 else LIMIT, (x[0], x[-1]), (limit, limit), marker="line"))
-    series.append(Series(name, x, y, marker="points", thin=True))
+    # The title names the one curve.
+    series = [Series("", x, y)]
+    if line.limit is not None:
+        label = f"limit: {line.limit_texts[-2]}"
+        ends, limit = (x[0], x[-1]), (line.limit, line.limit)
+        series.append(Series("limit", ends, limit, marker="line", thin=True, style="bold", labels=("", label)))
+    series.append(Series("", x, y, marker="points", thin=True, labels=tuple(map(format_number, y))))
     plot.set_series(series, title=title, x_label=x_label, y_range=(0.0, highest * (1 + MARGIN)))

@@ -105,6 +105,8 @@ def _associations(column: VariableValues, others: Sequence[VariableValues]) -> l
     """
     if len(column.levels) > 2:
         return []
+    from sfumato.engine.statistics.correlation_ratio import correlation_ratio
+
     found = []
     for other in others:
         # Numbers are grouped by tenths of the confidential ones.
@@ -112,28 +114,10 @@ def _associations(column: VariableValues, others: Sequence[VariableValues]) -> l
         known = other.confidential[~np.isnan(other.confidential)]
         edges = None if other.levels or not known.size else np.unique(np.quantile(known, tenths))
         pairs = zip((column.confidential, *column.released), (other.confidential, *other.released), strict=False)
-        own, *released = (_correlation_ratio(y, x, edges) for y, x in pairs)
+        own, *released = (correlation_ratio(y, x, edges) for y, x in pairs)
         if released and not math.isnan(own):
             found.append((other.name, (own, float(np.mean(released)))))
     return sorted(found, key=lambda one: -one[1][0])
-
-
-def _correlation_ratio(y: Floats, x: Floats, edges: Floats | None) -> float:
-    """Return the correlation ratio of ``y`` (n,) by groups of ``x`` (n,), corrected for chance; NaN without variation.
-
-    Its square is epsilon squared (Kelley 1935): the share of the variance between groups, without what chance adds.
-    ``edges`` group numbers; without them ``x`` has the codes of levels.
-    """
-    known = ~(np.isnan(y) | np.isnan(x))
-    y, x = y[known], x[known]
-    groups = np.unique(x if edges is None else np.searchsorted(edges, x, side="left"), return_inverse=True)[1]
-    n, n_groups = y.size, int(groups.max(initial=-1)) + 1
-    total = float(((y - y.mean()) ** 2).sum()) if n else 0.0
-    if n <= n_groups or total <= 0:
-        return math.nan
-    means = np.bincount(groups, weights=y) / np.bincount(groups)
-    within = float(((y - means[groups]) ** 2).sum())
-    return math.sqrt(max(0.0, 1 - within / (n - n_groups) / (total / (n - 1))))
 
 
 def _bar_cells(cells: float, *, is_share: bool) -> int:

@@ -102,9 +102,11 @@ WIDENED: Sequence[tuple[int, Mapping[str, int]]] = (
     (WIDE_WIDTH, {"name": 9, "confidential": 19, "release": 18, "limit": 14}),
     (PEOPLE_WIDTH, {"name": 9, "confidential": 1, "release": 7, "limit": 1}),
     (NARROW_WIDTH, {"name": 10}),
-    (0, {"name": 3, "release": -1, "good": -3}),
+    (0, {"name": 3, "good": -3, "limit": -1}),
 )
 """Cells that columns of numbers gain in a list of at least these widths; a column below 0 gives them to the name."""
+SIDES_OF_LINE = 2
+"""Cells of the list that a line above it cannot use."""
 PERSON = "by person"
 """Words of a number of people where a person has several records; a folded line of it says nothing else."""
 SHORT_HEAD, LONG_HEAD = "data", "confidential"
@@ -411,16 +413,18 @@ class ResultsPane(RunPane, SplitView):
                 "" if selection.with_draws else " (b shows all)"
             )
         filtered = [f"filter: {selection.filter_text}"] if selection.filter_text else []
-        parts = [count_noun(event.count, noun), *filtered, kind, order_text(selection.sort, event.verdicts)]
+        # The frame has the number of all numbers.
+        counted = [count_noun(event.count, noun)] if filtered or selection.with_draws or selection.unfolded else []
+        parts = [*counted, *filtered, kind, order_text(selection.sort, event.verdicts)]
         self.query_one("#results-head", Line).set_text(" · ".join(parts))
         self._counts = event.counts
         total = sum(event.counts.values())
         numbers = f"{event.counts.get(selection.family, 0):,} of {total:,} numbers"
         self.set_heading_count(numbers if selection.family else count_noun(total, "number"))
-        lines = [
-            f"{families_text(event.counts, selection.family)}; counts are of {_noun_text(event.records)}",
-            *event.evidence,
-        ]
+        families, counted_of = families_text(event.counts, selection.family), _noun_text(event.records)
+        tried = [f"{families}; counts are of {one}" for one in (counted_of, counted_of.partition(", or ")[0])]
+        room = self.list_width - SIDES_OF_LINE
+        lines = [next((one for one in tried if cell_len(one) <= room), families), *event.evidence]
         below = self.query_one("#results-families", Line)
         below.styles.height = len(lines)
         below.set_text("\n".join(lines))

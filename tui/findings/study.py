@@ -19,6 +19,7 @@ from textual.widgets import ContentSwitcher, Static
 
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.tui.keys.acts import bind_act
+from sfumato.tui.keys.own_keys import current_key
 from sfumato.tui.parts.variable_titles import variable_titles
 from sfumato.tui.session.export import ScreenExport
 from sfumato.tui.session.messages import WorkspaceChanged
@@ -42,6 +43,7 @@ from .behind import ExplainsPoint
 from .dial import DialPane, Place
 from .dial_curves import LEAST_LINES, DialCurves
 from .study_answers import (
+    LimitView,
     PlaneView,
     axis_slider,
     make_study_view,
@@ -53,7 +55,7 @@ from .study_answers import (
 from .study_lattice import LatticeView
 from .study_views import CurveView, StudyView, group_by_study, range_from_zero
 
-NONE = "No study in the plan of this run. What is found by what an intruder knows:"
+NONE = "No study in the plan of this run; {plan} and {add} add one. Found by what he knows:"
 HINT = "left and right move the cursor, + - zoom, 0 shows all"
 PLOT, NUMBERS, PLANES = "study-plot", "study-numbers", "study-planes"
 NARROW = 100
@@ -69,8 +71,12 @@ ROOM_FOR_LEVEL = 11
 """Lines from which on a plot has the numbers of the level at its cursor below it."""
 LEVEL_LINES = 2
 """Lines of the head of the numbers and of one level."""
-LEAST_LOW_PLOT = 12
-"""Lines that a plot keeps above the numbers of all levels in a low terminal."""
+LEAST_LOW_PLOT, WHOLE_LOW_PLOT, LEAST_NUMBERS = 9, 12, 5
+"""Lines that a plot keeps above its numbers in a low terminal, those that it has before more than ``LEAST_NUMBERS`` lines of
+numbers are shown, and these lines: the head and four levels.
+"""
+AROUND_AXIS = 16
+"""Cells of a terminal's width that the label of an axis leaves to the ticks of y and the value at the cursor."""
 
 
 def whole_sentences(text: Content, width: int, most: int) -> Content:
@@ -80,6 +86,13 @@ def whole_sentences(text: Content, width: int, most: int) -> Content:
         if len(wrap_text(text.plain[:end], width)) <= most:
             return text[:end]
     return text
+
+
+def _weighted(text: str) -> Content:
+    """Return what a study found, its first sentence, which answers the question, in the largest weight."""
+    first = re.match(r".*?\.(?= |$)", text)
+    end = len(text) if first is None else first.end()
+    return Content.assemble((text[:end], "bold"), text[end:])
 
 
 def series_on_axis(panel: Panel) -> tuple[Sequence[Series], AxisUnit]:
@@ -203,7 +216,8 @@ class StudyBody(ContentSwitcher):
             part.display = part.id == self.current or is_pair or (has_level and part is grid)
         # The head of the grid, its rows, and the bar that scrolls them sideways.
         wanted = min(self._rows + 2, height - max(LEAST_PLOT, round(PLOT_SHARE * height)))
-        few = max(LEVEL_LINES, min(self._rows + 1, height - LEAST_LOW_PLOT))
+        few = min(self._rows + 1, max(LEAST_NUMBERS, height - WHOLE_LOW_PLOT), height - LEAST_LOW_PLOT)
+        few = max(LEVEL_LINES, few)
         grid.styles.height = wanted if is_pair else few if has_level else "1fr"
 
     @property
@@ -220,7 +234,7 @@ class StudiesPane(ExplainsPoint, RunPane):
     """
 
     DEFAULT_CSS = """
-    StudiesPane #study-question { text-style: bold; }
+    StudiesPane #study-question { color: $text-muted; }
     StudiesPane #study-finding { padding: 0 1; height: auto; max-height: 3; }
     StudiesPane #study-head { color: $text-muted; }
     StudiesPane #study-slider { color: $primary; }
@@ -390,7 +404,8 @@ class StudiesPane(ExplainsPoint, RunPane):
         self._show_study_answer()
         self._show_dial()
         if view is None:
-            none, *error = self.empty_text("studies", NONE).split("\n")
+            keys = {name: current_key(self.app, act) for name, act in (("plan", "plan"), ("add", "add"))}
+            none, *error = self.empty_text("studies", NONE.format(**keys)).split("\n")
             self.query_one(f"#{PLOT}", Plot).set_series([], empty=error[0] if error else " ")
             head.set_text(none)
             # The numbers of the run that was shown before must not stand below that.
@@ -410,8 +425,11 @@ class StudiesPane(ExplainsPoint, RunPane):
         self._switch_to_list(switcher)
         plot, drawn = self.query_one(f"#{PLOT}", Plot), view.panel_at(self._picture)
         log = self._is_logarithmic
-        if isinstance(view, CurveView):
+        if isinstance(view, LimitView):
             drawn = replace(drawn, series=tuple(view.plot_series(self._picture)))
+        if isinstance(view, CurveView):
+            label = view.axis_label(self.app.size.width - AROUND_QUESTION - AROUND_AXIS)
+            drawn = replace(drawn, series=tuple(view.plot_series(self._picture)), x_label=label)
         series, unit = series_on_axis(drawn)
         # A range makes sense only on the axis on which it was chosen.
         keep_view = keep_view and self._axis == (drawn.x_label, unit)
@@ -419,7 +437,10 @@ class StudiesPane(ExplainsPoint, RunPane):
         # One axis for all curves, from 0 unless it is logarithmic, so that a small change looks small.
         whole = range_from_zero(series) if isinstance(view, CurveView) and not log else None
         # The line above the plot names what is drawn.
-        plot.set_series(series, x_label=drawn.x_label, y_range=whole, log_y=log, x_unit=unit, keep_view=keep_view)
+        plot.set_series(
+            series, x_label=drawn.x_label, y_range=whole, log_y=log, x_unit=unit, keep_view=keep_view,
+            reads_in_legend=not isinstance(view, CurveView | LimitView),
+        )  # fmt: skip
         positions = point_positions(series) if isinstance(view, CurveView) else np.empty(0)
         opens = plot.cursor_x is None and not keep_view and positions.size > 0
         if opens:
@@ -444,7 +465,12 @@ class StudiesPane(ExplainsPoint, RunPane):
         name, at = view.pictures[self._picture], self._place
         self.query_one(StudyPlanes).draw_planes(view, self._picture, at)
         self.query_one("#study-slider", Line).set_text(axis_slider(view.study, name, at, max(20, self.size.width - 24)))
-        self.query_one("#study-reading", Line).set_text(place_text(view.study, name, at))
+        told = place_text(view.study, name, at).split(" · ")
+        # What does not fit is left out whole; the axis and the tables have it.
+        fits = [
+            one for n in range(len(told), 0, -1) if cell_len(one := " · ".join(told[:n])) <= max(1, self.size.width - 2)
+        ]
+        self.query_one("#study-reading", Line).set_text(fits[0] if fits else told[0])
 
     def _show_study_answer(self) -> None:
         """Show the question of the study, and what its numbers say."""
@@ -455,7 +481,7 @@ class StudiesPane(ExplainsPoint, RunPane):
         )
         question.display = view is not None
         answer = (
-            None if view is None else view.picture_answer(self._picture) or Content(view.finding_text(self._picture))
+            None if view is None else view.picture_answer(self._picture) or _weighted(view.finding_text(self._picture))
         )
         finding.display = bool(answer)
         if view is not None and answer is not None:
@@ -536,7 +562,7 @@ class StudiesPane(ExplainsPoint, RunPane):
             rows = list(zip(found.keys, found.rows, strict=True))
             want = found.cursor_key if curves is None else self._level_at_cursor(curves)
             self.query_one(LiveGrid).show_table(keyed_table(table_columns(found.columns)), rows, want)
-            body.tells_level = curves is not None
+            body.tells_level = isinstance(view, CurveView | LimitView)
             body.arrange_parts(len(rows))
 
     def _level_at_cursor(self, view: CurveView) -> float | None:
@@ -570,7 +596,8 @@ class StudiesPane(ExplainsPoint, RunPane):
         if self.plane_view is not None:
             self._draw_planes(self.plane_view)
         elif isinstance(self.current_view, CurveView):
-            self.call_after_refresh(self._fill_numbers)
+            # The sentences above the plot and the label of its axis take the room that there is.
+            self.call_after_refresh(self._draw_study, keep_view=True)
 
     def make_exportable(self) -> ScreenExport | None:
         """Return the shown picture as a figure and its numbers with all digits."""

@@ -25,7 +25,7 @@ from sfumato.workspace.views.studies import StudyResult
 from ..session.export import ExportTable
 from ..terminal.glyphs import find_glyphs
 from .study_lattice import LatticeView
-from .study_views import StudyTable, StudyView, question_text, study_figure
+from .study_views import LIMIT_STYLE, StudyTable, StudyView, measured_points, question_text, study_figure
 
 NAME, LEVEL = 26, 9
 """Cells of a curve's name, and of the value at a point of the axis."""
@@ -236,7 +236,18 @@ class LimitView(StudyView):
         """Return the measures with their limits and the answer."""
         axis = self.study.axis
         series = tuple(study_limit_series(self.study, self.drawn_measures(picture)))
-        return Panel("", series, axis.label, axis.values, log_x=axis.log)
+        meaning = f"{axis.meaning.removeprefix('the ')}, in {axis.unit}" if axis.unit else axis.label
+        return Panel("", series, meaning, axis.values, log_x=axis.log)
+
+    def plot_series(self, picture: int) -> list[Series]:
+        """Return the measures with a mark at each point; limits and the answer have their names beside their lines."""
+        drawn = self.panel_at(picture).series
+        curves, lines = ([one for one in drawn if is_line(one) is wanted] for wanted in (False, True))
+        named = [
+            replace(one, marker="line", thin=True, style=LIMIT_STYLE, labels=(*[""] * (one.x.size - 1), one.name))
+            for one in lines
+        ]
+        return [*curves, *named, *map(measured_points, curves)]
 
     def study_table(self, picture: int) -> StudyTable:
         """Return a row for each point with all measures, whatever is drawn."""
@@ -339,6 +350,11 @@ def study_limit_series(study: StudyResult, measures: Sequence[str]) -> list[Seri
     upright = Series(f"answer {_point_text(found.value)}", [found.value] * 2, [min(known), max(known)])
     # The answer comes before the limits, so that a short legend has it.
     return [*lines, upright, *level]
+
+
+def is_line(one: Series) -> bool:
+    """Return whether a series of a picture is a limit or the answer."""
+    return one.name.startswith(("limit ", "answer ")) and one.x.size == 2
 
 
 def _none_to_nan(values: Sequence[float | None]) -> list[float]:

@@ -19,7 +19,7 @@ from sfumato.engine.methods.outputs import Axis
 from sfumato.engine.methods.registry import method_by_key
 from sfumato.engine.recipe.outcomes import worst_outcome
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import join_names
+from sfumato.engine.wording import join_names, singular_noun
 from sfumato.workspace.plots.axes import Limits
 from sfumato.workspace.plots.figure import Figure, Panel
 from sfumato.workspace.plots.series import Series
@@ -28,6 +28,7 @@ from sfumato.workspace.reporting.words import (
     brief_value_text,
     number,
     params_text,
+    people_limit_number,
     percentages_text,
     unit_text,
     value_text,
@@ -51,6 +52,8 @@ MOST_MEASURE = 40
 """Most cells of the column of measures."""
 _NOUN = re.compile(r" (people|person|records?|units?)$")
 BOUNDS = {"max": "at most", "min": "at least"}
+LIMIT_STYLE = "bold"
+"""Style of the line of a limit: in the colour of text, so that it is no curve."""
 FAR_APART = 20
 """Ratio of the highest value of a picture to the lowest from which on a logarithmic axis is suggested."""
 
@@ -215,7 +218,7 @@ class CurveView(StudyView):
         if (change := self._change_text(released)) is not None:
             texts.append(f"{self.picture_title(picture)}: {change}.")
         if (change := self._change_text(own, is_first=not texts)) is not None:
-            texts.append(f"With the confidential data released unchanged: {change}.")
+            texts.append(f"With the data released unprotected: {change}.")
         if released is not None:
             texts.insert(1, self._limit_text(released))
         return " ".join(filter(None, texts))
@@ -229,7 +232,7 @@ class CurveView(StudyView):
         limits = [one for one in own if is_limit_of(one, curve)]
         if not limits or len({(one.bound, one.limit) for one in own}) > 1 or len(limits) < len(own):
             return "" if own else "The plan sets no limit on it."
-        bound = f"{BOUNDS[limits[0].bound]} {point_text(curve, limits[0].limit, self.records)}"
+        bound = study_limit_text(curve, limits[0], self.records)
         values = dict(zip(curve.levels, curve.values, strict=True))
         held = {level for one in limits for level in (curve.levels if one.level is None else [one.level])}
         unknown = [level for level in held if values.get(level) is None]
@@ -255,18 +258,26 @@ class CurveView(StudyView):
 
     @property
     def settings_text(self) -> str:
-        """Return what counts as a match, whom it counts, and the unit of the axis, in words."""
+        """Return what counts as a match, and whom the study counts, in words."""
         params = self.measures[0][0].params
         radius = params_text({key: value for key, value in params.items() if key == "radius"})
-        axis = self.study_axis
+        return ", ".join(filter(None, (f"a match: {radius}" if radius else "", unit_text(params, self.unit_noun))))
+
+    @property
+    def level_unit(self) -> str:
+        """Return the unit of the levels in words; empty where they have none."""
+        params, axis = self.measures[0][0].params, self.study_axis
         values = {str(params[name]) for name in axis.uses if name in params}
-        unit = next((text for value, text in axis.units if value in values), axis.unit)
-        parts = (
-            f"a match: {radius}" if radius else "",
-            unit_text(params, self.unit_noun),
-            f"{axis.label}: {unit}" if unit else "",
+        return next((text for value, text in axis.units if value in values), axis.unit)
+
+    def axis_label(self, width: int) -> str:
+        """Return the title of the axis with its unit, as far as ``width`` cells have room for it."""
+        unit = self.level_unit
+        shorter = (unit.partition(mark)[0] for mark in (";", ",", " for "))
+        parts = [f" ({text})" for text in (unit, *shorter) if text]
+        return next(
+            (self.axis_title + part for part in parts if cell_len(self.axis_title + part) <= width), self.axis_title
         )
-        return ", ".join(part for part in parts if part)
 
     def suggests_log(self, picture: int) -> bool:
         """Return whether the curves lie so far apart that a linear axis shows only the highest."""
@@ -282,17 +293,15 @@ class CurveView(StudyView):
             return None
         (first, start), (last, end) = known[0], known[-1]
         key = f"{curve.key}.{curve.measure}"
-        # Of how many is said once.
-        records = self.records if is_first else None
-        texts = [quantity_of(key, value, count, curve.params) for value, count in ((start, records), (end, None))]
-        # Without a count of records they would be called people, which they may not be.
-        texts = [re.sub(r" (people|person|units?)$", "", text) for text in texts]
+        texts = [point_text(curve, value, self.records) for value in (start, end)]
+        if is_first and " of " in (text := quantity_of(key, start, self.records, curve.params)):
+            # Of how many is said once.
+            texts[0] = text
         if start == end:
             return f"{texts[0]}, at {self.study_axis.label} {number(first)} as at {number(last)}"
-        way = "down to" if end < start else "up to"
         # Where the levels are is said once too.
         ends = [f" {self._level_text(level)}" if is_first else "" for level in (first, last)]
-        return f"{texts[0]}{ends[0]}, {way} {texts[1]}{ends[1]}"
+        return f"{texts[1]}{ends[1]} instead of {texts[0]}{ends[0]}"
 
     def _level_text(self, level: float) -> str:
         """Return a level of the axis in words: ``if the intruder is sure``, ``at uncertainty 0.2``."""
@@ -323,15 +332,28 @@ class CurveView(StudyView):
         first = self.measures[picture][0]
         scale = shown_scale(first, self.records)
         drawn = [scale_series(named_interval(one), scale) for one in self.panel_at(picture).series]
-        marks = [measured_points(one) for one in drawn]
+        curves = self.shown_curves(picture)
+        own = len(self.measures[picture])
+        # The numbers of other runs beside those of this one would cover each other.
+        marks = [
+            measured_points(one, point_labels(curve, self.records) if place < own else ())
+            for place, (one, curve) in enumerate(zip(drawn, curves, strict=True))
+        ]
         limits = [(one.level, scale * one.limit) for one in self.verdicts if is_limit_of(one, first)]
         levels = sorted({level for curve in self.shown_curves(picture) for level in curve.levels})
         if limits and levels:
-            bound = next(one.bound for one in self.verdicts if is_limit_of(one, first))
+            verdict = next(one for one in self.verdicts if is_limit_of(one, first))
             # A limit of one level is a point; one that holds at every level is a line.
             places = [(x, y) for level, y in limits for x in (levels if level is None else [level])]
             x, y = zip(*sorted(places), strict=True)
-            drawn.append(Series(f"limit, {BOUNDS[bound]}", x, y, marker="points" if len(set(x)) == 1 else "line"))
+            is_point = len(set(x)) == 1
+            labels = (*[""] * (len(x) - 1), f"limit: {study_limit_text(first, verdict, self.records)}")
+            drawn.append(
+                Series(
+                    f"limit, {BOUNDS[verdict.bound]}", x, y, marker="points" if is_point else "line",
+                    thin=not is_point, style=None if is_point else LIMIT_STYLE, labels=labels,
+                )
+            )  # fmt: skip
         return [*drawn, *marks]
 
     def study_table(self, picture: int) -> StudyTable:
@@ -440,9 +462,27 @@ def range_from_zero(series: Sequence[Series]) -> Limits | None:
     return 0.0, float(values.max()) * (1 + MARGIN)
 
 
-def measured_points(one: Series) -> Series:
+def measured_points(one: Series, labels: tuple[str, ...] = ()) -> Series:
     """Return the points of a curve alone, in its looks and without an entry of their own in the legend."""
-    return Series(one.name, one.x, one.y, marker="points", thin=True)
+    return Series(one.name, one.x, one.y, marker="points", thin=True, labels=labels)
+
+
+def point_labels(curve: StudyCurve, records: int | None) -> tuple[str, ...]:
+    """Return the values of a curve in few cells, to stand beside its points; empty for a missing one."""
+    return tuple("" if value is None else point_text(curve, value, records) for value in curve.values)
+
+
+def study_limit_text(curve: StudyCurve, verdict: Verdict, records: int | None) -> str:
+    """Return a limit on the values of a curve, in people with their share: ``at most 41 people (1 %)``."""
+    key = f"{curve.key}.{curve.measure}"
+    text = quantity_of(key, verdict.limit, records, curve.params)
+    found = re.fullmatch(r"[\d.,]+ of ([\d,]+) (\S+) (\(.*\))", text)
+    if found is None:
+        return f"{BOUNDS[verdict.bound]} {point_text(curve, verdict.limit, records)}"
+    whole, noun, share = found.groups()
+    people = verdict.limit * (int(whole.replace(",", "")) if method_and_output(key)[1].unit == "share" else 1)
+    number = people_limit_number(people, verdict.bound)
+    return f"{BOUNDS[verdict.bound]} {number} {singular_noun(noun) if number == '1' else noun} {share}"
 
 
 def named_interval(one: Series) -> Series:

@@ -70,6 +70,8 @@ FOCUSED_STEPS: Mapping[type[Widget], str] = {
 """What the keys do in the parts of the page besides its list, with acts in braces."""
 CELLS_FOLLOW = "kept_tables"
 """Check of the gate whose findings are cells of tables."""
+LINES_ABOVE_DIAL = 7
+"""Lines of the answer above the dial in a low terminal, where its sentences are whole in these."""
 LINES_BESIDE_DIAL = 3
 """Lines of the answer beside the dial that is turned in a low terminal."""
 UNEXAMINED = "The gate could not examine the tables, so nothing can be released: {}"
@@ -108,8 +110,8 @@ class VerdictsPane(RunPane, SplitView):
     command_name = "results"
     full_list = 104
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind_act("try", "try", show=True),
         bind_act("mark", "dial('turn')", "What the intruder knows", show=True),
+        bind_act("try", "try", show=True),
         bind_act("zoom_in", "dial('reach(1)')", "Intruder less sure"),
         bind_act("zoom_out", "dial('reach(-1)')", "Intruder surer"),
     ]
@@ -254,8 +256,9 @@ class VerdictsPane(RunPane, SplitView):
             self._show_board()
 
     @on(DialPane.DialFocused)
+    @on(DialPane.DialCounted)
     def _make_room_for_dial(self) -> None:
-        """Show fewer lines of the answer while the dial is turned, where there are few."""
+        """Show fewer lines of the answer once there is a dial, and while it is turned, where there are few."""
         if self.app.size.height < LOW:
             self._show_board()
 
@@ -459,7 +462,10 @@ class VerdictsPane(RunPane, SplitView):
         if answer is not None:
             self._shown_change = self.query_one(LeverPane).change_text(answer)
             answer = replace(answer, change=self._shown_change)
-        self.query_one(AnswerPanel).show_answer(answer, gate.text if self._is_read else "", width, most)
+        # Beside a dial of two numbers the list keeps a third of a low terminal.
+        dial = self.query_one(DialPane)
+        wanted = LINES_ABOVE_DIAL if dial.dial is not None and self.app.size.height < LOW else 0
+        self.query_one(AnswerPanel).show_answer(answer, gate.text if self._is_read else "", width, most, wanted)
         rule = self.query_one(FrameRule)
         rule.set_text(self._list_title())
         # In a very low terminal the list needs the line.

@@ -87,11 +87,20 @@ class AnswerPanel(Static):
         super().__init__("", markup=False)
         self.display = False
 
-    def show_answer(self, answer: ReleaseAnswer | None, text: str, width: int, most: int = MOST_LINES[-1][1]) -> None:
-        """Show the answer in lines of ``width`` cells, ``most`` at most, or ``text`` in its place."""
+    def show_answer(
+        self, answer: ReleaseAnswer | None, text: str, width: int, most: int = MOST_LINES[-1][1], wanted: int = 0
+    ) -> None:
+        """Show the answer in lines of ``width`` cells, ``most`` at most, or ``text`` in its place.
+
+        It has no more than ``wanted`` lines, unless 0, where no sentence is cut in these.
+        """
         most = min(most, most_panel_lines(self.app.size.height))
         if answer is not None:
-            lines: Sequence[Content] = answer_lines(answer, width, most, titled=self.app.size.width < TITLE_NEEDS)
+            titled = self.app.size.width < TITLE_NEEDS
+            lines: Sequence[Content] = answer_lines(answer, width, most, titled=titled)
+            if 0 < wanted < len(lines):
+                fewer = answer_lines(answer, width, wanted, titled=titled)
+                lines = lines if any("…" in line.plain for line in fewer) else fewer
             # A title in a very narrow terminal needs more lines than the list can spare.
             lines = lines[:most]
         else:

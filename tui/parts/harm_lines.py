@@ -25,7 +25,7 @@ from sfumato.workspace.reporting.findings import (
     scaled_text,
     state_text,
 )
-from sfumato.workspace.reporting.harm import DECIDES, NOT_ENOUGH
+from sfumato.workspace.reporting.harm import BRIEFLY_NOT_ENOUGH, DECIDES, NOT_ENOUGH
 from sfumato.workspace.reporting.words import (
     brief_limit_text,
     brief_observed_text,
@@ -86,9 +86,10 @@ NO_GAUGE = Content(" " * GAUGE)
 
 def fit_harm_counts(told: str, room: int) -> str:
     """Return the counts of a list of findings in at most ``room`` cells, the least harmful left out where it is too narrow."""
-    # The words between the numbers yield before a number does.
-    for words in (DECIDES, NOT_ENOUGH):
-        told = told if cell_len(told) <= room else told.replace(words, "")
+    # The words between the numbers yield before a number does. Limits that are met never stand without the words that they
+    # are not enough: a reader would take them for the answer.
+    for words, briefly in ((DECIDES, ""), (NOT_ENOUGH, BRIEFLY_NOT_ENOUGH)):
+        told = told if cell_len(told) <= room else told.replace(words, briefly)
     parts = told.split(" · ")
     while len(parts) > 1 and cell_len(" · ".join(parts)) > room:
         parts.pop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections.abc import Mapping, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sfumato.engine.errors import BadInput
@@ -82,7 +82,8 @@ def _has_ascii_locale(environment: Mapping[str, str]) -> bool:
 class Glyphs:
     """Characters to draw with.
 
-    ``table[cell_bits]`` shows a cell of ``dots_down`` by ``dots_across`` dots, whose bits are ``weights``.
+    ``table[cell_bits]`` shows a cell of ``dots_down`` by ``dots_across`` dots, whose bits are ``weights``. ``marks`` are
+    those of points, by series.
     """
 
     name: str
@@ -95,6 +96,7 @@ class Glyphs:
     tick_y: str
     caret: str
     ellipsis: str
+    marks: str = "○●+*#%@&"
 
     @property
     def dots_down(self) -> int:
@@ -130,7 +132,7 @@ class Glyphs:
 _BRAILLE_TABLE = " " + "".join(map(chr, range(0x2801, 0x2900)))
 BRAILLE = Glyphs("braille", ((1, 8), (2, 16), (4, 32), (64, 128)), _BRAILLE_TABLE, *"│─└┬┤▲…")
 BLOCK = Glyphs("block", ((1, 2), (4, 8)), " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█", *"│─└┬┤▲…")
-ASCII = Glyphs("ascii", ((1,),), " *", *"|-+++^~")
+ASCII = replace(Glyphs("ascii", ((1,),), " *", *"|-+++^~"), marks="ox+*#%@&")
 GLYPHS = {glyphs.name: glyphs for glyphs in (BRAILLE, BLOCK, ASCII)}
 
 

@@ -33,11 +33,12 @@ from sfumato.tui.widgets.frame import SAMPLE, ChartStyle, PlotFrame, PlotLabels,
 from sfumato.workspace.plots.axes import AxisUnit, Floats, Limits, unit_text
 from sfumato.workspace.plots.series import Series, SeriesReading, styled_like, x_limits, y_limits
 
-MARKS = "ox+*#%@&"
 BLOCKS = " ▂▄▆█"
 """Characters of a bar's cell, by height."""
 FEW_POINTS = 60
 """Number of points up to which each has a mark; more points become single dots."""
+CELLS_OF_BAR = 3
+"""Cells of the width of a chart that the interval of a point needs to be a bar of its own."""
 LEAST_ALIGNED = 10
 """Rows from which on lines go through the middle of their marks; in fewer they would lose too much of their slope."""
 _PATTERNS = ("1", "11100", "100", "1111100100", "10000", "110000", "1111111001001000", "111111000000")
@@ -55,16 +56,18 @@ class SeriesMasks:
     mask: dots of its line, points or bars, (rows, columns)
     band: dots of its interval, (rows, columns)
     marks: (row, column) cells of its marks
+    bars: (column, first row, last row) cells of the bars of its intervals
     """
 
     mask: Mask
     band: Mask
     marks: tuple[tuple[int, int], ...] = ()
+    bars: tuple[tuple[int, int, int], ...] = ()
 
 
-def series_mark(order: int) -> str:
+def series_mark(order: int, glyphs: Glyphs) -> str:
     """Return the mark of the series with this number."""
-    return MARKS[order % len(MARKS)]
+    return glyphs.marks[order % len(glyphs.marks)]
 
 
 def draw_series(one: Series, order: int, series: Sequence[Series], frame: PlotFrame, look: ChartStyle) -> SeriesMasks:
@@ -80,12 +83,42 @@ def draw_series(one: Series, order: int, series: Sequence[Series], frame: PlotFr
         return SeriesMasks(_draw_bars(one, order, series, frame, look) | _draw_whiskers(one, x, frame), empty)
     vertices = _stair_corners(x[one.x_order], y[one.x_order]) if one.marker == "steps" else (x, y)
     if look.shade == "bounds":
-        line = rasterise_line(*vertices, frame.dot_shape, _dash_pattern(styled_like(series, order), look))
+        # A thin line in a colour of its own, such as a limit, is dashed.
+        dash = DASHES[1] if one.thin else _dash_pattern(styled_like(series, order), look)
+        line = rasterise_line(*vertices, frame.dot_shape, dash)
+        if _has_interval_bars(one, series, frame, look):
+            return SeriesMasks(line, empty, bars=_interval_bars(one, x, series, frame, look))
         return SeriesMasks(line | _draw_bounds(one, x, series, frame, look), empty)
     return SeriesMasks(
         rasterise_line(*vertices, frame.dot_shape, _dash_pattern(styled_like(series, order), look)),
         _keep_thick_band(_draw_band(one, frame), frame),
     )
+
+
+def _has_interval_bars(one: Series, series: Sequence[Series], frame: PlotFrame, look: ChartStyle) -> bool:
+    """Return whether the intervals of a line are bars through its marks: it has marks, and they stand apart."""
+    is_marked = any(s.name == one.name and s.marker == "points" and _has_marks(s, look) for s in series)
+    return is_marked and not look.glyphs.is_coarse and one.x.size * CELLS_OF_BAR <= frame.columns
+
+
+def _interval_bars(
+    one: Series, x: Floats, series: Sequence[Series], frame: PlotFrame, look: ChartStyle
+) -> tuple[tuple[int, int, int], ...]:
+    """Return the cells of the interval at each point: its column, first and last row; none for a point without."""
+    if one.lower is None or one.upper is None:
+        return ()
+    down, across, (rows, columns) = frame.glyphs.dots_down, frame.glyphs.dots_across, frame.dot_shape
+    ends = []
+    for bound in (one.upper, one.lower):
+        dots = _row_dots(series, bound, frame, look)
+        # An end that a logarithmic axis cannot show lies below it.
+        ends.append(np.where(np.isfinite(dots), dots, _bound_dots(bound, frame)))
+    found = []
+    for place, top, bottom, is_known in zip(x, *ends, np.isfinite(one.lower) & np.isfinite(one.upper), strict=True):
+        if is_known and -0.5 <= place <= columns - 0.5 and bottom >= 0 and top < rows:
+            first, last = (int(np.clip(np.floor(end + 0.5), 0, rows - 1)) // down for end in (top, bottom))
+            found.append((int(np.floor(place + 0.5)) // across, first, last))
+    return tuple(found)
 
 
 def _has_marks(one: Series, look: ChartStyle) -> bool:
@@ -235,20 +268,22 @@ def legend_sample(one: Series, order: int, series: Sequence[Series], look: Chart
     """Return the sample of a series for the legend, SAMPLE cells wide."""
     glyphs = look.glyphs
     if glyphs.is_coarse:
-        return series_mark(order) * SAMPLE
+        return series_mark(order, glyphs) * SAMPLE
     if has_solid_bars(series, look):
         return BLOCKS[-1] * SAMPLE
     shape = (glyphs.dots_down, SAMPLE * glyphs.dots_across)
     ends, middle = np.array([0.0, shape[1] - 1.0]), np.full(2, float((glyphs.dots_down - 1) // 2))
+    marked = any(s.name == one.name and s.thin and s.marker == "points" and _has_marks(s, look) for s in series)
     if one.marker == "points" and _has_marks(one, look):
-        return series_mark(order).center(SAMPLE)
+        return series_mark(order, glyphs).center(SAMPLE)
     if one.marker == "points":
         mask = rasterise_points(ends.mean(keepdims=True), middle[:1], shape)
     elif one.marker == "bars" and one is next(other for other in series if other.marker == "bars"):
         mask = _mask_edge(np.ones(shape, dtype=np.bool_))
     else:
         mask = rasterise_line(ends, middle, shape, _dash_pattern(order, look))
-    return "".join(glyphs.encode_mask(mask)[0])
+    line = "".join(glyphs.encode_mask(mask)[0])
+    return f"{line[0]}{series_mark(order, glyphs)}{line[2:]}" if marked else line
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,7 +386,7 @@ def _draw_traces(draft: PictureDraft, frame: PlotFrame, series: Sequence[Series]
         own = glyphs.cell_bits(one.mask)
         bits |= own
         inks[own > 0] = SERIES + order
-        characters[own > 0] = series_mark(styled_like(series, order))
+        characters[own > 0] = series_mark(styled_like(series, order), glyphs)
     if has_solid_bars(series, look):
         characters[:] = np.array(list(BLOCKS))[_block_heights(traces[0].mask, glyphs)]
     elif not glyphs.is_coarse:
@@ -361,11 +396,42 @@ def _draw_traces(draft: PictureDraft, frame: PlotFrame, series: Sequence[Series]
 
 
 def _put_marks(draft: PictureDraft, frame: PlotFrame, series: Sequence[Series], traces: Sequence[SeriesMasks]) -> None:
-    """Draw the marks of points."""
+    """Draw the intervals and the marks of points, and the labels beside them."""
+    for order, one in enumerate(traces):
+        for column, first, last in one.bars:
+            # An interval within the cell of its mark has no bar.
+            signs = ["┬", *["│"] * (last - first - 1), "┴"] if last > first else []
+            for row, sign in enumerate(signs, start=first):
+                draft.put_text(frame.top + row, frame.left + column, sign, SERIES + order)
     for order, one in enumerate(traces):
         for row, column in one.marks:
-            mark = series_mark(styled_like(series, order))
+            mark = series_mark(styled_like(series, order), frame.glyphs)
             draft.put_text(frame.top + row, frame.left + column, mark, SERIES + order)
+    _put_labels(draft, frame, series)
+
+
+def _put_labels(draft: PictureDraft, frame: PlotFrame, series: Sequence[Series]) -> None:
+    """Write the labels of points above or below them, or beside them, where no mark, interval or other label stands."""
+    top, left = frame.top, frame.left
+    area = np.s_[top : top + frame.rows, left : left + frame.columns]
+    lines = {" ", *frame.glyphs.table}
+    for order, one in enumerate(series):
+        for x, y, text in zip(one.x, one.y, one.labels, strict=False):
+            cell = frame.cell_of(float(x), float(y)) if text else None
+            width = cell_len(text)
+            if cell is None or width > frame.columns:
+                continue
+            row, column = cell[0] - top, cell[1] - left
+            start = min(max(0, column - width // 2), frame.columns - width)
+            places = [(row - 1, start), (row + 1, start), (row, column + 2), (row, column - width - 1)]
+            inside = [(r, c) for r, c in places if 0 <= r < frame.rows and 0 <= c <= frame.columns - width]
+            characters = draft.characters[area]
+            found = [(r, c, set(characters[r, c : c + width])) for r, c in inside]
+            clear = [(r, c) for r, c, seen in found if seen <= {" ", frame.glyphs.table[0]}]
+            # Beside its mark a label takes the place of dots of its own line.
+            beside = [(r, c) for r, c, seen in found if seen <= lines and (r == row or one.marker == "line")]
+            if chosen := clear or beside:
+                draft.put_text(top + chosen[0][0], left + chosen[0][1], text, SERIES + order)
 
 
 def add_cursor(chart: DrawnChart, series: Sequence[Series], labels: PlotLabels, x: float) -> CharacterPicture:
@@ -382,8 +448,8 @@ def add_cursor(chart: DrawnChart, series: Sequence[Series], labels: PlotLabels, 
             continue
         at = None if reading.value is None else frame.cell_of(x, reading.value)
         if at is not None:
-            draft.put_text(*at, series_mark(order), CURSOR)
-        if order < frame.legend.n_shown:
+            draft.put_text(*at, series_mark(order, frame.glyphs), CURSOR)
+        if order < frame.legend.n_shown and frame.legend.has_values:
             row, column = frame.legend.entry_cell(order)
             # The legend was laid out without room for intervals if they would have pushed entries out.
             told = reading if frame.legend.has_bands else replace(reading, lower=None, upper=None)

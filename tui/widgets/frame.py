@@ -41,7 +41,8 @@ class ChartStyle:
 
     glyphs: characters to draw with
     colour: whether series differ in colour; otherwise in dashes, textures and marks
-    shade: how areas are shaded; "bounds" draws the ends of intervals as dotted lines instead
+    shade: how areas are shaded; "bounds" draws intervals as bars through the marks of a line that has few, and their ends
+        as dotted lines otherwise
     """
 
     glyphs: Glyphs = BRAILLE
@@ -63,6 +64,7 @@ class PlotLabels:
     log_y: whether y is logarithmic
     x_unit, y_unit: what is drawn: numbers, logarithms of them (the axis then names the numbers), or days
     empty_text: text if there is nothing to draw; by default it says so
+    reads_in_legend: whether the legend has the values at the cursor; otherwise its entries are short
     """
 
     title: str = ""
@@ -73,6 +75,7 @@ class PlotLabels:
     x_unit: AxisUnit = "number"
     y_unit: AxisUnit = "number"
     empty_text: str = ""
+    reads_in_legend: bool = True
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,7 @@ class PlotLegend:
     n_shown: number of series that have an entry
     n_left_out: number of series without one; those that look like another need none
     has_bands: whether the ends of bands stand beside the values; left out if entries fit only without them
+    has_values: whether an entry has room for the value at the cursor
     """
 
     rows: int
@@ -95,6 +99,7 @@ class PlotLegend:
     n_shown: int
     n_left_out: int
     has_bands: bool = False
+    has_values: bool = True
 
     @property
     def is_empty(self) -> bool:
@@ -161,7 +166,8 @@ def lay_out_frame(
     axis = spare >= 2
     spare -= 2 * axis
     said = _is_named_by_axis(series, labels)
-    key = _lay_out_legend(() if said else series, width, max(0, min(spare, max(1, round(height / 5)))))
+    most = max(0, min(spare, max(1, round(height / 5))))
+    key = _lay_out_legend(() if said else series, width, most, has_values=labels.reads_in_legend)
     spare -= key.rows
     titled = bool(labels.title or labels.y_label) and spare >= 1 + said
     spare -= titled
@@ -192,11 +198,13 @@ def _is_named_by_axis(series: Sequence[Series], labels: PlotLabels) -> bool:
     return len(shown) == 1 and shown[0].name in ("", labels.y_label)
 
 
-def _lay_out_legend(series: Sequence[Series], width: int, most_rows: int) -> PlotLegend:
+def _lay_out_legend(series: Sequence[Series], width: int, most_rows: int, *, has_values: bool) -> PlotLegend:
     """Lay out the legend within a number of rows, with intervals only if no entry is left out for them."""
     # Thin series are single datasets, which look like the series of the same name.
     series = [one for one in series if not one.thin]
     name = min(LONGEST_NAME, max((cell_len(replace_unprintable(s.name)) for s in series), default=0))
+    if not has_values:
+        return _legend_with_band(len(series), name, -VALUE, width, most_rows)
     if any(s.lower is not None for s in series):
         banded = _legend_with_band(len(series), name, BAND, width, most_rows)
         if not banded.n_left_out:
@@ -205,14 +213,14 @@ def _lay_out_legend(series: Sequence[Series], width: int, most_rows: int) -> Plo
 
 
 def _legend_with_band(count: int, name: int, band: int, width: int, most_rows: int) -> PlotLegend:
-    """Lay out the legend with entries that have ``band`` cells for an interval."""
+    """Lay out the legend with entries that have ``band`` cells more than a value needs, for an interval."""
     slot = SAMPLE + 1 + name + 1 + VALUE + band
     across = max(1, (width + 2) // (slot + 2))
     rows = min(most_rows, -(-count // across))
     room = rows * across
     # One slot of a full legend says how many series it leaves out.
     shown = count if count <= room else max(room - 1, min(room, 1))
-    return PlotLegend(rows, across, slot, name, shown, count - shown, has_bands=bool(band))
+    return PlotLegend(rows, across, slot, name, shown, count - shown, has_bands=band > 0, has_values=band >= 0)
 
 
 def _y_ticks(
@@ -225,7 +233,7 @@ def _y_ticks(
     most = max(1, (rows + 1) // 3, min(LEAST_TICKS, (rows + 1) // 2))
     if scale.log:
         ticks = log_ticks(scale.low, scale.high, most)
-        labels = [f"{tick:g}" for tick in ticks.tolist()]
+        labels = [f"{tick:,.0f}" if 1e3 <= tick < 1e6 else f"{tick:g}" for tick in ticks.tolist()]
     else:
         ticks, labels = unit_ticks(scale.low, scale.high, most, unit)
     at = np.floor(scale.to_dots(ticks) + 0.5).astype(int) // glyphs.dots_down

@@ -31,11 +31,11 @@ HEADER = 1
 """Rows of the header."""
 BAR = 1
 """Cells that the scrollbar may take."""
-STATES = {"✓": "good", "✗": "bad", "!": "doubt", "~": "doubt", "‖": "doubt", "●": "going"}
+STATES = {"✓": "good", "✗": "bad", "!": "doubt", "~": "doubt", "‖": "doubt", "●": "going", "–": "waiting"}
 """Signs of a state that also have a colour. In ASCII ``!`` and ``~`` may be values, so they need a word behind them,
-and stand at the beginning of a cell: a formula such as ``vote ~ age`` has no state.
+and stand at the beginning of a cell: a formula such as ``vote ~ age`` has no state. What begins with a dash is dim.
 """
-SIGNS = re.compile(r"(?<!\S)(?:✓(?!\S)|(?:[✗‖●](?!\S)|(?<!\S )[!~](?= [a-z\d]))(?: \S+)*)|[▁-█]+")
+SIGNS = re.compile(r"(?<!\S)(?:✓(?!\S)|(?:[✗‖●](?!\S)|(?<!\S )[!~–](?= [a-z\d]))(?: \S+)*)|[▁-█]+")
 """Parts of a row that have a colour of their own: signs of a state, and small pictures of a distribution."""
 
 

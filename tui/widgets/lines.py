@@ -33,6 +33,8 @@ SHORT = {
     "Include or exclude": "Include",
     "Search for a plan": "Search",
     "Next tab": "Tab",
+    "What the intruder knows": "Intruder",
+    "Try other limits": "Limits",
 }
 """Short forms of long words in a narrow terminal."""
 LAST = {"export": 1, "release_run": 2, "next_tab": 3, "keys": 4, "close": 5}

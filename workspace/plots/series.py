@@ -34,7 +34,8 @@ class Series:
     it is drawn as its figure's series are. A ``thin`` series is one of several of a name: it looks like the first of
     that name that is not thin, but faint, and is not in the legend. ``style`` is a colour (``"green"``, ``"#56b4e9"``),
     or None for the next of the palette. ``stops`` are the names of the points of a path, which a figure joins in their
-    order and names at its ends. Raises ValueError for unequal lengths.
+    order and names at its ends. ``labels`` are texts that stand beside the points of a chart in the terminal, where there
+    is room; an empty one is left out. Raises ValueError for unequal lengths.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Series:
     thin: bool = False
     style: str | None = None
     stops: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -58,6 +60,7 @@ class Series:
         thin: bool = False,
         style: str | None = None,
         stops: tuple[str, ...] = (),
+        labels: tuple[str, ...] = (),
     ) -> None:
         if marker not in (None, *get_args(Marker)):
             raise ValueError(f"marker must be one of {', '.join(get_args(Marker))}, not {marker!r}")
@@ -66,10 +69,10 @@ class Series:
         given = {"x": x, "y": y, "lower": lower, "upper": upper}
         columns = {key: None if value is None else _read_only_column(value) for key, value in given.items()}
         sizes = {key: column.size for key, column in columns.items() if column is not None}
-        sizes |= {"stops": len(stops)} if stops else {}
+        sizes |= {key: len(texts) for key, texts in (("stops", stops), ("labels", labels)) if texts}
         if len(set(sizes.values())) > 1:
             raise ValueError(f"series {name!r}: lengths differ: {sizes}")
-        told = {"name": name, "marker": marker, "thin": thin, "style": style, "stops": stops}
+        told = {"name": name, "marker": marker, "thin": thin, "style": style, "stops": stops, "labels": labels}
         for key, value in {**told, **columns}.items():
             # the only way to set a field of a frozen dataclass with an initialiser of its own
             object.__setattr__(self, key, value)
@@ -89,8 +92,11 @@ class Series:
         x, y, lower, upper = (None if column is None else column[known] for column in columns)
         assert x is not None
         assert y is not None
-        stops = tuple(stop for stop, here in zip(self.stops, known.tolist(), strict=False) if here)
-        return Series(self.name, x, y, lower, upper, self.marker, self.thin, self.style, stops)
+        stops, labels = (
+            tuple(text for text, here in zip(texts, known.tolist(), strict=False) if here)
+            for texts in (self.stops, self.labels)
+        )
+        return Series(self.name, x, y, lower, upper, self.marker, self.thin, self.style, stops, labels)
 
     @cached_property
     def x_order(self) -> NDArray[np.intp]:

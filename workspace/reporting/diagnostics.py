@@ -167,7 +167,7 @@ PARAMETER_COLUMNS = (
     DisplayColumn("r_hat", "R-hat", 5, "right"),
     DisplayColumn("bulk", "bulk", 6, "right", full_title="bulk ESS"),
     DisplayColumn("tail", "tail", 6, "right", full_title="tail ESS"),
-    DisplayColumn("sampler", "sampler", 11, drop_order=1),
+    DisplayColumn("sampler", "sampler", 13, drop_order=1),
     DisplayColumn("verdict", "verdict", 22),
 )
 WITHIN, NO_CHECK, NO_TRACE = "within limits", "no convergence check", "no trace kept"
@@ -395,7 +395,7 @@ def _sampler_text(line: ParameterConvergence) -> str:
     """Return the acceptance rate, or the Pareto k, of a whole model."""
     if line.acceptance is not None:
         return f"accept {line.acceptance:.2f}"
-    return "" if line.pareto_k is None else f"k {line.pareto_k:.2f}"
+    return "" if line.pareto_k is None else f"Pareto k {line.pareto_k:.2f}"
 
 
 def _verdict_cell(line: ConvergenceLine) -> DisplayCell | str:

@@ -13,7 +13,7 @@ from .findings import ReportableFinding
 FindingT = TypeVar("FindingT", bound=ReportableFinding)
 STATUS_RANKS = {"block": 0, "warn": 1, "not checked": 2, "pass": 3}
 OUTCOME_RANKS = {"not met": 0, "undecided": 1, "not computed": 2, "met": 3}
-DECIDES, NOT_ENOUGH = "decides: ", "not enough alone: "
+DECIDES, NOT_ENOUGH, BRIEFLY_NOT_ENOUGH = "decides: ", "not enough alone: ", "not enough: "
 """What precedes the numbers of what is open, which decide the answer, and limits that are met beside it."""
 PASSES, DOES_NOT_APPLY = 3, 4
 """Ranks of what passes or is met, and of what does not apply."""
@@ -78,9 +78,10 @@ def not_applying_text(findings: Sequence[ReportableFinding]) -> str:
 def harm_counts_text(
     findings: Sequence[ReportableFinding], verdicts: Sequence[Verdict], waived: frozenset[str] = frozenset()
 ) -> str:
-    """Return the number of entries by harm: ``decides: 1 check blocks · 3 to be judged · 9 of 10 plan limits met``.
+    """Return the number of entries by harm: ``decides: 1 check blocks · then 3 to be judged · 9 of 10 plan limits met``.
 
-    Beside what is open, limits that are all met decide nothing, and it says so.
+    What is to be judged comes after what blocks. Beside what is open, limits that are all met decide nothing, and it says
+    so.
     """
     leads = [one for one in findings if not one.leak]
     ranks = [harm_rank(one, waived) for one in leads]
@@ -88,7 +89,7 @@ def harm_counts_text(
     unmet = [one.outcome for one in verdicts if one.outcome != "met"]
     deciding = [
         f"{count_noun(blocks, 'check')} {agreeing_word(blocks, 'blocks', 'block')}" if blocks else "",
-        f"{judged} to be judged" if judged else "",
+        f"{'then ' if blocks else ''}{judged} to be judged" if judged else "",
         f"{unchecked} not checked" if unchecked else "",
     ]
     told = " · ".join(filter(None, deciding))

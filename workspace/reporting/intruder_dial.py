@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from sfumato.engine.matching.radius import Radius
 from sfumato.engine.studies._knowledge_counts import KnowledgeCounts
-from sfumato.engine.wording import count_of_noun, format_number, format_percent, join_names
+from sfumato.engine.wording import count_of_noun, format_number, format_percent, join_names, singular_noun
 
-from .words import CAN_BE_FOUND, FOR_CERTAIN, ON_AVERAGE, sign_for
+from .words import CAN_BE_FOUND, FOR_CERTAIN, ON_AVERAGE, people_limit_number, sign_for
 
 Reaches = tuple[tuple[str, float], ...]
 """Half widths of what is known of some variables, by name, without those that are known surely."""
@@ -23,8 +24,10 @@ EXACTLY = "exactly"
 """How surely a number is known without a half width."""
 FoundBy = Literal["certain", "expected", "few"]
 
-OF_PLAN = "plan's limit"
-"""What precedes a limit of the plan, so that nobody takes it for one of the gate."""
+OF_PLAN, OF_POLICY = "plan", "policy"
+"""Whose limit it is, so that nobody takes that of the plan for one of the gate."""
+NONE_ALLOWED, NOBODY = "none allowed", 1e-3
+"""Words for a limit of no one, and the limit below which it is one."""
 MOST_WINDOWS = 64
 """Combinations of windows that are counted for drawn variables: those of two variables."""
 
@@ -112,7 +115,7 @@ class DialLimits:
     expected, certain: by the limits of the plan
     few: people left unprotected in kept columns, by the policy
     smallest_group: number of people below which a group is small, by the policy; None without
-    texts: limits in words by number, of those that compare with the confidential data
+    texts: by number what a limit compares with, of those that compare with the confidential data
     """
 
     expected: float | None = None
@@ -156,7 +159,7 @@ class DialLine:
     value: people
     limit: largest allowed number of people; None without
     count_text: the number in words: ``251 of 944 people (26.6 %)``
-    limit_text: the limit in words; empty without
+    limit_text: the limit in words: ``the plan allows at most 41 people (1 %)``; empty without
     """
 
     name: FoundBy
@@ -167,18 +170,29 @@ class DialLine:
     limit_text: str
 
     @property
-    def brief_limit_text(self) -> str:
-        """Return the limit for a narrow line: ``limit 41``; ``no limit`` without one."""
+    def limit_texts(self) -> tuple[str, ...]:
+        """Return the limit in words, the longest first: ``the plan allows at most 41 people (1 %)``, ``plan: at most 41
+        people (1 %)``, ``at most 41 people (1 %)``, ``at most 41 (1 %)``.
+        """
         if self.limit is None:
-            return "no limit"
-        return f"limit {_limit_number(self.limit)}"
+            return ("no limit",)
+        if abs(self.limit) < NOBODY:
+            return self.limit_text, NONE_ALLOWED
+        told = self.limit_text.partition(": ")[0]
+        owner, people = told.removeprefix("the ").split(" allows ", 1)
+        number, _, share = people.partition(" (")
+        brief = f"{' '.join(number.split()[:3])} ({share}"
+        return tuple(dict.fromkeys((self.limit_text, told, f"{owner}: {people}", people, brief)))
 
     @property
-    def limit_texts(self) -> tuple[str, ...]:
-        """Return the limit in words, the longest first."""
-        long = self.limit_text or self.brief_limit_text
-        # whose limit it is stays longest: the gate has others
-        return tuple(dict.fromkeys((long, *([long.partition(":")[0]] if ":" in long else []), self.brief_limit_text)))
+    def brief_limit_text(self) -> str:
+        """Return the limit for a narrow line: ``at most 41 (1 %)``; ``no limit`` without one."""
+        return self.limit_texts[-1]
+
+    @property
+    def brief_count_text(self) -> str:
+        """Return the number for a narrow line: ``251 of 944 (26.6 %)``."""
+        return re.sub(r"( of [\d,]+) [^(]+ \(", r"\1 (", self.count_text)
 
     @property
     def brief_title(self) -> str:
@@ -323,7 +337,7 @@ class IntruderDial:
             value, limit = self.value_of(name, self.known), getattr(limits, name)
             if value is not None:
                 found.append(
-                    DialLine(name, title, value, limit, self.people_text(value), self._limit_text(name, limit))
+                    DialLine(name, title, value, limit, self.people_text(value), self._limit_text(name, value, limit))
                 )
         return found
 
@@ -333,18 +347,17 @@ class IntruderDial:
         share = f" ({format_percent(value / number)})" if number else ""
         return f"{_people_number(value)} of {count_of_noun(number, self.numbers.noun)}{share}"
 
-    def _limit_text(self, name: FoundBy, limit: float | None) -> str:
-        """Return a limit in words: the plan's as a share or a number, the policy's as a number."""
+    def _limit_text(self, name: FoundBy, value: float, limit: float | None) -> str:
+        """Return a limit in words, in people with their share, and whose it is: ``the plan allows at most 41 people (1 %)``."""
         if limit is None:
             return ""
-        if name in self.numbers.limits.texts:
-            return self.numbers.limits.texts[name]
-        if name == "certain":
-            share = format_percent(limit / max(1, self.numbers.number))
-            return f"{OF_PLAN} {_limit_number(limit)} ({share})"
-        if name == "expected":
-            return f"{OF_PLAN} {_limit_number(limit)}"
-        return f"the policy allows {format_number(limit) if limit else 'none'}"
+        owner, compared = OF_POLICY if name == "few" else OF_PLAN, self.numbers.limits.texts.get(name, "")
+        if abs(limit) < NOBODY:
+            return f"the {owner} allows none{compared}"
+        number = people_limit_number(limit, value=value)
+        noun = singular_noun(self.numbers.noun) if number == "1" else self.numbers.noun
+        share = format_percent(limit / max(1, self.numbers.number))
+        return f"the {owner} allows at most {number} {noun} ({share}){compared}"
 
     @property
     def main_line(self) -> DialLine | None:
@@ -392,6 +405,27 @@ class IntruderDial:
         if most == 1:
             how = how.replace("are ", "is ", 1)
         return f"For this intruder change {name} first: without it at most {people} {how}."
+
+    def change_text(self) -> str:
+        """Return in one sentence what somebody's change of the knowledge does to the number that decides, and whether it is
+        within its limit; empty where nothing is changed or counted.
+        """
+        main, stated = self.main_line, IntruderDial.from_numbers(self.numbers)
+        before = None if main is None else stated.value_of(main.name, stated.known)
+        if not self.is_turned or main is None or before is None:
+            return ""
+        changed = [one for one in self.numbers.variables if self.is_changed(one)]
+        lost = [one.name for one in changed if one.name not in self.known]
+        gained = [self.variable_text(one) for one in changed if one.name in self.known]
+        parts = [f"{word} {join_names(names)}" for word, names in (("without", lost), ("with", gained)) if names]
+        tried = " and ".join(parts)
+        number, of = _people_number(main.value), self.numbers.noun
+        how = {"certain": "for certain", "expected": "on average", "few": "in small groups"}[main.name]
+        found = f"{number} {singular_noun(of) if number == '1' else of} {how}"
+        limit = "" if main.limit is None else f", {'above' if main.is_above else 'within'} the limit"
+        if abs(main.value - before) < 1e-9:
+            return f"{tried[:1].upper()}{tried[1:]} he still finds {found}{limit}."
+        return f"{tried[:1].upper()}{tried[1:]} he finds {found}, not {_people_number(before)}{limit}."
 
     def variable_text(self, variable: DialVariable) -> str:
         """Return a variable with how surely it is known: ``age ± 2``, or ``age`` where it is known exactly."""
@@ -471,16 +505,11 @@ def too_many_windows_text(names: Collection[str]) -> str:
     return f"{join_names(list(names))} have too many windows to try together; leave one of them as the plan says"
 
 
-def ratio_limit_text(found: float, ratio: float) -> str:
-    """Return a limit that is a ratio to the people found in the confidential data, in words."""
-    return f"{OF_PLAN} {_limit_number(found * ratio)}: {format_percent(ratio)} of the unprotected count"
+def ratio_limit_text(ratio: float) -> str:
+    """Return what follows a limit that is a ratio to the people found in the confidential data."""
+    return f": {format_percent(ratio)} of the unprotected count"
 
 
-def increase_limit_text(found: float, more: float) -> str:
-    """Return a limit on people beyond those found in the confidential data, in words."""
-    return f"{OF_PLAN} {_limit_number(found + more)}: {format_number(more)} more than the unprotected count"
-
-
-def _limit_number(limit: float) -> str:
-    """Return a limit on people as the table of numbers has it; less than a thousandth of a person is no one."""
-    return "0" if abs(limit) < 1e-3 else format_number(limit)
+def increase_limit_text(more: float) -> str:
+    """Return what follows a limit on people beyond those found in the confidential data."""
+    return f": {format_number(more)} more than the unprotected count"

@@ -26,6 +26,7 @@ from .words import (
     number,
     people_limit_number,
     power_of_ten_text,
+    rounded_text,
     row_interval_text,
     row_value_text,
     sign_for,
@@ -344,7 +345,8 @@ def cell_forms(line: NumberLine, name: str, cell: str, records: int | None = Non
     # a number keeps its noun where that fits: ``2,707 units``
     count = cell.partition(" of ")[0]
     bare = count.partition(" ")[0] if line.row.unit == "records" and count[:1].isdigit() else brief
-    shorter = [power_of_ten_text(bare, digits) for digits in (2, 1)]
+    # A few digits fewer read better than a power of ten.
+    shorter = [rounded_text(bare, digits) for digits in (2, 1)] + [power_of_ten_text(bare, digits) for digits in (2, 1)]
     return cell, cell.partition(" (")[0], count, bare, *(one for one in shorter if len(one) < len(bare))
 
 

@@ -251,6 +251,17 @@ def power_of_ten_text(text: str, digits: int = 2) -> str:
     return _SMALL.sub(power, text)
 
 
+def rounded_text(text: str, digits: int) -> str:
+    """Return a text with its numbers of many zeros behind the point in so many digits: ``-0.0004 %`` for ``-0.00039 %``."""
+
+    def rounded(found: re.Match[str]) -> str:
+        """Return a number with its zeros."""
+        value = float(found[0])
+        return f"{value:.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"
+
+    return _SMALL.sub(rounded, text)
+
+
 def brief_value_text(text: str, *, is_share: bool = False) -> str:
     """Return the text of a value in few cells: ``0.44 %`` for ``88 of 20,190 (0.44 %)`` of a share, else ``88``."""
     count, whole, share = text.partition(" of ")

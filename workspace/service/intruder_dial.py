@@ -283,7 +283,7 @@ class _DialTables:
         """Return the least of the largest values that the plan allows of some outputs, in people; None without a limit.
 
         ``people`` is how many people one unit of the outputs stands for. The text is empty where the plan writes the limit
-        itself; a limit that compares with the confidential data says with what.
+        itself; of one that compares with the confidential data it says with what.
         """
         limits: list[tuple[float, str]] = []
         for one in self.recipe.thresholds:
@@ -295,9 +295,9 @@ class _DialTables:
             elif (value := self._confidential_value(one)) is not None:
                 found = value * people
                 limits.append(
-                    (found * one.limit, ratio_limit_text(found, one.limit))
+                    (found * one.limit, ratio_limit_text(one.limit))
                     if one.bound == "max_ratio"
-                    else (found + one.limit * people, increase_limit_text(found, one.limit * people))
+                    else (found + one.limit * people, increase_limit_text(one.limit * people))
                 )
         return min(limits, key=lambda limit: limit[0], default=(None, ""))
 

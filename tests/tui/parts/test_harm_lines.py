@@ -3,7 +3,7 @@
 import pytest
 
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.tui.parts.harm_lines import harm_lines
+from sfumato.tui.parts.harm_lines import fit_harm_counts, harm_lines
 from sfumato.workspace.gate.gate import Finding
 
 TITLE = "people who can be found by columns that are released unchanged"
@@ -182,3 +182,10 @@ def test_in_few_cells_a_title_is_whole_and_a_probability_keeps_its_name(value, s
     assert "the record that is most at risk  " in line
     assert "  25" in line
     assert line.rstrip().endswith(said)
+
+
+def test_limits_that_are_met_never_stand_without_the_words_that_they_are_not_enough() -> None:
+    told = "decides: 1 to be judged · 2 not checked · not enough alone: 12 of 12 plan limits met"
+    assert fit_harm_counts(told, 90) == told
+    assert fit_harm_counts(told, 73) == "1 to be judged · 2 not checked · not enough: 12 of 12 plan limits met"
+    assert fit_harm_counts(told, 60) == "1 to be judged · 2 not checked"

@@ -186,6 +186,13 @@ def test_the_error_table_sets_tables_that_pass_beside_the_others():
     assert "1,200" in text
 
 
+def parts_that_fit(text, width):
+    """Return the first parts of a line that fit into a width."""
+    while len(text) > width:
+        text = text.rpartition(" · ")[0]
+    return text
+
+
 @pytest.mark.slow
 @SIZES
 async def test_left_and_right_move_the_threshold_and_the_error_rate_follows(sit, calibrated, study, size):
@@ -193,11 +200,12 @@ async def test_left_and_right_move_the_threshold_and_the_error_rate_follows(sit,
         assert isinstance(seat.app.screen, StudyDialog)
         at = suggested_place(study, "rho")
         assert f"threshold {study.points[at]:.2f}  0 " in seat.text
-        assert place_text(study, "rho", at)[: size[0] - 6] in seat.text
+        assert parts_that_fit(place_text(study, "rho", at), size[0] - 6) in seat.text
+        assert "…" not in seat.reading, "what does not fit is left out whole"
         assert f"rho (1 of 7) · {spread_text(study, 'rho')}" in seat.text
         step, key = (1, "right") if at == 0 else (-1, "left")
         await seat.press(key)
-        assert place_text(study, "rho", at + step)[: size[0] - 6] in seat.text
+        assert parts_that_fit(place_text(study, "rho", at + step), size[0] - 6) in seat.text
         await seat.press(*["l"] * 3, *["h"] * 2)
         assert f"threshold {study.points[at]:.2f}" in await seat.press("act:suggested")
         assert "rilm_numerical (2 of 7)" in await seat.press("m")

@@ -14,7 +14,7 @@ from sfumato.engine.errors import BadInput
 from sfumato.engine.methods.registry import registry
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.tui.findings.study import StudyDialog
-from sfumato.tui.findings.study_answers import answer_text, study_limit_series
+from sfumato.tui.findings.study_answers import LimitView, answer_text, study_limit_series
 from sfumato.tui.parts.form import Form
 from sfumato.tui.plan.guided_minimisation import GuidedMinimisation
 from sfumato.tui.session.state import AppState, save_state
@@ -108,6 +108,15 @@ def test_limits_of_the_same_height_share_a_line_and_the_answer_stands_upright():
     assert list(series) == ["rho", "nmi", "answer 150", "limit 0.9: rho, nmi"]
     assert series["answer 150"].x.tolist() == [150, 150]
     assert np.isnan(series["rho"].y[2])
+
+
+def test_limits_and_the_answer_are_named_at_their_lines_and_sizes_are_marked():
+    view = LimitView(minimisation_result((0.0, 1.0, 0.5), 150))
+    drawn = view.plot_series(0)
+    named = {one.labels[-1] for one in drawn if one.labels}
+    assert named == {one.name for one in drawn if one.name.startswith(("limit ", "answer "))} != set()
+    assert all(one.thin for one in drawn if one.labels), "the legend has the measures alone"
+    assert {one.name for one in drawn if one.marker == "points"} == set(view.measure_titles.values())
 
 
 @pytest.mark.slow

@@ -50,13 +50,14 @@ async def test_a_sweep_is_drawn_with_both_data(sit, directory, size):
         assert "confidential data" in seat.text
         assert "release" in seat.text
         assert seat.text.count("how unsure the intruder is of visits") == 1, "an axis has its label once"
-        assert "release, 95 % interval" in seat.text, "the legend names the dotted lines"
+        assert "release, 95 % interval" in seat.text, "the legend names the bars"
+        assert "instead of" in seat.text.splitlines()[4], "what was found comes first"
         rows = [line.split() for line in seat.text.splitlines() if "95 % interval" in line or ".." in line]
         assert any("confidential" in row and "uncertainty" in row for row in rows), "the numbers are below the plot"
         assert "left and right move the cursor" in seat.text
         plot = seat.app.screen.query_one("#study-plot", Plot)
         assert plot.cursor_x == 0, "the first level is read without a key"
-        assert not plot._picture.fills.any(), "an interval has dotted bounds, and no blocks"
+        assert not plot._picture.fills.any(), "an interval is a bar through its mark, and no block"
         assert sum(one.marker == "points" for one in plot._series) == 2, "the measured levels are marked"
 
 
@@ -126,13 +127,15 @@ async def test_the_cursor_reads_values_in_their_own_unit_on_both_scales(sit, dir
 
 
 @pytest.mark.slow
-async def test_a_small_terminal_has_a_plot_with_a_scale_and_the_numbers_at_the_cursor(sit, directory):
+async def test_a_small_terminal_has_a_plot_with_a_scale_and_the_numbers_of_its_levels(sit, directory):
     async with sit(directory, tab="sweep", size=(80, 24)) as seat:
         grid = seat.app.screen.query_one("#study-numbers", Grid)
-        assert grid.size.height == 2, "the head and the level at the cursor"
+        assert grid.size.height == min(5, 1 + grid.row_count), "the head and four levels, or all there are"
         assert grid.row_key == 0.0
-        assert seat.app.screen.query_one("#study-plot", Plot).size.height >= 12
-        assert sum("┤" in line for line in seat.text.splitlines()) >= 3, "ticks of y"
+        assert seat.app.screen.query_one("#study-plot", Plot).size.height >= 9
+        assert sum("┤" in line for line in seat.text.splitlines()) >= 2, "ticks of y"
+        assert "○" in seat.text
+        assert "●" in seat.text
 
 
 @pytest.mark.slow
@@ -277,6 +280,36 @@ def test_the_limit_of_a_measure_is_drawn_at_the_levels_at_which_it_holds():
     everywhere, at_one = limit_series(), limit_series(level=0.1)
     assert (everywhere.x.tolist(), everywhere.y.tolist(), everywhere.marker) == ([0, 0.1, 0.2], [3, 3, 3], "line")
     assert (at_one.x.tolist(), at_one.y.tolist(), at_one.marker) == ([0.1], [3], "points")
+
+
+def test_a_finding_says_both_ends_in_people_and_a_limit_is_whole():
+    own = curve("confidential", "true_match_rate", (0.5, 0.4, 0.2))
+    rate = curve(measure="true_match_rate", values=(0.002, 0.001, 0.0001))
+    verdict = Verdict(
+        "studies.intruder_uncertainty.true_match_rate", "", None, "max",
+        limit=0.01, observed=None, margin=None, outcome="met",
+    )  # fmt: skip
+    view = CurveView([[own, rate]], {}, records=4162, verdicts=[verdict])
+    assert view.finding_text(0) == (
+        "People found for certain: 0.4162 at uncertainty 0.2 instead of 8.324 of 4,162 people (0.2 %) if the intruder is "
+        "sure. The plan allows at most 41 people (1 %): met at every level. With the data released unprotected: 832.4 "
+        "instead of 2,081."
+    )
+    drawn = view.plot_series(0)
+    limit = next(one for one in drawn if one.name == "limit, at most")
+    assert limit.labels == ("", "", "limit: at most 41 people (1 %)")
+    assert limit.thin, "its label names it, and not the legend"
+    assert [one.labels for one in drawn if one.labels and one is not limit] == [
+        ("2,081", "1,665", "832.4"), ("8.324", "4.162", "0.4162"),
+    ]  # fmt: skip
+
+
+def test_the_axis_has_its_unit_as_far_as_there_is_room():
+    view = CurveView([[curve(params={"model": "log_normal", "variable": "pay"})]], {})
+    title = "how unsure the intruder is of pay"
+    assert view.axis_label(120) == f"{title} (error of the logarithm for a value of 1, growing with the value)"
+    assert view.axis_label(60) == f"{title} (error of the logarithm)"
+    assert view.axis_label(40) == title
 
 
 def test_where_the_limit_is_crossed_is_said_in_words():

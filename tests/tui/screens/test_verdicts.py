@@ -232,7 +232,7 @@ async def test_what_is_met_is_one_line_that_opens_and_all_other_numbers_are_one_
         count = folded.split()[2]
         assert int(count.replace(",", "")) > 10
         assert "[Numbers]" in await seat.press("G", "enter")
-        await seat.until(lambda: f"{count} numbers ·" in seat.text)
+        await seat.until(lambda: f"Findings: {count} numbers" in seat.text)
 
 
 @pytest.mark.slow

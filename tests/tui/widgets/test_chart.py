@@ -153,7 +153,7 @@ def test_nothing_to_draw_says_so(series, reason):
 @pytest.mark.parametrize("x", [[3], [3, 3], [3, 4]])
 def test_one_point_and_equal_values_are_drawn(x):
     text = draw_chart_text([Series("a", x, [7.0] * len(x), marker="points")], 40, 12)
-    assert text.count("o") == len(set(x)) + 1
+    assert text.count("○") == len(set(x)) + 1
 
 
 def test_a_title_labels_and_names_stand_in_the_picture():
@@ -302,3 +302,51 @@ def test_bars_stand_on_the_line_of_their_0():
         chart = draw_chart([Series("n", (0.0, 1.0, 2.0), (4.0, 2.0, 1.0), marker=marker)], (40, 12), labels, look, y_range=(0.0, 4.0))  # fmt: skip
         rows = [chart.picture.row_text(row) for row in range(12)]
         assert sum(row.lstrip().startswith(f"0{BRAILLE.corner}") for row in rows) == lines, marker
+
+
+def test_intervals_of_few_points_are_bars_through_their_marks_and_labels_stand_beside_these():
+    x, y, lower, upper = (0.0, 1.0, 2.0), (10.0, 6.0, 2.0), (8.0, 6.0, 1.0), (12.0, 6.0, 5.0)
+    series = [
+        Series("a", x, y, lower, upper),
+        Series("a", x, y, marker="points", thin=True, labels=("10 people", "", "2 people")),
+        Series(
+            "limit", (0.0, 2.0), (8.0, 8.0), marker="line", thin=True, style="bold", labels=("", "limit: at most 8")
+        ),
+    ]
+    chart = draw_chart(series, (60, 24), PlotLabels(reads_in_legend=False), ChartStyle(BRAILLE, True, "bounds"))
+    text = "\n".join(chart.picture.row_text(row) for row in range(24))
+    area = text.split("\n", 1)[1]
+    assert area.count("○") == 3
+    rows = area.splitlines()[: chart.frame.rows]
+    assert sum(row.count("┬") for row in rows) == 2, "a bar at each interval that is higher than its mark"
+    assert any(row.rstrip().endswith("│") for row in rows)
+    assert "10 people" in area
+    assert "2 people" in area
+    assert "limit: at most 8" in area, "a limit is named at its line"
+    assert "limit" not in text.splitlines()[0], "and not in the legend"
+    assert "○" in text.splitlines()[0], "the legend has the mark"
+    many = [replace(one, x=np.linspace(0, 2, 50), y=np.ones(50), lower=np.zeros(50), upper=np.full(50, 3.0)) for one in series[:1]]  # fmt: skip
+    dotted = draw_chart(many, (60, 24), PlotLabels(), ChartStyle(BRAILLE, True, "bounds"))
+    assert "┬" not in "".join(dotted.picture.row_text(row) for row in range(20)), "many points have dotted ends"
+
+
+def test_labels_never_cover_marks_or_each_other():
+    x = np.arange(30.0)
+    series = [Series("a", x, x % 3), Series("a", x, x % 3, marker="points", thin=True, labels=("12,345",) * 30)]
+    chart = draw_chart(series, (50, 12), PlotLabels(), ChartStyle(BRAILLE, True, "bounds"))
+    bare = draw_chart([replace(one, labels=()) for one in series], (50, 12), PlotLabels(), ChartStyle(BRAILLE, True, "bounds"))  # fmt: skip
+    text, without = ("".join(one.picture.row_text(row) for row in range(12)) for one in (chart, bare))
+    assert text.count("○") == without.count("○")
+    assert all(part == "12,345" for part in re.findall(r"\d*,\d*", text))
+
+
+def test_without_values_in_it_a_legend_takes_one_row():
+    series = [
+        Series("confidential data", (0, 1), (1, 2)),
+        Series("release, 95 % interval", (0, 1), (2, 3), (1, 2), (3, 4)),
+    ]
+    rows = [
+        draw_chart(series, (78, 20), PlotLabels(reads_in_legend=reads), ChartStyle()).frame.legend.rows
+        for reads in (True, False)
+    ]
+    assert rows == [2, 1]

@@ -72,7 +72,7 @@ def test_an_exponential_is_a_straight_line_and_its_ticks_are_decades() -> None:
     chart = draw_chart(series, (50, 24), PlotLabels(log_y=True), ChartStyle())
     straight = draw_chart([Series("a", x, x)], (50, 24), PlotLabels(), ChartStyle())
     assert chart.frame is not None
-    assert [label for _, label in chart.frame.y_ticks][::-1] == ["10000", "1000", "100", "10", "1"]
+    assert [label for _, label in chart.frame.y_ticks][::-1] == ["10,000", "1,000", "100", "10", "1"]
     left, other = chart.frame.left, straight.frame.left if straight.frame else 0
     shape = chart.picture.characters[2:20, left:] != " "
     plain = straight.picture.characters[2:20, other:] != " "

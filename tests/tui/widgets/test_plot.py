@@ -193,7 +193,7 @@ async def test_without_colour_series_differ_in_their_dashes(monkeypatch, theme):
         assert key[first - 5 : first - 1] != key[second - 5 : second - 1]
         assert not app.plot._picture.fills.any()
         reversed_text = [s.text for strip in app.strips for s in strip if s.style and s.style.reverse]
-        assert sorted(reversed_text) == ["o", "x"]
+        assert sorted(reversed_text) == ["○", "●"]
 
 
 async def test_a_theme_is_taken_up_at_once(monkeypatch):

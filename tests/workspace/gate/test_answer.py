@@ -18,6 +18,7 @@ from sfumato.workspace.gate.answer import UNMADE_CHECKS, answer_for_run, answer_
 from sfumato.workspace.gate.checks import STATUSES
 from sfumato.workspace.gate.gate import CHECKS, Examination, Finding, Waiver
 from sfumato.workspace.policy.policy import Policy
+from sfumato.workspace.reporting.findings import text_without_last_clause
 from sfumato.workspace.store.workspace import Workspace
 
 workspace = keyed_workspace.workspace
@@ -225,6 +226,21 @@ def test_who_has_to_judge_is_told_what() -> None:
     )
     assert told.found == "About 59 of 120 people (49.17 %) are shown to be in the data, beyond what chance explains."
     assert (told.how, told.claim) == ("Their sex stands in it.", "59 of 120 people exposed")
+    many = answer_from_examination(Examination(1, "0", (shown, open_finding, unmade)), PLAIN, Policy(), 120)
+    assert many.decision == (
+        "Not before a person has decided whether it harms anybody to be known as part of the data; has judged 1 other "
+        "finding; has accepted that 1 check was not made."
+    )
+    assert text_without_last_clause(many.decision).endswith("; has judged 1 other finding."), "whole clauses stay"
+    surest = Finding("worst_records", "warn", "title", "said")
+    known = answer_from_examination(Examination(1, "0", (surest, unmade, unmade)), PLAIN, Policy(), 120)
+    assert known.decision == (
+        "Not before a person has decided whether recipients can know these columns and accepted that 2 checks were not "
+        "made; if they can, it should stay."
+    )
+    assert text_without_last_clause(known.decision).endswith("were not made."), (
+        "a short line keeps all that is left to do"
+    )
     assert {check.key for check in CHECKS} >= set(answer_module.JUDGED_QUESTIONS), "each is a check of the gate"
     worst = Finding("worst_records", "warn", "title", "said", people=3)
     every = answer_from_examination(Examination(1, "0", (worst, open_finding, unmade)), PLAIN, Policy(), 120)

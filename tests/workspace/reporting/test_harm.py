@@ -66,7 +66,7 @@ def test_what_is_folded_is_counted_in_words() -> None:
 def test_the_counts_name_what_is_open_and_the_limits() -> None:
     assert (
         harm_counts_text(FINDINGS, VERDICTS)
-        == "decides: 2 checks block · 1 to be judged · 1 not checked · 1 of 4 plan limits met"
+        == "decides: 2 checks block · then 1 to be judged · 1 not checked · 1 of 4 plan limits met"
     )
     assert harm_counts_text([finding("a", "pass")], []) == "the plan sets no limits"
 

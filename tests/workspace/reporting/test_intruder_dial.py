@@ -13,7 +13,6 @@ from sfumato.workspace.reporting.intruder_dial import (
     DialNumbers,
     DialVariable,
     IntruderDial,
-    ratio_limit_text,
 )
 from sfumato.workspace.reporting.words import row_value_text
 
@@ -43,7 +42,7 @@ def test_it_begins_with_what_the_plan_says_that_he_knows():
     assert dial.knowledge_text() == "sex and age"
     assert dial.sentences() == [
         "The intruder knows sex and age.",
-        "Found for certain, one match: 44 of 200 people (22 %); plan's limit 10 (5 %).",
+        "Found for certain, one match: 44 of 200 people (22 %); the plan allows at most 10 people (5 %).",
         "Found on average, by guessing: 60 of 200 people (30 %).",
         "Can be found, small group: 90 of 200 people (45 %).",
         "For this intruder change age first: without it no people are found for certain.",
@@ -76,8 +75,8 @@ def test_less_certainty_is_counted_where_the_numbers_are_there():
     ("limits", "name", "allowed"),
     [
         (DialLimits(certain=50.0, few=0.0, smallest_group=11), "few", "the policy allows none"),
-        (DialLimits(certain=50.0, expected=59.0), "expected", "plan's limit 59"),
-        (DialLimits(certain=50.0), "certain", "plan's limit 50 (25 %)"),
+        (DialLimits(certain=50.0, expected=59.0), "expected", "the plan allows at most 59 people (29.5 %)"),
+        (DialLimits(certain=50.0), "certain", "the plan allows at most 50 people (25 %)"),
         (DialLimits(), "certain", ""),
     ],
 )
@@ -190,8 +189,35 @@ def test_people_have_the_digits_of_the_table_of_numbers(value, said):
 
 
 @pytest.mark.parametrize(
-    ("found", "ratio", "said"),
-    [(2693, 0.2, "plan's limit 538.6:"), (4, 0.2, "plan's limit 0.8:"), (0, 0.2, "plan's limit 0:")],
+    ("limit", "value", "number", "share"),
+    [
+        (41.62, 18.0, "41 people", "20.81 %"),
+        (41.62, 41.3, "41.62 people", "20.81 %"),
+        (0.1 * 3 * 10, 0.0, "3 people", "1.5 %"),
+        (1.9, 0.0, "1 person", "0.95 %"),
+        (0.8, 0.5, "0.8 people", "0.4 %"),
+    ],
 )
-def test_a_limit_below_one_person_is_not_written_as_none(found: float, ratio: float, said: str) -> None:
-    assert ratio_limit_text(found, ratio).startswith(said)
+def test_a_limit_in_people_is_a_whole_number_with_its_share(limit, value, number, share):
+    counts = KnowledgeCounts((value,) * 8, (value,) * 8, ())
+    people = f"at most {number} ({share})"
+    assert make_dial(DialLimits(certain=limit), counts).main_line.limit_texts == (
+        f"the plan allows {people}", f"plan: {people}", people, f"at most {number.split()[0]} ({share})",
+    )  # fmt: skip
+
+
+def test_a_limit_of_nobody_is_no_number():
+    assert make_dial(DialLimits(certain=0.0)).main_line.limit_texts == ("the plan allows none", "none allowed")
+
+
+def test_what_a_change_does_is_said_against_the_plan_s_intruder():
+    dial = make_dial(DialLimits(certain=45.0))
+    assert dial.change_text() == ""
+    assert (
+        dial.toggle_variable("pay").change_text()
+        == "With pay ± 5 % he finds 50 people for certain, not 44, above the limit."
+    )
+    both = dial.toggle_variable("age").toggle_variable("pay")
+    assert both.change_text().startswith("Without age and with pay ± 5 % he finds ")
+    same = make_dial(LIMITS, KnowledgeCounts((44,) * 8, (44,) * 8, ())).toggle_variable("sex")
+    assert same.change_text() == "Without sex he still finds 44 people for certain, above the limit."

@@ -27,7 +27,9 @@ from sfumato.workspace.reporting.words import (
     observed_text,
     outcome_tally_text,
     params_text,
+    people_limit_number,
     records_and_dropped_text,
+    rounded_text,
     settings_text,
     target_text,
     varying_settings,
@@ -174,3 +176,18 @@ def test_a_ratio_is_a_share_of_what_it_is_compared_with():
 )
 def test_a_small_number_is_a_decimal_that_can_be_compared(value, text):
     assert number(value) == text
+
+
+def test_a_limit_in_people_is_rounded_so_that_it_allows_no_more() -> None:
+    assert people_limit_number(41.62) == "41"
+    assert people_limit_number(1234.9999999) == "1,235", "a share of a number of people is whole but for rounding"
+    assert people_limit_number(41.62, value=41.3) == "41.62", "a value that is allowed does not stand above its limit"
+    assert people_limit_number(41.62, value=42.0) == "41"
+    assert people_limit_number(41.2, "min") == "42"
+    assert people_limit_number(1e-9) == "0"
+
+
+def test_small_numbers_are_rounded_before_they_are_powers_of_ten() -> None:
+    assert rounded_text("-0.00039 %", 1) == "-0.0004 %"
+    assert rounded_text("0.000843 %", 2) == "0.00084 %"
+    assert rounded_text("0.05 %", 1) == "0.05 %"

@@ -1,5 +1,7 @@
 """The dial's numbers of a run: those of the measure for the stated knowledge, of the gate for all kept columns."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,6 @@ from prepared_tables import variables_of
 from prepared_workspaces import finished_workspace
 
 from sfumato.engine.errors import NotComputable
-from sfumato.engine.wording import format_number
 from sfumato.workspace.gate.contents import plan_release
 from sfumato.workspace.gate.gate import examine_release
 from sfumato.workspace.policy.policy import read_policy_of_workspace
@@ -159,7 +160,8 @@ def test_a_limit_that_compares_with_the_confidential_data_has_its_line(tmp_path,
     line = next(one for one in IntruderDial.from_numbers(count_for_dial(directory, 1)).lines() if one.limit is not None)
     assert line.name == "expected"
     assert line.limit == pytest.approx(found * limit if bound == "max_ratio" else found + limit)
-    assert line.limit_text == f"plan's limit {format_number(line.limit)}{text}"
+    assert line.limit_text == f"{line.limit_texts[1]}{text}"
+    assert line.limit_texts[-1].startswith(f"at most {math.floor(line.limit + 1e-6):,} ")
     assert line.is_above == (verdict.outcome == "not met")
 
 
