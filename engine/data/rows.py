@@ -26,6 +26,7 @@ from .long_arrays import (
     is_long,
     long_blocks,
     new_column,
+    release_pages,
     running_sums,
     take_rows,
     zeros_column,
@@ -184,6 +185,7 @@ def first_records(groups: Integers, count: int) -> Integers:
     # Of records that are written to one place the last counts, so that they are written in reverse.
     for rows in reversed(list(long_blocks(len(groups)))):
         first[groups[rows][::-1]] = np.arange(rows.start, rows.stop, dtype=np.int64)[::-1]
+        release_pages()
     return first
 
 
