@@ -55,8 +55,9 @@ CellCounts = tuple[Integers, Integers, Integers]
 """Numbers of cells, ascending, and the records of each table in each, (cells,)."""
 
 
-def _distance_output(name: str, meaning: str, label: Label) -> Output:
-    """Return the declaration of an output that is a total variation."""
+def _distance_output(name: str, meaning: str, title: str, says: str, good: str, fails: str) -> Output:
+    """Return the declaration of an output that is a total variation, with the texts of its label."""
+    label = Label(title, says, good, fails, FIDELITY, baseline=TWO_SAMPLES)
     return Output(name, meaning, "low", unit="share", range=SHARE, statbarn="StatisticalHypothesisTests", label=label)
 
 
@@ -313,38 +314,26 @@ def _draft_offer(case: Case) -> Offer | None:
         _distance_output(
             "pair",
             "total variation of the joint distribution of two variables",
-            Label(
-                "Distance of a pair of variables",
-                "The joint distribution of {variable} and another variable differs in {value} of the records.",
-                "Lower is better; 0 is the same joint distribution.",
-                "The relation of the two variables differs too much.",
-                FIDELITY,
-                baseline=TWO_SAMPLES,
-            ),
+            "Distance of a pair of variables",
+            "The joint distribution of {variable} and another variable differs in {value} of the records.",
+            "Lower is better; 0 is the same joint distribution.",
+            "The relation of the two variables differs too much.",
         ),
         _distance_output(
             "mean_pair",
             "the mean of that over all pairs of variables",
-            Label(
-                "Mean distance of pairs",
-                "Joint distributions of two variables differ in {value} of the records on average.",
-                "Lower is better; 0 is the same joint distribution of every pair.",
-                "Relations between two variables differ too much on average.",
-                FIDELITY,
-                baseline=TWO_SAMPLES,
-            ),
+            "Mean distance of pairs",
+            "Joint distributions of two variables differ in {value} of the records on average.",
+            "Lower is better; 0 is the same joint distribution of every pair.",
+            "Relations between two variables differ too much on average.",
         ),
         _distance_output(
             "mean_triple",
             "the same over all triples of variables; with ways = triples",
-            Label(
-                "Mean distance of triples",
-                "Joint distributions of three variables differ in {value} of the records on average.",
-                "Lower is better; 0 is the same joint distribution of every triple.",
-                "Relations between three variables differ too much on average.",
-                FIDELITY,
-                baseline=TWO_SAMPLES,
-            ),
+            "Mean distance of triples",
+            "Joint distributions of three variables differ in {value} of the records on average.",
+            "Lower is better; 0 is the same joint distribution of every triple.",
+            "Relations between three variables differ too much on average.",
         ),
     ),
     measure_passes=MarginPasses(),
