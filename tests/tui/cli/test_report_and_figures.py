@@ -125,7 +125,7 @@ def test_no_control_character_of_a_name_reaches_the_terminal(colours: str | None
 def test_an_interval_without_ends_is_a_point() -> None:
     series = (Series("confidential", [0], [5.0], [4.0], [6.0]), Series("release", [1], [5.5]))
     figure = Figure("Mean", "intervals", (Panel("days", series, x_names=("confidential", "release")),))
-    assert figure_text(figure, 60, 12).count("o") >= 2
+    assert figure_text(figure, 60, 12).count("○") == 3, "in the legend too"
 
 
 def test_the_commands_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -228,14 +228,14 @@ def test_who_has_to_judge_is_told_what() -> None:
     assert (told.how, told.claim) == ("Their sex stands in it.", "59 of 120 people exposed")
     many = answer_from_examination(Examination(1, "0", (shown, open_finding, unmade)), PLAIN, Policy(), 120)
     assert many.decision == (
-        "Not before a person has decided whether it harms anybody to be known as part of the data; has judged 1 other "
-        "finding; has accepted that 1 check was not made."
+        "Not yet: a person has to decide whether it harms anybody to be known as part of the data; judge 1 other finding; "
+        "accept that 1 check was not made."
     )
-    assert text_without_last_clause(many.decision).endswith("; has judged 1 other finding."), "whole clauses stay"
+    assert text_without_last_clause(many.decision).endswith("; judge 1 other finding."), "whole clauses stay"
     surest = Finding("worst_records", "warn", "title", "said")
     known = answer_from_examination(Examination(1, "0", (surest, unmade, unmade)), PLAIN, Policy(), 120)
     assert known.decision == (
-        "Not before a person has decided whether recipients can know these columns and accepted that 2 checks were not "
+        "Not yet: a person has to decide whether recipients can know these columns and accept that 2 checks were not "
         "made; if they can, it should stay."
     )
     assert text_without_last_clause(known.decision).endswith("were not made."), (
