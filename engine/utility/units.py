@@ -204,18 +204,21 @@ class _Tables:
     def _transition_estimate(self, rows: tuple[Integers, Integers], name: str) -> Estimate:
         """Return the mean distance between the shares of the next value, given the value before."""
         levels = int(max(codes.max() for codes in rows)) + 1
-        counts = []
-        for codes, units in zip(rows, self.units, strict=True):
-            before, after = _records_at_lag(units, 1)
-            pairs = codes[before] * levels + codes[after]
-            counts.append(np.bincount(pairs, minlength=levels * levels).reshape(levels, levels).astype(np.float64))
+        lags = [_records_at_lag(units, 1) for units in self.units]
+        pairs = [codes[before] * levels + codes[after] for codes, (before, after) in zip(rows, lags, strict=True)]
+        counts = [np.bincount(one, minlength=levels**2).reshape(levels, levels).astype(np.float64) for one in pairs]
         if not counts[0].any():
             return Estimate.not_computed("transition_distance", "no unit has two records", name)
         totals = [table.sum(axis=1) for table in counts]
         shares = [table / np.maximum(total, 1)[:, None] for table, total in zip(counts, totals, strict=True)]
         # a value that the release never leaves has no shares, and 1/2 of the sum would be 1/2
         apart = np.where(totals[1] > 0, np.abs(shares[0] - shares[1]).sum(axis=1) / 2, 1.0)
-        return Estimate("transition_distance", float(totals[0] @ apart / totals[0].sum()), name)
+        both = (totals[0] > 0) & (totals[1] > 0)
+        steps = ([one[one // levels == value] for one in pairs] for value in np.flatnonzero(both))
+        chance = np.where(both, 0.0, 1.0)
+        chance[both] = [expected_total_variation(ours, theirs) for ours, theirs in steps]
+        share, expected = (float(totals[0] @ one / totals[0].sum()) for one in (apart, chance))
+        return Estimate("transition_distance", share, name, baseline=expected)
 
     def time_estimates(self) -> Iterator[Estimate]:
         """Yield the distances of entry and exit; none where the records of a unit have no order."""
@@ -381,10 +384,9 @@ def _distance_output(
             "transition_distance",
             "mean total variation between the shares of the next value of the variable, given the one before",
             "Difference in changes from record to record",
-            "Of the changes of {variable} from one record to the next, {value} would have to be others to match the data.",
-            "Values change over time otherwise than in the data.",
-            "Lower is better; at 0 values change as in the data.",
-            baseline="",
+            "Of the steps from a record of a unit to its next one, {value} would need another {variable} to match the data.",
+            "The next record of a unit is otherwise than in the data.",
+            baseline="what a split of all steps at random gives",
         ),
         _distance_output(
             "trajectory_distance",

@@ -464,7 +464,8 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
 
         limits = [partial(_limit_form, place=place) for place in range(LIMIT_FORMS)]
         choices: list[CellChoice] = [
-            *((name, GAUGE, whole, limit) for limit in limits[:-1] for name in (title, brief_title)),
+            # The gloss stays: nobody takes those found on average for those found for certain.
+            *((name, GAUGE, whole, limit) for name in (title, brief_title) for limit in limits[:-1]),
             *((brief_title, LOW_GAUGE, count, limit) for count in (whole, brief) for limit in limits),
             *((brief_title, 0, count, limit) for count in (whole, brief) for limit in limits),
         ]

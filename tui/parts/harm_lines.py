@@ -255,7 +255,8 @@ def _note_lines(notes: Sequence[str], width: int, room: int, most: int) -> list[
         lines = wrap_text(told, width, "", "") if told else []
         # A sentence that is cut says less than none: the explanation has it.
         lines = lines if len(lines) <= min(most, room) else []
-        room, before = room - len(lines), note
+        # What is not shown is no reason that another line can name.
+        room, before = room - len(lines), note if lines else ""
         shown.append(lines)
     return shown
 

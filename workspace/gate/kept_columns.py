@@ -229,6 +229,14 @@ def names_as_released(recipe: Recipe, names: Sequence[str]) -> list[str]:
     return [f"{name} ({rules[name]})" if name in rules else name for name in names]
 
 
+def _names_with_meaning(recipe: Recipe, names: Sequence[str]) -> list[str]:
+    """Return names of columns as released; a single one with what it is, since its name may be a code."""
+    (first, *others), title = names, recipe.schema[names[0]].title
+    if others or not title or first in recipe.form.recode:
+        return names_as_released(recipe, names)
+    return [f"{first} ({title})"]
+
+
 def row_learned_text(case: ExaminedRelease, found_by: Collection[str] = ()) -> str:
     """Describe what the row of a person who is found shows besides: true sensitive values, or drawn ones.
 
@@ -238,7 +246,7 @@ def row_learned_text(case: ExaminedRelease, found_by: Collection[str] = ()) -> s
     true = [name for name in case.plan.kept if schema[name].role is Role.SENSITIVE and name not in found_by]
     if true:
         return fill_sentence(
-            sentences.TRUE_VALUES_LEARNED, names=first_names_text(names_as_released(case.recipe, true))
+            sentences.TRUE_VALUES_LEARNED, names=first_names_text(_names_with_meaning(case.recipe, true))
         )
     # How another program made the values is not known.
     if case.is_synthetic and case.plan.replaced and case.recipe.makes_release:
@@ -249,7 +257,9 @@ def row_learned_text(case: ExaminedRelease, found_by: Collection[str] = ()) -> s
             return fill_sentence(sentences.ONLY_DRAWN_VALUES_LEARNED, drawn=drawn)
         if kept:
             return fill_sentence(
-                sentences.DRAWN_VALUES_LEARNED, kept=first_names_text(names_as_released(case.recipe, kept)), drawn=drawn
+                sentences.DRAWN_VALUES_LEARNED,
+                kept=first_names_text(_names_with_meaning(case.recipe, kept)),
+                drawn=drawn,
             )
         # Few know all columns: who finds a person by some of them learns the rest.
         if len(every) > 1:

@@ -162,7 +162,7 @@ ABOUT_PEOPLE = "about {people}"
 SHOWN_TO_BE_MEMBERS = (
     "Their values stand in the release more often than those of held-out {noun}, who are not in the data."
 )
-SHOWN_BY_COLUMNS = "Their {columns:list} stand in the release more often than those of held-out {noun}."
+SHOWN_BY_COLUMNS = "Their {columns:list} stand in the release more often than those of {noun} that no model has seen."
 SHOWN_BY_OWN_ROWS = "Their own rows have the values that were drawn for them more often than other rows would."
 PEOPLE_AND_TITLE = "{people}: {title}."
 

@@ -182,12 +182,17 @@ def test_every_output_is_what_loops_over_people_count(own: list[Row], drawn: lis
     moves, other = (
         [(a[2], b[2]) for history in each for a, b in itertools.pairwise(history)] for each in (ours, theirs)
     )
-    apart = 0.0
+    apart = chance = 0.0
     for job in JOBS:
         mine, hers = ([b for a, b in each if a == job] for each in (moves, other))
         if mine:
             apart += len(mine) / len(moves) * (distance(mine, hers) if hers else 1.0)
-    assert found["transition_distance", "job", ""].value == pytest.approx(apart)
+            codes = np.array([JOBS.index(one) for one in [*mine, *hers]])
+            expected = expected_total_variation(codes[: len(mine)], codes[len(mine) :]) if hers else 1.0
+            chance += len(mine) / len(moves) * expected
+    row = found["transition_distance", "job", ""]
+    assert row.value == pytest.approx(apart)
+    assert row.baseline is None if not moves else row.baseline == pytest.approx(chance)
     for kind, step in (("lag 1", 1), ("lag 2", 2)):
         pairs, others = (
             [(h[i][3], h[i + step][3]) for h in each for i in range(len(h) - step)] for each in (ours, theirs)
@@ -221,7 +226,9 @@ def test_a_fresh_sample_is_as_far_as_its_baseline_and_rows_drawn_one_by_one_are_
         assert bad[key].value > 3 * bad[key].baseline
     assert good["exit_distance", "wave", ""].value < 3 * good["exit_distance", "wave", ""].baseline
     assert good["transition_distance", "job", ""].value < 0.03
+    assert good["transition_distance", "job", ""].value < 2 * good["transition_distance", "job", ""].baseline
     assert bad["transition_distance", "job", ""].value > 0.3
+    assert bad["transition_distance", "job", ""].value > 3 * bad["transition_distance", "job", ""].baseline
     for kind, true in (("within units", 0.6), ("first and second record", 0.8), ("lag 1", 0.8), ("lag 2", 0.64)):
         row = good["correlation", "income", kind]
         assert row.value == pytest.approx(true, abs=0.12 if kind == "within units" else 0.06)

@@ -135,6 +135,7 @@ def test_what_was_found_has_the_lines_that_are_free_and_is_never_cut():
     assert [len(lines) for lines in _note_lines([long, "", short], 10, 2, 3)] == [0, 0, 1], "whole or not at all"
     assert [len(lines) for lines in _note_lines([long], 10, 99, 2)] == [0]
     assert _note_lines([short, short], 40, 99, 3) == [["seven"], [SAME_NOTE]], "a reason is told once"
+    assert _note_lines([long, long], 10, 2, 3) == [[], []], "and not named where it is not told"
 
 
 def test_the_list_has_the_first_clause_of_a_message_as_a_sentence():
