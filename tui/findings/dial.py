@@ -51,7 +51,7 @@ LOW_CHIP_LINES, LEAST_OF_TWO = 2, 24
 """Lines of variables in a low terminal while the keys are elsewhere, and lines of a terminal below which it is one."""
 MOST_REASON_LINES = 2
 MOST_SENTENCE_LINES = 3
-TITLE = 30
+TITLE = 29
 """Cells of the titles of the numbers."""
 BRIEF_TITLE = 27
 """The same without their glosses, as wide as small groups need."""

@@ -30,7 +30,7 @@ DECIDING = ("Why", FOUND)
 """Labels of the lines that decide, which have the largest weight."""
 LEFT_OUT = ("May leave", "Learnt", "Change first", "How")
 """Labels of the lines that are left out where there is no room, the first first."""
-SHORTENED = ("Change first", "May leave", "Learnt", "How", FOUND)
+SHORTENED = ("Change first", "Learnt", "May leave", "How", FOUND)
 """Labels of the lines whose last clauses are left out where there is no room, the first first."""
 LEAST_LABEL = 14
 """Cells of the column of labels below other facts."""

@@ -234,7 +234,8 @@ def _names_with_meaning(recipe: Recipe, names: Sequence[str]) -> list[str]:
     (first, *others), title = names, recipe.schema[names[0]].title
     if others or not title or first in recipe.form.recode:
         return names_as_released(recipe, names)
-    return [f"{first} ({title})"]
+    # a clause of its own, which a short line leaves out
+    return [f"{first}: {title}"]
 
 
 def row_learned_text(case: ExaminedRelease, found_by: Collection[str] = ()) -> str:

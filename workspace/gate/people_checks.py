@@ -753,7 +753,7 @@ def _coarsen_first_text(
     if not kept:
         return ""
     if len(kept) < 2 or len(found) < 2 or len(case.confidential) > MOST_FOR_LEVERS:
-        return fill_sentence(sentences.COARSEN_KEPT, names=kept[:MOST_TO_CHOOSE], number=len(kept[:MOST_TO_CHOOSE]))
+        return fill_sentence(sentences.COARSEN_KEPT, names=kept[:MOST_TO_CHOOSE])
     alone = {name: alone_with_columns(case, [one for one in kept if one != name], units)[found] for name in kept}
     left = sorted((int(still.sum()), name) for name, still in alone.items())
     noun = case.record_noun if units is None else case.unit_noun

@@ -135,14 +135,14 @@ CHANGE_AND_LEFT = "{change}: {left:,} of {people:,} {left:word is|are} still fou
 NOBODY_LEFT = "{change}: no person is found by these columns"
 REPLACE_OR_LEAVE_OUT = "replace {names:list} by artificial values (synthesise), or leave {number:word it|them} out"
 JOIN_RARE_LEVELS = "join rare levels of {names:list}"
-COARSEN_KEPT = "replace {names:list} by artificial values (synthesise), or make {number:word it|them} coarser"
+COARSEN_KEPT = "give {names:list} artificial values (synthesise) or coarser ones"
 COARSEN_KEPT_BEST = (
-    "replace {variable} by artificial values (synthesise), or make it coarser: without it {left:,} of these {people:,} "
+    "give {variable} artificial values (synthesise) or coarser ones: without it {left:,} of these {people:,} "
     "{noun} {left:word is|are} still found by the other unchanged columns{others}"
 )
 COARSEN_KEPT_NEXT = "; without {variable} in its place {left:,} still {left:word is|are}"
 COARSEN_KEPT_TOGETHER = (
-    "replace {names:list} by artificial values (synthesise), or make them coarser: one of them alone does not help, since "
+    "give {names:list} artificial values (synthesise) or coarser ones: one of them alone does not help, since "
     "these {people:,} {noun} are still found by the others"
 )
 COARSEN_FIRST = "coarsen {variable}: without it no intruder of the study finds more than {value:number} on average"

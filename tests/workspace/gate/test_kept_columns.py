@@ -326,12 +326,12 @@ def test_the_column_to_change_first_is_the_one_that_leaves_fewest_alone(monkeypa
     measure: Any = SimpleNamespace(is_matching=True, position=0)
     said = people_checks._coarsen_first_text(case, measure, np.arange(20))
     assert said == (
-        "replace age by artificial values (synthesise), or make it coarser: without it 0 of these 20 people are still "
+        "give age artificial values (synthesise) or coarser ones: without it 0 of these 20 people are still "
         "found by the other unchanged columns; without region in its place 20 still are"
     )
     monkeypatch.setattr(people_checks, "matched_variables", lambda *_: (("age",), {}))
     single = people_checks._coarsen_first_text(case, measure, np.arange(20))
-    assert single == "replace age by artificial values (synthesise), or make it coarser", "there is nothing to rank"
+    assert single == "give age artificial values (synthesise) or coarser ones", "there is nothing to rank"
 
 
 def test_the_plan_of_the_message_protects_everybody() -> None:
