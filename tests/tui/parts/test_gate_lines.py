@@ -76,6 +76,25 @@ def test_each_question_of_a_reader_has_whole_sentences_before_what_was_not_exami
     assert text_without_last_clause("one; two: three.") == "one; two."
 
 
+def test_what_a_person_has_to_do_is_shortened_last():
+    answer = replace(
+        labelled_answer("to be judged"),
+        found="18 of 4,162 people (0.43 %): each found for certain.",
+        how="By income and region together, released unchanged.",
+        learned="That they are in the data, and their true health: rated by themselves; of visits only artificial values.",
+        change="Give income artificial values (synthesise) or coarser ones: without it 9 of these 18 people are still found.",
+        decision="Not yet: a person has to decide whether recipients can know these columns and accept that 2 checks were "
+        "not made; if they can, it should stay.",
+    )
+    lines = [line.plain.strip() for line in answer_lines(answer, 77, 7, titled=False)]
+    assert lines[4:6] == [
+        "May leave     Not yet: a person has to decide whether recipients can know",
+        "these columns and accept that 2 checks were not made.",
+    ]
+    assert "Learnt        That they are in the data, and their true health." in lines
+    assert "Change first  Give income artificial values (synthesise) or coarser ones." in lines
+
+
 def test_people_who_are_shown_to_be_in_the_data_are_counted_in_a_narrow_title_too():
     answer = replace(labelled_answer("to be judged"), people=59, claim="59 of 1,750 households exposed")
     assert "Leave?  ! JUDGE: 59 shown " in [one.plain for one in shorter_answer_titles(answer)]
