@@ -137,10 +137,10 @@ REPLACE_OR_LEAVE_OUT = "replace {names:list} by artificial values (synthesise), 
 JOIN_RARE_LEVELS = "join rare levels of {names:list}"
 COARSEN_KEPT = "give {names:list} artificial values (synthesise) or coarser ones"
 COARSEN_KEPT_BEST = (
-    "give {variable} artificial values (synthesise) or coarser ones: without it {left:,} of these {people:,} "
-    "{noun} {left:word is|are} still found by the other unchanged columns{others}"
+    "give {variable} artificial values (synthesise) or coarser ones: without it {left:,} of these {people:,} {noun} "
+    "{left:word is|are} still found{others}"
 )
-COARSEN_KEPT_NEXT = "; without {variable} in its place {left:,} still {left:word is|are}"
+COARSEN_KEPT_NEXT = "; without {variable} instead, {left:,} {left:word is|are}"
 COARSEN_KEPT_TOGETHER = (
     "give {names:list} artificial values (synthesise) or coarser ones: one of them alone does not help, since "
     "these {people:,} {noun} are still found by the others"
