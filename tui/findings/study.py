@@ -75,8 +75,6 @@ LEAST_LOW_PLOT, WHOLE_LOW_PLOT, LEAST_NUMBERS = 9, 12, 5
 """Lines that a plot keeps above its numbers in a low terminal, those that it has before more than ``LEAST_NUMBERS`` lines of
 numbers are shown, and these lines: the head and four levels.
 """
-AROUND_AXIS = 16
-"""Cells of a terminal's width that the label of an axis leaves to the ticks of y and the value at the cursor."""
 
 
 def whole_sentences(text: Content, width: int, most: int) -> Content:
@@ -428,8 +426,7 @@ class StudiesPane(ExplainsPoint, RunPane):
         if isinstance(view, LimitView):
             drawn = replace(drawn, series=tuple(view.plot_series(self._picture)))
         if isinstance(view, CurveView):
-            label = view.axis_label(self.app.size.width - AROUND_QUESTION - AROUND_AXIS)
-            drawn = replace(drawn, series=tuple(view.plot_series(self._picture)), x_label=label)
+            drawn = replace(drawn, series=tuple(view.plot_series(self._picture)))
         series, unit = series_on_axis(drawn)
         # A range makes sense only on the axis on which it was chosen.
         keep_view = keep_view and self._axis == (drawn.x_label, unit)
@@ -440,6 +437,7 @@ class StudiesPane(ExplainsPoint, RunPane):
         plot.set_series(
             series, x_label=drawn.x_label, y_range=whole, log_y=log, x_unit=unit, keep_view=keep_view,
             reads_in_legend=not isinstance(view, CurveView | LimitView),
+            name_of_zero=view.name_of_zero if isinstance(view, CurveView) else "",
         )  # fmt: skip
         positions = point_positions(series) if isinstance(view, CurveView) else np.empty(0)
         opens = plot.cursor_x is None and not keep_view and positions.size > 0
@@ -550,6 +548,9 @@ class StudiesPane(ExplainsPoint, RunPane):
         if isinstance(view, CurveView) and self._over:
             laid = len(view.shown_curves(self._picture)) - len(view.measures[self._picture])
             parts.append(f"{laid} of {len(self._over)} marked runs laid over it")
+        if isinstance(view, CurveView):
+            used = cell_len(" · ".join(parts)) + 3
+            parts.append(view.level_meaning(self.app.size.width - AROUND_QUESTION - used))
         return " · ".join(filter(None, parts))
 
     def _fill_numbers(self) -> None:

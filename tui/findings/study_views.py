@@ -48,9 +48,16 @@ CONFIDENTIAL_TITLE = "confidential data"
 INTERVAL_TITLE = "95 % interval"
 MARGIN = 0.04
 """Share of the highest value that an axis from 0 goes beyond it."""
+MOST_DECIMALS = 4
+"""Most decimals of the intervals of a column."""
+WIDE_RANGE = 1000
+"""Ratio of the largest end of the intervals of a column to the smallest from which on they have no common decimals."""
 MOST_MEASURE = 40
 """Most cells of the column of measures."""
 _NOUN = re.compile(r" (people|person|records?|units?)$")
+_COUNTED = re.compile(r"[\d.,]+ of ([\d,]+) (\S+) \(.*\)")
+"""A count of people as ``quantity_of`` has it: of how many, and what they are."""
+_PEOPLE_FOUND = re.compile(r"People found (on average|for certain)(?:, (best window))?")
 BOUNDS = {"max": "at most", "min": "at least"}
 LIMIT_STYLE = "bold"
 """Style of the line of a limit: in the colour of text, so that it is no curve."""
@@ -216,7 +223,7 @@ class CurveView(StudyView):
         )
         texts = []
         if (change := self._change_text(released)) is not None:
-            texts.append(f"{self.picture_title(picture)}: {change}.")
+            texts.append(self._less_sure_text(picture, released) or f"{self.picture_title(picture)}: {change}.")
         if (change := self._change_text(own, is_first=not texts)) is not None:
             texts.append(f"With the data released unprotected: {change}.")
         if released is not None:
@@ -270,14 +277,20 @@ class CurveView(StudyView):
         values = {str(params[name]) for name in axis.uses if name in params}
         return next((text for value, text in axis.units if value in values), axis.unit)
 
-    def axis_label(self, width: int) -> str:
-        """Return the title of the axis with its unit, as far as ``width`` cells have room for it."""
+    def level_meaning(self, width: int) -> str:
+        """Return what the levels of the axis are, as far as ``width`` cells have room: ``uncertainty: error of the
+        logarithm``; empty without room or unit.
+        """
         unit = self.level_unit
         shorter = (unit.partition(mark)[0] for mark in (";", ",", " for "))
-        parts = [f" ({text})" for text in (unit, *shorter) if text]
-        return next(
-            (self.axis_title + part for part in parts if cell_len(self.axis_title + part) <= width), self.axis_title
-        )
+        said = [f"{self.study_axis.label}: {text}" for text in (unit, *shorter) if text]
+        return next((text for text in said if cell_len(text) <= width), "")
+
+    @property
+    def name_of_zero(self) -> str:
+        """Return what the level 0 is, beside the number: ``0 (sure)``; empty where it is nothing special."""
+        at_zero = self.study_axis.at_zero
+        return f"0 ({at_zero.rpartition(' ')[2]})" if at_zero else ""
 
     def suggests_log(self, picture: int) -> bool:
         """Return whether the curves lie so far apart that a linear axis shows only the highest."""
@@ -293,15 +306,43 @@ class CurveView(StudyView):
             return None
         (first, start), (last, end) = known[0], known[-1]
         key = f"{curve.key}.{curve.measure}"
-        texts = [point_text(curve, value, self.records) for value in (start, end)]
+        texts = list(brief_pair(*(point_text(curve, value, self.records) for value in (start, end))))
         if is_first and " of " in (text := quantity_of(key, start, self.records, curve.params)):
             # Of how many is said once.
-            texts[0] = text
+            texts[0] = f"{texts[0]} of {text.partition(' of ')[2]}"
         if start == end:
             return f"{texts[0]}, at {self.study_axis.label} {number(first)} as at {number(last)}"
         # Where the levels are is said once too.
         ends = [f" {self._level_text(level)}" if is_first else "" for level in (first, last)]
         return f"{texts[1]}{ends[1]} instead of {texts[0]}{ends[0]}"
+
+    def _less_sure_text(self, picture: int, curve: StudyCurve | None) -> str:
+        """Return what an intruder finds who is less sure, and what a sure one finds, in a sentence; empty for a study of
+        something else.
+        """
+        axis, variable = self.study_axis, None if curve is None else curve.params.get("variable")
+        known = (
+            [] if curve is None else [(x, y) for x, y in zip(curve.levels, curve.values, strict=True) if y is not None]
+        )
+        if curve is None or not axis.at_zero or not variable or len(known) < 2 or known[0][0] != 0:
+            return ""
+        (_, start), (last, end) = known[0], known[-1]
+        if start == end:
+            return ""
+        first, then = brief_pair(*(point_text(curve, value, self.records) for value in (start, end)))
+        counted = _COUNTED.fullmatch(quantity_of(f"{curve.key}.{curve.measure}", start, self.records, curve.params))
+        whole, noun = ("", "") if counted is None else (f" of {counted[1]}", counted[2])
+        title = self.picture_title(picture)
+        people = _PEOPLE_FOUND.fullmatch(title)
+        if people is None or not noun:
+            noun = f" {noun}" if noun else ""
+            return f"{title}: {then} instead of {first}{whole}{noun} if the intruder is less sure of {variable} ({number(last)})."
+        how = f"{people[1]}{f' with the {people[2]}' if people[2] else ''}"
+        noun = singular_noun(noun) if then == "1" else noun
+        return (
+            f"An intruder who is less sure of {variable} ({number(last)}) finds {then} {noun} {how} "
+            f"instead of {first}{whole}."
+        )
 
     def _level_text(self, level: float) -> str:
         """Return a level of the axis in words: ``if the intruder is sure``, ``at uncertainty 0.2``."""
@@ -469,7 +510,31 @@ def measured_points(one: Series, labels: tuple[str, ...] = ()) -> Series:
 
 def point_labels(curve: StudyCurve, records: int | None) -> tuple[str, ...]:
     """Return the values of a curve in few cells, to stand beside its points; empty for a missing one."""
-    return tuple("" if value is None else point_text(curve, value, records) for value in curve.values)
+    return tuple("" if value is None else round_text(point_text(curve, value, records), 3) for value in curve.values)
+
+
+def round_text(text: str, digits: int) -> str:
+    """Return the text of a value with at most ``digits`` significant digits, whole ones all kept: ``0.59``, ``844``.
+
+    A percentage stays, because 99.98 % is not 100 %, and so does what is no number.
+    """
+    if "." not in text or not re.fullmatch(r"-?[\d,]*\.\d+", text):
+        return text
+    value = float(text.replace(",", ""))
+    if value == 0 or abs(value) < 10 ** -(digits + 3):
+        return text
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    rounded = f"{value:,.{decimals}f}"
+    return rounded.rstrip("0").rstrip(".") if "." in rounded else rounded
+
+
+def brief_pair(first: str, second: str) -> tuple[str, str]:
+    """Return the texts of two values with as few digits as tell them apart, two or more."""
+    for digits in (2, 3):
+        texts = round_text(first, digits), round_text(second, digits)
+        if texts[0] != texts[1]:
+            return texts
+    return first, second
 
 
 def study_limit_text(curve: StudyCurve, verdict: Verdict, records: int | None) -> str:
@@ -610,4 +675,27 @@ def level_rows(measure: Sequence[StudyCurve], records: int | None = None) -> lis
                 "ratio": number(ratio),
             }
         )
+    for row, text in zip(rows, aligned_intervals([str(row["interval"]) for row in rows]), strict=True):
+        row["interval"] = text
     return rows
+
+
+def aligned_intervals(texts: Sequence[str]) -> list[str]:
+    """Return the texts of intervals one below the other: with as many decimals, and both ends to the right.
+
+    The smallest end keeps two significant digits. Percentages keep their own digits.
+    """
+    ends = [text.split(" .. ") if text else ["", ""] for text in texts]
+    flat = [end for pair in ends for end in pair if end]
+    if flat and all(re.fullmatch(r"-?[\d,]+(\.\d+)?", end) for end in flat):
+        values = [float(end.replace(",", "")) for end in flat]
+        least = min((abs(value) for value in values if value), default=1.0)
+        has_decimals = any("." in end for end in flat)
+        decimals = min(MOST_DECIMALS, max(0, 1 - math.floor(math.log10(least)))) if has_decimals else 0
+        if max(values) >= WIDE_RANGE * least:
+            # The decimals of the smallest end would be digits of the largest that say nothing.
+            ends = [[round_text(end, 3) for end in pair] for pair in ends]
+        elif least >= 10**-MOST_DECIMALS:
+            ends = [[f"{float(end.replace(',', '')):,.{decimals}f}" if end else "" for end in pair] for pair in ends]
+    sizes = [max((cell_len(pair[at]) for pair in ends), default=0) for at in (0, 1)]
+    return [f"{low:>{sizes[0]}} .. {high:>{sizes[1]}}" if low else "" for low, high in ends]

@@ -39,6 +39,8 @@ FEW_POINTS = 60
 """Number of points up to which each has a mark; more points become single dots."""
 CELLS_OF_BAR = 3
 """Cells of the width of a chart that the interval of a point needs to be a bar of its own."""
+LEAST_HALF_BAR = 3
+"""Rows from which on an interval is drawn though the mark covers one of its ends."""
 LEAST_ALIGNED = 10
 """Rows from which on lines go through the middle of their marks; in fewer they would lose too much of their slope."""
 _PATTERNS = ("1", "11100", "100", "1111100100", "10000", "110000", "1111111001001000", "111111000000")
@@ -114,9 +116,14 @@ def _interval_bars(
         # An end that a logarithmic axis cannot show lies below it.
         ends.append(np.where(np.isfinite(dots), dots, _bound_dots(bound, frame)))
     found = []
-    for place, top, bottom, is_known in zip(x, *ends, np.isfinite(one.lower) & np.isfinite(one.upper), strict=True):
+    marks, known = _row_dots(series, one.y, frame, look), np.isfinite(one.lower) & np.isfinite(one.upper)
+    for place, top, bottom, mark, is_known in zip(x, *ends, marks, known, strict=True):
         if is_known and -0.5 <= place <= columns - 0.5 and bottom >= 0 and top < rows:
             first, last = (int(np.clip(np.floor(end + 0.5), 0, rows - 1)) // down for end in (top, bottom))
+            middle = int(np.clip(np.floor(mark + 0.5), 0, rows - 1)) // down if np.isfinite(mark) else None
+            # A mark covers the end within its cell; of a short interval half would be left, which says nothing.
+            if middle in (first, last) and last - first < LEAST_HALF_BAR:
+                continue
             found.append((int(np.floor(place + 0.5)) // across, first, last))
     return tuple(found)
 
@@ -423,7 +430,13 @@ def _put_labels(draft: PictureDraft, frame: PlotFrame, series: Sequence[Series])
                 continue
             row, column = cell[0] - top, cell[1] - left
             start = min(max(0, column - width // 2), frame.columns - width)
-            places = [(row - 1, start), (row + 1, start), (row, column + 2), (row, column - width - 1)]
+            # Above or below, then there beside the interval through the mark, then in the row of the mark.
+            beside_mark = (column + 2, column - width - 1)
+            places = [
+                (row - 1, start),
+                (row + 1, start),
+                *((at, c) for c in beside_mark for at in (row - 1, row + 1, row)),
+            ]
             inside = [(r, c) for r, c in places if 0 <= r < frame.rows and 0 <= c <= frame.columns - width]
             characters = draft.characters[area]
             found = [(r, c, set(characters[r, c : c + width])) for r, c in inside]
@@ -491,6 +504,8 @@ def _x_text(labels: PlotLabels, x: float) -> str:
     """Return the text of the cursor's place: the name of a category, or the value in its unit."""
     named = x == round(x) and 0 <= x < len(labels.x_names)
     value = labels.x_names[round(x)] if named else unit_text(x, labels.x_unit)
+    if labels.name_of_zero:
+        return f"{labels.x_label or 'x'}: {value if x else labels.name_of_zero}"
     return f"{labels.x_label or 'x'} = {value}"
 
 

@@ -65,6 +65,7 @@ class PlotLabels:
     x_unit, y_unit: what is drawn: numbers, logarithms of them (the axis then names the numbers), or days
     empty_text: text if there is nothing to draw; by default it says so
     reads_in_legend: whether the legend has the values at the cursor; otherwise its entries are short
+    name_of_zero: what x = 0 is called at the cursor, after a colon; by default the cursor has ``label = value``
     """
 
     title: str = ""
@@ -76,6 +77,7 @@ class PlotLabels:
     y_unit: AxisUnit = "number"
     empty_text: str = ""
     reads_in_legend: bool = True
+    name_of_zero: str = ""
 
 
 @dataclass(frozen=True)

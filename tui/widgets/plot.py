@@ -144,6 +144,7 @@ class Plot(Widget, can_focus=True):
         keep_view: bool = False,
         empty: str = "",
         reads_in_legend: bool = True,
+        name_of_zero: str = "",
     ) -> None:
         """Show other series; zoom and cursor are reset unless ``keep_view``.
 
@@ -151,12 +152,14 @@ class Plot(Widget, can_focus=True):
         x_range: the whole range; by default what the series need
         y_range: fixed range of y; by default it follows what is in view
         log_y: whether y is logarithmic, without values that are not above 0
-        x_unit, y_unit, empty, reads_in_legend: as in ``PlotLabels``
+        x_unit, y_unit, empty, reads_in_legend, name_of_zero: as in ``PlotLabels``
         """
         if series_colours(series) != series_colours(self._series):
             self._inks = self._picture = None
         self._series, self._stops = tuple(series), point_positions(series)
-        labels = PlotLabels(title, x_label, y_label, tuple(x_names), log_y, x_unit, y_unit, empty, reads_in_legend)
+        labels = PlotLabels(
+            title, x_label, y_label, tuple(x_names), log_y, x_unit, y_unit, empty, reads_in_legend, name_of_zero
+        )
         # A range of y chosen for another measure or scale means nothing here.
         if not keep_view or (y_label, log_y) != (self._labels.y_label, self._labels.log_y):
             self._y_seen = None

@@ -7,6 +7,8 @@ from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.tui.findings.study import whole_sentences
 from sfumato.tui.findings.study_views import (
     CurveView,
+    aligned_intervals,
+    brief_pair,
     curve_reading,
     curve_rows,
     curve_series,
@@ -14,6 +16,7 @@ from sfumato.tui.findings.study_views import (
     level_rows,
     overlaid_curves,
     range_from_zero,
+    round_text,
 )
 from sfumato.tui.terminal.glyphs import find_glyphs
 from sfumato.tui.widgets.chart import draw_chart, draw_series
@@ -45,13 +48,14 @@ def question(seat):
 async def test_a_sweep_is_drawn_with_both_data(sit, directory, size):
     async with sit(directory, size=size, tab="sweep") as seat:
         assert "What if the intruder is less sure of visits?   study 1 of 2" in question(seat)
-        assert "People found on average: " in seat.text.splitlines()[4]
+        assert "people on average" in " ".join(seat.text.splitlines()[4:6])
         assert "People found on average (1 of 8) · log scale" in head(seat), "curves far apart"
         assert "confidential data" in seat.text
         assert "release" in seat.text
         assert seat.text.count("how unsure the intruder is of visits") == 1, "an axis has its label once"
         assert "release, 95 % interval" in seat.text, "the legend names the bars"
-        assert "instead of" in seat.text.splitlines()[4], "what was found comes first"
+        assert "An intruder who is less sure of visits" in seat.text.splitlines()[4], "what was found comes first"
+        assert "how unsure the intruder is of visits: 0 (sure)" in seat.text
         rows = [line.split() for line in seat.text.splitlines() if "95 % interval" in line or ".." in line]
         assert any("confidential" in row and "uncertainty" in row for row in rows), "the numbers are below the plot"
         assert "left and right move the cursor" in seat.text
@@ -291,8 +295,8 @@ def test_a_finding_says_both_ends_in_people_and_a_limit_is_whole():
     )  # fmt: skip
     view = CurveView([[own, rate]], {}, records=4162, verdicts=[verdict])
     assert view.finding_text(0) == (
-        "People found for certain: 0.4162 at uncertainty 0.2 instead of 8.324 of 4,162 people (0.2 %) if the intruder is "
-        "sure. The plan allows at most 41 people (1 %): met at every level. With the data released unprotected: 832.4 "
+        "People found for certain: 0.42 at uncertainty 0.2 instead of 8.3 of 4,162 people (0.2 %) if the intruder is "
+        "sure. The plan allows at most 41 people (1 %): met at every level. With the data released unprotected: 832 "
         "instead of 2,081."
     )
     drawn = view.plot_series(0)
@@ -300,16 +304,84 @@ def test_a_finding_says_both_ends_in_people_and_a_limit_is_whole():
     assert limit.labels == ("", "", "limit: at most 41 people (1 %)")
     assert limit.thin, "its label names it, and not the legend"
     assert [one.labels for one in drawn if one.labels and one is not limit] == [
-        ("2,081", "1,665", "832.4"), ("8.324", "4.162", "0.4162"),
+        ("2,081", "1,665", "832"), ("8.32", "4.16", "0.416"),
     ]  # fmt: skip
 
 
-def test_the_axis_has_its_unit_as_far_as_there_is_room():
+def test_what_a_level_is_is_said_as_far_as_there_is_room():
     view = CurveView([[curve(params={"model": "log_normal", "variable": "pay"})]], {})
-    title = "how unsure the intruder is of pay"
-    assert view.axis_label(120) == f"{title} (error of the logarithm for a value of 1, growing with the value)"
-    assert view.axis_label(60) == f"{title} (error of the logarithm)"
-    assert view.axis_label(40) == title
+    said = "uncertainty: error of the logarithm"
+    assert view.level_meaning(120) == f"{said} for a value of 1, growing with the value"
+    assert view.level_meaning(60) == f"{said} for a value of 1"
+    assert view.level_meaning(40) == said
+    assert view.level_meaning(20) == ""
+
+
+def test_the_axis_is_short_and_names_its_zero():
+    view = CurveView([[curve(params={"model": "log_normal", "variable": "pay"})]], {})
+    assert view.panel_at(0).x_label == "how unsure the intruder is of pay"
+    assert view.name_of_zero == "0 (sure)"
+    assert CurveView([[curve(key="studies.other")]], {}).name_of_zero == "", "another axis has no such zero"
+
+
+@pytest.mark.parametrize(
+    "measure, values, said",
+    [
+        ("expected_match_risk", (1.235, 1.0, 0.504), "finds 0.5 people on average instead of 1.2 of 4,162."),
+        ("expected_match_risk", (1.235, 1.0, 1.0), "finds 1 person on average instead of 1.2 of 4,162."),
+        ("expected_match_risk", (1.24, 1.0, 1.21), "finds 1.21 people on average instead of 1.24 of 4,162."),
+        ("largest_expected_match_risk", (80.0, 1.0, 20.0), "finds 20 people on average with the best window instead of 80 of 4,162."),
+        ("false_match_rate", (0.9928, 0.5, 0.9588), "Only matches that are wrong: 95.88 % instead of 99.28 % if the intruder is less sure of pay (0.2)."),
+        ("unique_matches", (98.8, 50.0, 10.0), "People with an only match: 10 instead of 99 of 4,162 people if the intruder is less sure of pay (0.2)."),
+    ],
+)  # fmt: skip
+def test_the_headline_says_in_a_sentence_what_less_certainty_finds(measure, values, said):
+    params = {"model": "log_normal", "variable": "pay"}
+    view = CurveView([[curve(measure=measure, values=values, params=params)]], {}, records=4162)
+    text = view.finding_text(0)
+    assert said in text
+    assert text.startswith("An intruder who is less sure of pay (0.2) ") == said.startswith("finds")
+
+
+def test_digits_are_cut_only_where_nothing_is_lost():
+    assert [round_text(one, 3) for one in ("0.9213", "1.235", "843.5", "2,717", "0.5", "0.04", "1,843.5", "-")] == [
+        "0.921", "1.24", "844", "2,717", "0.5", "0.04", "1,844", "-",
+    ]  # fmt: skip
+    assert round_text("99.98 %", 3) == "99.98 %", "a share that is not all is not all in few digits either"
+    assert brief_pair("1.2352", "1.2351") == ("1.2352", "1.2351")
+
+
+def test_intervals_stand_below_each_other():
+    assert aligned_intervals(["0.7315 .. 2.086", "", "0.148 .. 1.716"]) == ["0.73 .. 2.09", "", "0.15 .. 1.72"]
+    assert aligned_intervals(["98.43 .. 99.67 %", "9.3 .. 10 %"]) == ["98.43 .. 99.67 %", "  9.3 ..    10 %"]
+    assert aligned_intervals(["680 .. 1,203", "90 .. 95"]) == ["680 .. 1,203", " 90 ..    95"]
+    assert aligned_intervals(["0.000002 .. 1.2"]) == ["0.000002 .. 1.2"], "an end is never rounded to 0"
+    assert aligned_intervals(["0.07492 .. 2.19", "1,665 .. 2,497"]) == ["0.0749 ..  2.19", " 1,665 .. 2,497"]
+    assert aligned_intervals([""]) == [""]
+
+
+def test_an_interval_is_drawn_whole_or_not_at_all():
+    labels, look = PlotLabels(log_y=True), ChartStyle(find_glyphs("braille"), True, "bounds")
+    for lower, upper, seen in ((0.5, 1.0, 0), (1.0, 2.0, 0), (0.2, 5.0, 2), (1.0, 40.0, 1)):
+        line = Series("a", (0, 1, 2), (1.0, 1.0, 1.0), (lower,) * 3, (upper,) * 3)
+        wide = Series("b", (0, 1, 2), (0.01, 100.0, 1.0), marker="points")
+        picture = draw_chart(
+            [line, Series("a", line.x, line.y, marker="points", thin=True), wide], (60, 14), labels, look
+        ).picture
+        ends = "".join(picture.row_text(row) for row in range(picture.height - 3))
+        assert ("┬" in ends) + ("┴" in ends) == seen, (lower, upper)
+
+
+def test_labels_stand_beside_an_interval_above_or_below_the_line():
+    look = ChartStyle(find_glyphs("braille"), True, "bounds")
+    x, y = (0, 1, 2, 3), (1.0,) * 4
+    line = Series("a", x, y, (0.2,) * 4, (5.0,) * 4)
+    marks = Series("a", x, y, marker="points", thin=True, labels=("1.235",) * 4)
+    picture = draw_chart([line, marks], (60, 20), PlotLabels(log_y=True), look).picture
+    rows = [picture.row_text(row) for row in range(picture.height)]
+    through = next(row for row in rows if row.count("○") == 4 or row.count("●") == 4)
+    assert sum(row.count("1.235") for row in rows) == 4
+    assert "1.235" not in through, "the dots of the line run through that row"
 
 
 def test_where_the_limit_is_crossed_is_said_in_words():
@@ -336,7 +408,7 @@ def test_values_are_in_people_or_per_cent_as_in_the_table_of_numbers():
     share = curve(measure="true_match_rate", values=(0.000096, 0.5, None), lower=(0.000018, 0.4, None), upper=(0.0005261, 0.6, None))  # fmt: skip
     (row, *_) = level_rows([share], 4162)
     assert row["released"] == "0.3996"
-    assert row["interval"] == "0.07492 .. 2.19"
+    assert row["interval"] == "0.0749 ..  2.19"
     drawn = CurveView([[share]], {}, records=4162).plot_series(0)
     assert drawn[0].y[1] == 2081, "the plot has people too"
     assert curve_reading(share, 0.1, 4162) == "release 2,081 (1,665 .. 2,497)"
