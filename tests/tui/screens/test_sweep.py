@@ -325,7 +325,7 @@ def test_the_axis_is_short_and_names_its_zero():
 
 
 @pytest.mark.parametrize(
-    "measure, values, said",
+    ("measure", "values", "said"),
     [
         ("expected_match_risk", (1.235, 1.0, 0.504), "finds 0.5 people on average instead of 1.2 of 4,162."),
         ("expected_match_risk", (1.235, 1.0, 1.0), "finds 1 person on average instead of 1.2 of 4,162."),
