@@ -456,18 +456,18 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         def brief_title(one: DialLine) -> str:
             return f"{lead}{one.brief_title}"
 
-        def whole(one: DialLine) -> str:
+        def whole_count(one: DialLine) -> str:
             return one.count_text
 
-        def brief(one: DialLine) -> str:
+        def brief_count(one: DialLine) -> str:
             return one.brief_count_text
 
         limits = [partial(_limit_form, place=place) for place in range(LIMIT_FORMS)]
         choices: list[CellChoice] = [
             # The gloss stays: nobody takes those found on average for those found for certain.
-            *((name, GAUGE, whole, limit) for name in (title, brief_title) for limit in limits[:-1]),
-            *((brief_title, LOW_GAUGE, count, limit) for count in (whole, brief) for limit in limits),
-            *((brief_title, 0, count, limit) for count in (whole, brief) for limit in limits),
+            *((name, GAUGE, whole_count, limit) for name in (title, brief_title) for limit in limits[:-1]),
+            *((brief_title, LOW_GAUGE, count, limit) for count in (whole_count, brief_count) for limit in limits),
+            *((brief_title, 0, count, limit) for count in (whole_count, brief_count) for limit in limits),
         ]
 
         def needed(choice: CellChoice) -> int:

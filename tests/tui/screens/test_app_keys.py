@@ -6,7 +6,7 @@ from sfumato.tui.widgets.grid import LiveGrid
 FOOTERS = {
     "runs": "enter Open R Run again m Map e Export w Release ] Next tab ? Keys q Close",
     "results": "enter Explain t Plots / Filter s Sort e Export w Release ] Tab ? Keys q Close",
-    "verdicts": "enter Explain T Try other limits e Export w Release ] Tab ? Keys q Close",
+    "verdicts": "enter Explain space Intruder T Limits e Export w Release ] Tab ? Keys q Close",
     "sweep": "m Measure . Study o Log scale t Numbers e Export w Release ] Tab ? Keys q Close",
     "diagnostics": "t Plot f Failed only e Export w Release ] Next tab ? Keys q Close",
     "records": "enter Why m Measure . Dataset e Export w Release ] Next tab ? Keys q Close",

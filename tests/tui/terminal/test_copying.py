@@ -58,7 +58,7 @@ def in_tmux(finished: Path, tmp_path: Path) -> Iterator[InTmux]:
 @pytest.mark.slow
 def test_outside_tmux_the_terminal_is_asked(finished: Path, tmp_path: Path) -> None:
     with contextlib.closing(Pty([*APP, "--workspace", str(finished)], app_environment(tmp_path))) as terminal:
-        terminal.see("numbers · averages", "People found on av").press("y").see_message(
+        terminal.see("averages over the datasets", "People found on av").press("y").see_message(
             "the terminal was asked to copy them, which it does not confirm"
         )
         assert asked(terminal) == [table(finished)]
@@ -68,7 +68,7 @@ def test_outside_tmux_the_terminal_is_asked(finished: Path, tmp_path: Path) -> N
 @pytest.mark.slow
 @needs_tmux
 def test_in_tmux_its_buffer_has_the_text_and_the_terminal_around_it_is_asked(in_tmux: InTmux, finished: Path) -> None:
-    in_tmux.terminal.see("numbers · averages", "People found on av").press("y").see_message(
+    in_tmux.terminal.see("averages over the datasets", "People found on av").press("y").see_message(
         "in tmux's buffer; it asks the terminal"
     )
     assert in_tmux.tmux("show", "-sv", "set-clipboard").strip() == "external"

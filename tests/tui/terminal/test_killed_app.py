@@ -63,7 +63,7 @@ def test_a_killed_app_opens_where_it_was_and_the_run_is_further_on(directory: Pa
         first.see("Small study").press("enter").see(r"\[3 Runs\]", r"1 +Small study +. running +[1-9]\d*/\d+")
         # Numbers come in any order, above the cursor too, which stays with its own: the place is known by its text.
         first.press("4").see(r"\[Verdicts\]").press("]", "]").see(
-            r"\[Numbers\]", "run 1", r"(?:1[4-9]|[2-9]\d) numbers · rows so far", "People with an only match"
+            r"\[Numbers\]", "run 1", r"Findings: (?:1[4-9]|[2-9]\d) numbers", "rows so far", "People with an only match"
         ).press("g", "j", "j").until_quiet()
         wait_for(lambda: re.search(r'"row": "[1-9]', (directory / "app-state.json").read_text()) is not None)
         chosen = name_under_cursor(first)

@@ -26,7 +26,7 @@ def look_at_everything(finished: Path, home: Path, environment: dict[str, str]) 
     """The app after every tab, the distribution of region, a row explained and a message; its pictures are in ``pictures``."""
     command = [*APP, "--workspace", str(finished)]
     with contextlib.closing(Pty(command, app_environment(home, **environment))) as terminal:
-        terminal.see(r"\[Numbers\]", "numbers [·.] ")
+        terminal.see(r"\[Numbers\]", r"averages over the datasets [·.] ")
         for keys, name, content in TABS:
             for key in keys:
                 terminal.press(key).until_quiet(0.1)

@@ -88,7 +88,7 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.see(r"\[3 Runs\]", "Run 1 started").see("✓ done", "✗ 1 of 2 not met")
     at.press("4").see(
         r"Leave\? +✗ NO: \d+ found",
-        "3 checks block · 2 to be judged",
+        "3 checks block · then 2 to be judged",
         "people found by columns released",
         "✗ blocks +people",
     )
