@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.engine.data.blocks import row_blocks
 from sfumato.engine.data.row_buckets import OpenFile
 
-MOST_MAPPED_BYTES = 192 << 20
+MOST_MAPPED_BYTES = 128 << 20
 """Bytes of arrays in memory from which on they are given back."""
 
 
