@@ -8,7 +8,7 @@ of ascending values, a block at a time, so that memory is needed for a block and
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -47,11 +47,13 @@ class _BucketScale:
 
     least, largest: of the ordered bits of the numbers
     shift: low bits that do not count
+    ends: smallest and largest number where the buckets are equally wide; None where they are those of bits
     """
 
     least: Any
     largest: Any
     shift: int
+    ends: tuple[float, float] | None = None
 
     @classmethod
     def from_blocks(cls, blocks: Iterable[Array]) -> _BucketScale:
@@ -62,8 +64,28 @@ class _BucketScale:
         least, largest = min(low for low, _ in ends), max(high for _, high in ends)
         return cls(least, largest, max(0, (int(largest) - int(least)).bit_length() - 16))
 
+    def suited_to(self, values: Array) -> _BucketScale:
+        """Return the scale whose largest bucket holds fewer of a sample of some numbers (n,): bits of numbers on both sides
+        of 0 tell large ones poorly apart.
+        """
+        if values.dtype.kind != "f":
+            return self
+        low, high = (float(_number_of_bits(end)) for end in (self.least, self.largest))
+        if not 0 < high - low < np.inf:
+            return self
+        step = max(1, len(values) // BUCKETS)
+        some = np.concatenate([values[rows][::step] for rows in long_blocks(len(values))])
+        some = some[~np.isnan(some)]
+        both = (self, replace(self, ends=(low, high)))
+        return min(both, key=lambda one: np.bincount(one.bucket_of(some), minlength=1).max())
+
     def bucket_of(self, values: Array) -> NDArray[np.uint16]:
         """Return the bucket of each number, (n,)."""
+        if self.ends is not None:
+            low, high = self.ends
+            with np.errstate(invalid="ignore"):
+                place = (values - low) * ((BUCKETS - 1) / (high - low))
+            return np.where(np.isnan(place), BUCKETS - 1, place).astype(np.uint16)
         bits = _ordered_bits(values)
         if values.dtype.kind == "f" and (missing := np.isnan(values)).any():
             bits[missing] = self.largest
@@ -81,6 +103,12 @@ def _ordered_bits(values: Array) -> Array:
     bits = (values.astype(np.float64, copy=False) + 0.0).view(np.int64)
     bits ^= (bits >> 63) & np.int64(2**63 - 1)
     return bits
+
+
+def _number_of_bits(bits: np.int64) -> np.float64:
+    """Return the number whose ordered bits these are."""
+    own = np.asarray(bits, dtype=np.int64)
+    return np.float64((own ^ ((own >> 63) & np.int64(2**63 - 1))).view(np.float64))
 
 
 def _present_bits(values: Array) -> Array:
@@ -113,7 +141,7 @@ class _ValueRanges:
     def from_values(cls, values: Array) -> _ValueRanges:
         """Choose the ranges, each of as many numbers as a block has at most, or of one bucket."""
         blocks = list(long_blocks(len(values)))
-        scale = _BucketScale.from_blocks(values[rows] for rows in long_blocks(len(values)))
+        scale = _BucketScale.from_blocks(values[rows] for rows in long_blocks(len(values))).suited_to(values)
         counts = np.zeros((len(blocks), BUCKETS), dtype=np.int32)
 
         def count(block: int) -> None:

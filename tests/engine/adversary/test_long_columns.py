@@ -148,6 +148,19 @@ def test_numbers_are_sorted_numbered_and_found_as_in_memory(place: CountingPlace
         assert_same(found, np.unique(values, return_counts=True))
 
 
+def test_numbers_on_both_sides_of_0_go_into_ranges_no_longer_than_a_block() -> None:
+    values = np.random.default_rng(3).normal(50, 10, 200_000)
+    values[0] = -5.0
+    place = CountingPlace()
+    with placing_long_arrays(place, 20_000):
+        bits = sorting._BucketScale.from_blocks([values])
+        largest = np.bincount(bits.bucket_of(values)).max()
+        found = sorting._ValueRanges.from_values(values)
+    assert largest > 10_000, "the control: the bits alone put them into few buckets"
+    assert max(one.stop - one.start for one in found.ranges) <= 20_000 + 200
+    assert sum(one.stop - one.start for one in found.ranges) == len(values)
+
+
 @pytest.mark.parametrize("name", [one for one in NUMBERS if NUMBERS[one].dtype == np.uint64])
 def test_keys_are_counted_and_found_as_in_memory(place: CountingPlace, name: str) -> None:
     keys, others = NUMBERS[name], np.append(NUMBERS[name][5:80], np.arange(40, dtype=np.uint64))
