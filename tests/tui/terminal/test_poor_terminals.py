@@ -17,7 +17,7 @@ TABS = (
     (("1",), "1 Data", "records, "), (("2",), "2 Plan", "Limits"), (("3", "]"), "Map", "not dominated"),
 )  # fmt: skip
 """The keys that lead to each view, its name in the frame, and what it shows once it has read its part."""
-PLOT = {"braille": "[\u2801-\u28ff]", "block": "[▘▝▖▗▚▞▛▜▙▟]"}
+PLOT = {"braille": "[\u2801-\u28ff]", "block": "[▀▘▝▖▗▚▞▛▜▙▟]"}
 SGR = re.compile(rb"\x1b\[([0-9;]*)m")
 ESCAPES = re.compile(rb"\x1b\[[<-?]?[0-9;]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][A-Z0-9]|\x1b[=>]")
 
