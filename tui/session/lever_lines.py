@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 SYNTHESISE = "synthesise "
 """Beginning of the change that makes values artificial."""
+MAKE_ARTIFICIAL = ("replace {} by artificial values", "give {} artificial values")
+"""Beginnings of the gate's advice to do so, with the columns."""
 NONE_HELPS_ALONE = "What could be tried alone did not help; together they were not tried"
 """What precedes advice where each of its changes was tried."""
 
@@ -154,8 +156,8 @@ def change_with_cost(answer: ReleaseAnswer, levers: Sequence[tuple[RunLever, Lev
 def is_advised(lever: RunLever, answer: ReleaseAnswer) -> bool:
     """Return whether a lever is what an answer advises: to synthesise the same columns, and to join levels where it does."""
     columns, _, joins = lever.text.removeprefix(SYNTHESISE).partition(", join")
-    advised = f"replace {columns} by artificial values"
-    is_same = lever.text.startswith(SYNTHESISE) and answer.change.lower().startswith(advised.lower())
+    advised = tuple(words.format(columns).lower() for words in MAKE_ARTIFICIAL)
+    is_same = lever.text.startswith(SYNTHESISE) and answer.change.lower().startswith(advised)
     return is_same and lever.aim.check == answer.check and bool(joins) == ("join rare levels" in answer.change)
 
 

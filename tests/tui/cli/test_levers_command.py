@@ -10,9 +10,11 @@ from prepared_tables import HOUSEHOLD_PLAN, household_survey
 from prepared_workspaces import finished_workspace
 
 from sfumato.engine.wording import RecordCount
-from sfumato.tui.session.lever_lines import change_after_trials, change_as_tried
+from sfumato.tui.session.lever_lines import change_after_trials, change_as_tried, is_advised
 from sfumato.tui.session.lever_memory import LeverMemory
+from sfumato.workspace.gate import sentences
 from sfumato.workspace.gate.answer import ReleaseAnswer
+from sfumato.workspace.gate.sentences import fill_sentence
 from sfumato.workspace.plan.drafts import draft_of_run, find_draft, save_draft
 from sfumato.workspace.reporting.findings import lead_findings
 from sfumato.workspace.service import lever_trials
@@ -210,6 +212,21 @@ def test_what_advice_costs_stands_with_it_where_just_that_was_tried(text, check,
     for is_tried in (True, False):
         told = change_as_tried(answer, levers, is_tried=is_tried)
         assert told == (f"{advice} It would cost utility: distance 1 to 2." if is_told else advice)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        fill_sentence(sentences.REPLACE_OR_LEAVE_OUT, names=["age"], number=1),
+        fill_sentence(sentences.COARSEN_KEPT, names=["age"]),
+        fill_sentence(sentences.COARSEN_KEPT_BEST, variable="age", left=2, people=9, noun="people", others=""),
+    ],
+)
+def test_advice_to_make_a_column_artificial_is_known_in_each_of_the_gate_s_sentences(sentence):
+    change = f"{sentence[:1].upper()}{sentence[1:]}: 2 are still found."
+    answer = ReleaseAnswer("no", "public", "", "", 9, RecordCount(20, "people"), change=change, check="worst_records")
+    assert is_advised(RunLever(LeverAim("title", "worst_records"), "synthesise age"), answer)
+    assert not is_advised(RunLever(LeverAim("title", "worst_records"), "synthesise pay"), answer)
 
 
 def test_a_utility_stands_beside_the_limit_of_the_plan_on_it():
