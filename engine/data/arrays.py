@@ -18,6 +18,8 @@ R = TypeVar("R")
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
+BLOCK_THREADS = min(2, os.cpu_count() or 1)
+"""Threads that compute blocks of a long table: more are faster, and each needs memory for a block."""
 
 
 def map_on_threads(compute: Callable[[T], R], parts: Iterable[T], *, threads: int | None = None) -> list[R]:

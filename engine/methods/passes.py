@@ -163,7 +163,7 @@ class PassRunner:
     open_file: opens a file for the rows of buckets, by default in memory
     store: keeps the answers of blocks, None where nobody else needs them; rows of buckets are never kept
     kept: values of single records by name, in buckets that are blocks
-    threads: compute so many blocks at a time, of which nobody is told, where no row goes to a bucket and ``store`` is None
+    threads: number of blocks computed at a time, without reports, where ``store`` is None and no row goes to a bucket
     """
 
     tables: Sequence[TableBlocks]

@@ -5,7 +5,6 @@ Each raises BadInput at the place that has to be corrected.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,7 +13,7 @@ import numpy as np
 from ..constraints.earlier_records import DropOut
 from ..constraints.evaluation import check_constraint_levels
 from ..constraints.unit_terms import SIZE
-from ..data.arrays import Floats
+from ..data.arrays import BLOCK_THREADS, Floats
 from ..data.microdata import Microdata, units_of
 from ..data.recoding import check_rule_levels
 from ..data.table_blocks import TableBlocks
@@ -142,7 +141,7 @@ def check_steps_of_blocks(recipe: Recipe, blocks: TableBlocks) -> bool:
             assert passes is not None
             targets = step.method.targets_of_passes(step.targets)
             first = passes.start(blocks.head, targets, step.spec, blocks.n_blocks)
-            run_passes(first, [blocks], passes.block, passes.merge, threads=min(2, os.cpu_count() or 1))
+            run_passes(first, [blocks], passes.block, passes.merge, threads=BLOCK_THREADS)
     except BadInput:
         return False
     return all(first is None for first in varying.values())

@@ -86,7 +86,7 @@ def whole_sentences(text: Content, width: int, most: int) -> Content:
     return text
 
 
-def _weighted(text: str) -> Content:
+def _bold_first_sentence(text: str) -> Content:
     """Return what a study found, its first sentence, which answers the question, in the largest weight."""
     first = re.match(r".*?\.(?= |$)", text)
     end = len(text) if first is None else first.end()
@@ -479,7 +479,9 @@ class StudiesPane(ExplainsPoint, RunPane):
         )
         question.display = view is not None
         answer = (
-            None if view is None else view.picture_answer(self._picture) or _weighted(view.finding_text(self._picture))
+            None
+            if view is None
+            else view.picture_answer(self._picture) or _bold_first_sentence(view.finding_text(self._picture))
         )
         finding.display = bool(answer)
         if view is not None and answer is not None:

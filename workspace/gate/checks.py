@@ -275,7 +275,7 @@ class ExaminedRelease:
         self.joints: dict[object, object] = {}
         self._found_by: dict[tuple[tuple[str, ...], int], tuple[float, float]] = {}
 
-    @property
+    @cached_property
     def is_long(self) -> bool:
         """Return whether some of its tables are stored in parts."""
         return any(map(self.workspace.tables.has_parts, self.plan.tables))

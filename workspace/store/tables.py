@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from sfumato.engine.data.arrays import map_ahead
+from sfumato.engine.data.arrays import BLOCK_THREADS, map_ahead
 from sfumato.engine.data.long_arrays import placing_long_arrays
 from sfumato.engine.data.microdata import Microdata
 from sfumato.engine.data.schema import Origin, Schema
@@ -49,8 +49,6 @@ FOOTER_READ_BYTES = 1 << 16
 
 ByteSpan = tuple[int, int]
 ASIDE_PREFIX = ".writing-"
-COLUMN_THREADS = min(2, os.cpu_count() or 1)
-"""Threads that compute the columns of a long table: more are faster, and each needs memory for a block."""
 SETTLED_NANOSECONDS = 2_000_000_000
 """Longer than the steps of the clock of any file system."""
 DAY_SECONDS = 86_400.0
@@ -283,7 +281,7 @@ class TableStore:
             return
         self._mapped = MappedArrays(self.open_spool)
         try:
-            with placing_long_arrays(self._mapped, table_manifests.PART_ROWS, threads=COLUMN_THREADS):
+            with placing_long_arrays(self._mapped, table_manifests.PART_ROWS, threads=BLOCK_THREADS):
                 yield self._mapped
         finally:
             self._mapped = None
@@ -373,7 +371,7 @@ class TableStore:
                 return write(block), len(block), levels
 
             # The next block is made while some are written.
-            with contextlib.closing(map_ahead(write_block, blocks, COLUMN_THREADS)) as ahead:
+            with contextlib.closing(map_ahead(write_block, blocks, BLOCK_THREADS)) as ahead:
                 for file, rows, levels in ahead:
                     written.append(file)
                     parts.append(PartFile(file.sha256, rows))
