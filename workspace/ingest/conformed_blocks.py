@@ -205,9 +205,10 @@ class _ColumnOfNumbers(_ConformedColumn):
 
     def read_rows(self, first: int, last: int) -> tuple[pd.Series, pd.Series | None]:
         values = self.column.read_series(first, last)
-        found = _conform_numbers(values, self.variable)
+        # that all keep the rules of the variable is checked already
+        present = mask_missing_codes(values, self.variable)
         floats = self.variable.kind is not Kind.COUNT or self.n_missing
-        found = found.astype(np.float64 if floats else np.int64)
+        found = present.astype(np.float64 if floats else np.int64)
         if self.codes is None:
             return found, None
         own = missing_value_codes(values.to_frame(self.variable.name), Schema((self.variable,)), None)

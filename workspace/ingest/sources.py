@@ -25,8 +25,8 @@ SOURCE_TAIL_BYTES = 1 << 16
 MINUS_ZERO = re.compile(rb"-(?<![0-9A-Za-z]-)0+(?![0-9.eE])")
 """Bytes that may be a cell ``-0``."""
 # the zero comes first, since a search for one byte is ten times as fast as one for what stands before it
-LEADING_ZERO = re.compile(rb"0(?<![0-9A-Za-z.+:/-]0)[0-9]")
-"""Bytes that may begin a cell such as ``01001``."""
+LEADING_ZERO = re.compile(rb"0(?<![0-9A-Za-z.+:/-]0)(?<![0-9A-Za-z.] 0)[0-9]")
+"""Bytes that may begin a cell such as ``01001``, but not another word of one, such as that of ``region 01``."""
 OPEN_FILES_FOLDER = Path("/proc/self/fd")
 """Folder in which the system lists the files that a process has open."""
 
@@ -73,12 +73,12 @@ class ByteScanner:
             self._decode(piece)
         self._zeros |= b"\0" in piece
         self._lines |= b"\n" in piece
-        # With the last two bytes before: a piece may end between the sign and the 0, and what stands before either
-        # decides whether it begins a cell.
+        # With the last bytes before: a piece may end between the sign and the 0, and what stands before either decides
+        # whether it begins a cell.
         joined, first = self._last + piece, max(0, len(self._last) - 1)
         self._minus_zero = self._minus_zero or MINUS_ZERO.search(joined, first) is not None
         self._leading_zero = self._leading_zero or LEADING_ZERO.search(joined, first) is not None
-        self._last = joined[-2:]
+        self._last = joined[-3:]
 
     def _decode(self, piece: bytes, *, final: bool = False) -> None:
         """Decode a piece and note whether it is valid UTF-8."""

@@ -126,7 +126,7 @@ def prepare_text(raw: Pieces, name: str, form: TextFormat, place: str, file_surv
             found = step(found)
         return found
 
-    if form.widths:
+    if form.widths or form.delimiter == " ":
         # where a cell begins shows only now
         survey = survey_bytes(make_pieces())
     return TableText(make_pieces, comma_format(form) if form.delimiter == " " else split_by, survey)

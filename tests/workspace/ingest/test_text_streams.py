@@ -121,14 +121,26 @@ def test_a_stream_is_read_in_bits_of_any_size() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["a,b\n105,10\n", "x,1.05,2\n", "2020-10-05,1\n", "x,01,2\n", "0123\n", "a,b\n0\n05,1\n"]
-)
+    "text",
+    [
+        "a,b\n105,10\n", "x,1.05,2\n", "2020-10-05,1\n", "x,01,2\n", "0123\n", "a,b\n0\n05,1\n", "region 01,2\n",
+        "x, 01,2\n", "x 1 01,y 02\n",
+    ],
+)  # fmt: skip
 def test_a_leading_zero_is_one_wherever_pieces_end(text: str) -> None:
     """A zero at the end of a piece has what stands before it, so that 105 cut in two begins with none."""
     content = text.encode()
     whole = survey_bytes([content]).may_have_leading_zeros
-    assert whole == any(cell.startswith("0") and len(cell) > 1 for cell in text.replace("\n", ",").split(","))
+    assert whole == any(cell.strip().startswith("0") and len(cell) > 1 for cell in text.replace("\n", ",").split(","))
     for first in range(len(content)):
         for second in range(first, len(content)):
             pieces = [content[:first], content[first:second], content[second:]]
             assert survey_bytes(pieces).may_have_leading_zeros == whole
+
+
+def test_a_code_after_a_blank_begins_a_cell_where_blanks_separate_cells() -> None:
+    content = b"area code\na 01\nb 02\n"
+    survey = survey_bytes([content])
+    assert not prepare_text(lambda: iter([content]), "f", TextFormat(), "p", survey).survey.may_have_leading_zeros
+    apart = prepare_text(lambda: iter([content]), "f", TextFormat(delimiter=" "), "p", survey)
+    assert apart.survey.may_have_leading_zeros
