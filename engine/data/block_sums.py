@@ -11,12 +11,14 @@ from ast import literal_eval
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .arrays import Floats
 from .microdata import Microdata
+from .row_buckets import BucketRows
 
 Key = TypeVar("Key", bound=Hashable)
 Answer = TypeVar("Answer")
@@ -54,13 +56,32 @@ def is_folded(join: JoinSummands) -> bool:
     return all(map(is_folded, join.joins.values())) if isinstance(join, JoinByKey) else join is add_sums
 
 
+class WorkOfBuckets(NamedTuple):
+    """What is computed from rows that are brought together in buckets.
+
+    number: number of buckets
+    work: computes summands from the rows of a bucket, by name
+    """
+
+    number: int
+    work: Callable[[Mapping[str, BucketRows]], Summands]
+
+
 class SumNotKnownError(Exception):
     """A computation asks for sums over the blocks of a table that no pass has computed yet."""
 
-    def __init__(self, work: BlockWork, join: JoinSummands, names: Sequence[str] | None) -> None:
-        """Keep what computes the summands, what joins them, and the variables that it reads."""
+    def __init__(
+        self,
+        work: Callable[..., Any],
+        join: JoinSummands,
+        names: Sequence[str] | None,
+        buckets: WorkOfBuckets | None = None,
+    ) -> None:
+        """Keep what computes the summands of a block, or its rows of ``buckets``, what joins them, and the variables that
+        it reads.
+        """
         super().__init__(str(work))
-        self.work, self.join, self.names = work, join, names
+        self.work, self.join, self.names, self.buckets = work, join, names, buckets
 
 
 class SummedTable(Protocol):
@@ -105,9 +126,22 @@ class KnownSums:
 
     def ask_sums(self, work: BlockWork, join: JoinSummands = add_sums, names: Sequence[str] | None = None) -> Summands:
         """Return the next known sums. Raises SumNotKnownError."""
+        return self._next_known(SumNotKnownError(work, join, names))
+
+    def ask_buckets(
+        self, rows_of: Callable[..., Mapping[str, Floats]], buckets: WorkOfBuckets, names: Sequence[str]
+    ) -> Summands:
+        """Return what is computed from each bucket, as ``keep_parts`` joins it. Raises SumNotKnownError.
+
+        ``rows_of`` returns the rows of a block by name, (n, width), whose first column is the bucket of each. ``names`` are
+        the variables that it reads.
+        """
+        return self._next_known(SumNotKnownError(rows_of, keep_parts, names, buckets))
+
+    def _next_known(self, asked: SumNotKnownError) -> Summands:
         self._asked += 1
         if self._asked > len(self.known):
-            raise SumNotKnownError(work, join, names)
+            raise asked
         return self.known[self._asked - 1]
 
 

@@ -20,6 +20,7 @@ from ..data.block_sums import (
     SummedTable,
     SumNotKnownError,
     TableInMemory,
+    WorkOfBuckets,
     add_sums,
     arrays_of_summands,
     ask_together,
@@ -28,11 +29,12 @@ from ..data.block_sums import (
 )
 from ..data.table_blocks import OneBlock
 from ..errors import NotComputable
-from .passes import Finished, NextPass, Partial, measure_blocks
+from .passes import Finished, IntoBuckets, NextPass, Partial, measure_blocks
 from .spec import Spec
 
 if TYPE_CHECKING:
     from ..data.microdata import Microdata
+    from ..data.row_buckets import BucketRows
     from ..data.schema import Schema
     from .results import Measure
 
@@ -51,14 +53,16 @@ class AskedState:
     names: variables that it reads
     what: what it computes, in words
     work, join: what the pass computes of each block, and how that is joined
+    buckets: what it computes of rows in buckets, if ``work`` returns such
     """
 
-    compute: Callable[[SummedTable], Any]
+    compute: Callable[[KnownSums], Any]
     sums: KnownSums
     names: tuple[str, ...]
     what: str
-    work: BlockWork | None = None
+    work: Callable[..., Any] | None = None
     join: JoinSummands = add_sums
+    buckets: WorkOfBuckets | None = None
 
     def next_pass(self) -> NextPass | Finished[Any]:
         """Return the pass that the computation needs next, or its answer."""
@@ -67,14 +71,21 @@ class AskedState:
             return Finished(self.compute(table))
         except SumNotKnownError as more:
             what = f"{self.what}, sum {len(table.known) + 1}"
-            state = replace(self, work=more.work, join=more.join)
+            state = replace(self, work=more.work, join=more.join, buckets=more.buckets)
             names = self.names if more.names is None else tuple(more.names)
-            return NextPass(state, names, what, fold=state.join_sums if is_folded(more.join) else None)
+            buckets = None if more.buckets is None else IntoBuckets(more.buckets.number, AskedState.sums_of_bucket)
+            return NextPass(state, names, what, buckets, state.join_sums if is_folded(more.join) else None)
 
     def sums_of_block(self, *tables: Microdata) -> Partial:
-        """Return what the pass computes of a block."""
+        """Return what the pass computes of a block, or the rows of a block that go to buckets."""
         assert self.work is not None
-        return self._to_partial(self.work(*tables))
+        found = self.work(*tables)
+        return self._to_partial(found) if self.buckets is None else dict(found)
+
+    def sums_of_bucket(self, rows: Mapping[str, BucketRows]) -> Partial:
+        """Return what the pass computes of a bucket."""
+        assert self.buckets is not None
+        return self._to_partial(self.buckets.work(rows))
 
     def merge_sums(self, partials: Sequence[Partial]) -> NextPass | Finished[Any]:
         """Return what comes after a pass, given what it computed of each block."""
@@ -106,7 +117,7 @@ class SummedPasses:
 
     @staticmethod
     def first_pass(
-        compute: Callable[[SummedTable], Any], head: Microdata, n_blocks: int, names: Sequence[str], what: str
+        compute: Callable[[KnownSums], Any], head: Microdata, n_blocks: int, names: Sequence[str], what: str
     ) -> NextPass:
         """Return the first pass of a computation that asks for sums of some variables."""
         first = AskedState(compute, KnownSums(head, n_blocks, ()), tuple(names), what).next_pass()

@@ -42,12 +42,12 @@ def cuts_of_counts(counts: ValueCounts) -> Floats:
 
 
 def merge_counts(parts: Sequence[ValueCounts]) -> ValueCounts:
-    """Return the counts of the values of several blocks."""
+    """Return the counts of the values of several blocks, or their weights."""
     if len(parts) == 1:
         return parts[0]
     distinct, place = np.unique(np.concatenate([values for values, _ in parts]), return_inverse=True)
-    counts = np.bincount(place, np.concatenate([count for _, count in parts]), len(distinct))
-    return distinct, counts.astype(np.int64)
+    each = np.concatenate([count for _, count in parts])
+    return distinct, np.bincount(place, each, len(distinct)).astype(each.dtype)
 
 
 def bounds_of_rank(cuts: Sequence[Floats], records: Sequence[int], rank: int) -> tuple[float, float]:

@@ -13,18 +13,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 
 from ..data.arrays import Floats
-from ..data.block_sums import Summands, SummedTable
+from ..data.block_sums import KnownSums, Summands, WorkOfBuckets
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
-from ..data.schema import Kind, Schema, compared_variables
+from ..data.row_buckets import BucketRows, stack_columns
+from ..data.schema import Kind, Role, Schema, compared_variables
 from ..data.table_blocks import OneBlock
 from ..design.survey import SurveyDesign
 from ..design.survey_estimation import effective_sample_size
@@ -45,8 +46,9 @@ ORDERED = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.ORDINAL, Kind.BINARY)
 LARGEST_GAP = 0.05
 FEW_VALUES = 4096
 """Distinct values of a block that are kept by its first pass."""
-MOST_VALUES = 1 << 22
-"""Values of both tables, of all variables of a pass, that are counted at a time: 64 MB."""
+MOST_VALUES = 1 << 21
+"""Values of both tables that are counted at a time."""
+TABLES = ("ours", "theirs")
 
 
 def largest_gap(confidential: Floats, released: Floats) -> float:
@@ -73,49 +75,35 @@ class _RangeGaps:
 
 
 @dataclass(frozen=True)
-class _VariableProgress:
-    """What the passes have found of a variable.
+class _VariableSizes:
+    """Sizes of both tables by a variable, and ranges of its values.
 
     counts: for each table, records with and without a value
     sizes: effective sample size of each table, the number of its values without survey weights
     sums: number of values of each table, or their weights together
-    edges: edges of the ranges of values that later passes count one after the other
-    before: records or weights of each table at values below the next range
-    ranges: gaps in the ranges so far
+    edges: edges of the ranges of values that are counted one after the other; none where no range is needed
     """
 
     counts: Sequence[tuple[int, int]]
     sizes: tuple[float, float]
     sums: tuple[float, float]
-    edges: tuple[float, ...] = ()
-    before: tuple[float, float] = (0.0, 0.0)
-    ranges: tuple[_RangeGaps, ...] = ()
+    edges: Floats
 
-    @property
-    def next_range(self) -> tuple[float, float] | None:
-        """Return the ends of the next range to count; None where all are."""
-        at = len(self.ranges)
-        return (self.edges[at], self.edges[at + 1]) if at + 1 < len(self.edges) else None
-
-    @property
-    def values_a_range(self) -> float:
-        """Return about how many values of both tables a range has."""
-        return sum(self.sizes) / max(1, len(self.edges) - 1)
-
-    def with_range(self, parts: Sequence[Sequence[ValueCounts]], *, distinct: bool) -> _VariableProgress:
-        """Return the same with the gaps in the next range, given the records or weights at its values that each block has
-        in both tables.
+    def gaps_of_range(
+        self, both: Sequence[ValueCounts], before: Floats, *, is_last: bool, distinct: bool
+    ) -> _RangeGaps:
+        """Return the gaps in a range, given the records or weights at its values in both tables, and those at values
+        below it, (2,).
         """
-        both = [merge_counts(of) for of in zip(*parts, strict=True)]
         points = np.union1d(both[0][0], both[1][0])
         if not points.size:
-            return replace(self, ranges=(*self.ranges, _RangeGaps(0, 0.0, 0.0, 0.0)))
+            return _RangeGaps(0, 0.0, 0.0, 0.0)
         here, there = np.zeros((2, points.size))
         for records, (values, count) in zip((here, there), both, strict=True):
             records[np.searchsorted(points, values)] = count
-        (n, m), sums, before = self.sizes, self.sums, self.before
+        (n, m), sums = self.sizes, self.sums
         difference = (np.cumsum(here) + before[0]) / sums[0] - (np.cumsum(there) + before[1]) / sums[1]
-        if len(self.ranges) + 2 == len(self.edges):
+        if is_last:
             # Rounding may leave the last cumulative shares at a little more or less than 1.
             difference[-1] = 0.0
         repeats = (here + there) / (sums[0] + sums[1])
@@ -124,13 +112,11 @@ class _VariableProgress:
         variance = pooled * (1 - pooled) * (1 / n + 1 / m) * (n + m) / (n + m - 1)
         averaged = np.full(here.size, 1 / here.size) if distinct else repeats
         largest, squared = float(np.abs(difference).max()), float(averaged @ difference**2)
-        gaps = _RangeGaps(here.size, largest, squared, float(averaged @ variance))
-        before = before[0] + float(here.sum()), before[1] + float(there.sum())
-        return replace(self, before=before, ranges=(*self.ranges, gaps))
+        return _RangeGaps(here.size, largest, squared, float(averaged @ variance))
 
-    def to_estimates(self, name: str, *, distinct: bool) -> Iterator[Estimate]:
-        """Yield the estimates of both differences for the variable, whose ranges are all counted."""
-        if not self.ranges:
+    def to_estimates(self, name: str, ranges: Sequence[_RangeGaps], *, distinct: bool) -> Iterator[Estimate]:
+        """Yield the estimates of both differences for the variable, given the gaps in all ranges."""
+        if not ranges:
             for measure in ("max_abs_difference", "mean_squared_difference"):
                 yield Estimate.not_computed(measure, "no released record has a value", name)
             return
@@ -139,38 +125,48 @@ class _VariableProgress:
             for table, (present, missing) in zip(("confidential", "released"), self.counts, strict=True)
             if missing
         )
-        points = sum(one.points for one in self.ranges)
-        shares = [one.points / points if distinct else 1.0 for one in self.ranges]
-        squared = math.fsum(one.squared * share for one, share in zip(self.ranges, shares, strict=True))
-        variance = math.fsum(one.variance * share for one, share in zip(self.ranges, shares, strict=True))
+        points = sum(one.points for one in ranges)
+        shares = [one.points / points if distinct else 1.0 for one in ranges]
+        squared = math.fsum(one.squared * share for one, share in zip(ranges, shares, strict=True))
+        variance = math.fsum(one.variance * share for one, share in zip(ranges, shares, strict=True))
         # The mean of Kolmogorov's limit, for continuous variables; with ties the maximum is smaller.
         expected = math.sqrt(math.pi / 2) * math.log(2) * math.sqrt(1 / self.sizes[0] + 1 / self.sizes[1])
-        largest = max(one.largest for one in self.ranges)
+        largest = max(one.largest for one in ranges)
         yield Estimate("max_abs_difference", largest, name, baseline=expected, reason=reason)
         yield Estimate("mean_squared_difference", squared, name, baseline=variance, reason=reason)
 
 
 class EcdfPasses(SummedPasses):
-    """One pass over variables of few values, or in memory. For others, the first pass finds ranges of values, and further
-    passes count the values of one range after another.
+    """One pass over variables of few values, or in memory. For others, the first pass finds ranges of values, the second
+    counts the records of each, and the third brings the values of each range together in a bucket.
     """
 
     def start(self, confidential: Microdata, released: Microdata, spec: EcdfSpec, n_blocks: int) -> NextPass:
         spec = spec.for_release(confidential.schema, ())
         design, distinct = SurveyDesign.from_schema(confidential.schema), spec.points == "distinct"
         compute = partial(_measure_of_sums, spec.variables, design, distinct)
-        return self.first_pass(compute, confidential, n_blocks, spec.variables, "distributions")
+        names = (*spec.variables, *confidential.schema.names_by_role(Role.WEIGHT))
+        return self.first_pass(compute, confidential, n_blocks, names, "distributions")
 
 
-def _measure_of_sums(names: Sequence[str], design: SurveyDesign | None, distinct: bool, both: SummedTable) -> Measure:
+def _measure_of_sums(names: Sequence[str], design: SurveyDesign | None, distinct: bool, both: KnownSums) -> Measure:
     """Return the measure of two tables that are asked for sums together."""
     values_of_block = partial(_values_of_block, names, design, both.n_blocks == 1)
-    first = both.ask_sums(values_of_block, partial(_first_progress, distinct))
-    known: dict[str, _VariableProgress] = dict(zip(names, first, strict=True))
-    while ranges := _ranges_of_pass(known):
-        join = partial(_add_ranges, [known[name] for name in ranges], distinct)
-        known |= zip(ranges, both.ask_sums(partial(_count_ranges, ranges), join, tuple(ranges)), strict=True)
-    return Measure(tuple(row for name, one in known.items() for row in one.to_estimates(name, distinct=distinct)))
+    first = both.ask_sums(values_of_block, partial(_first_gaps, distinct))
+    found: dict[str, tuple[_VariableSizes, Sequence[_RangeGaps]]] = dict(zip(names, first, strict=True))
+    ranged = {name: sizes for name, (sizes, gaps) in found.items() if not gaps and len(sizes.edges)}
+    if ranged:
+        ranges = _ValueRanges(tuple(ranged), [one.edges for one in ranged.values()], design)
+        read = (*ranged, *both.head.schema.names_by_role(Role.WEIGHT))
+        (records,) = both.ask_sums(ranges.count_records, names=read)
+        of_bucket = partial(_gaps_of_bucket, ranges, list(ranged.values()), records, distinct)
+        (gaps,) = both.ask_buckets(ranges.to_rows, WorkOfBuckets(ranges.starts[-1], of_bucket), read)
+        for at, (name, sizes) in enumerate(ranged.items()):
+            own = gaps[ranges.starts[at] : ranges.starts[at + 1]]
+            found[name] = sizes, [_RangeGaps(int(points), *rest) for points, *rest in map(np.ndarray.tolist, own)]
+    return Measure(
+        tuple(row for name, (one, gaps) in found.items() for row in one.to_estimates(name, gaps, distinct=distinct))
+    )
 
 
 def _values_of_block(names: Sequence[str], design: SurveyDesign | None, alone: bool, *tables: Microdata) -> Summands:
@@ -183,7 +179,7 @@ def _values_of_block(names: Sequence[str], design: SurveyDesign | None, alone: b
         values = data.present_numbers(name)
         counts, sums = count_values(values), (float(len(values)),) * 2
         if design is not None and len(values):
-            weights = design.weights_of(data)[~data.missing_mask(name)]
+            weights = _present_weights(design, data, name)
             counts = counts[0], np.bincount(np.searchsorted(counts[0], values), weights)
             sums = effective_sample_size(weights), float(weights.sum())
         has_few = alone or len(counts[0]) <= FEW_VALUES
@@ -192,47 +188,97 @@ def _values_of_block(names: Sequence[str], design: SurveyDesign | None, alone: b
     return tuple(zip(found[::2], found[1::2], strict=True))
 
 
-def _first_progress(distinct: bool, parts: Sequence[Summands]) -> Summands:
-    """Return what the first pass finds of each variable: all of it where no block has many values, else ranges."""
+def _present_weights(design: SurveyDesign, data: Microdata, name: str) -> Floats:
+    """Return the survey weights of the records with a value of a variable, (n,)."""
+    return design.weights_of(data)[~data.missing_mask(name)]
+
+
+def _first_gaps(distinct: bool, parts: Sequence[Summands]) -> Summands:
+    """Return what the first pass finds of each variable: its sizes with the gaps, where no block has many values, or with
+    ranges.
+    """
     found = []
     for own in zip(*parts, strict=True):
         records = np.sum([[one[0] for one in both] for both in own], axis=0)
-        progress = _VariableProgress(records[:, :2].astype(int).tolist(), *records[:, 2:].T.tolist())
+        effective, sums = records[:, 2:].T.tolist()
+        sizes = _VariableSizes(records[:, :2].astype(int).tolist(), effective, sums, np.empty(0))
+        gaps = list[_RangeGaps]()
         every = [one for both in own for one in both]
         if records[:, 0].all() and all(len(one) == 3 for one in every):
-            whole = replace(progress, edges=(-math.inf, math.inf))
-            progress = whole.with_range([[one[1:] for one in both] for both in own], distinct=distinct)
+            both = [merge_counts(of) for of in zip(*[[one[1:] for one in both] for both in own], strict=True)]
+            gaps.append(sizes.gaps_of_range(both, np.zeros(2), is_last=True, distinct=distinct))
         elif records[:, 0].all():
             cuts = [one[1] if len(one) == 2 else cuts_of_counts(one[1:]) for one in every]
-            edges = range_edges(cuts, [int(one[0][0]) for one in every], MOST_VALUES)
-            progress = replace(progress, edges=tuple(edges.tolist()))
-        found.append(progress)
+            sizes = replace(sizes, edges=range_edges(cuts, [int(one[0][0]) for one in every], MOST_VALUES))
+        found.append((sizes, gaps))
     return tuple(found)
 
 
-def _ranges_of_pass(known: Mapping[str, _VariableProgress]) -> dict[str, tuple[float, float]]:
-    """Return the ranges that the next pass counts, by variable; none where all are."""
-    ranges, values = dict[str, tuple[float, float]](), 0.0
-    for name, one in known.items():
-        if (wanted := one.next_range) is not None and (not ranges or values + one.values_a_range <= MOST_VALUES):
-            ranges[name], values = wanted, values + one.values_a_range
-    return ranges
+@dataclass(frozen=True, eq=False)
+class _ValueRanges:
+    """Ranges of the values of some variables, which are numbered one variable after another.
+
+    names: variables
+    edges: edges of the ranges of each
+    design: survey design, whose weights are counted in place of records; None for none
+    """
+
+    names: tuple[str, ...]
+    edges: Sequence[Floats]
+    design: SurveyDesign | None
+
+    @property
+    def starts(self) -> list[int]:
+        """Return the number of the first range of each variable, and of all ranges."""
+        return [0, *np.cumsum([len(own) - 1 for own in self.edges]).tolist()]
+
+    def _columns_of(self, data: Microdata) -> Iterator[list[Any]]:
+        """Yield for each variable the range of each value, the values, and their weights if there are any, (n,)."""
+        for name, edges, start in zip(self.names, self.edges, self.starts, strict=False):
+            values = data.present_numbers(name)
+            weights = [] if self.design is None else [_present_weights(self.design, data, name)]
+            yield [np.searchsorted(edges[1:-1], values, side="right") + start, values, *weights]
+
+    def count_records(self, *tables: Microdata) -> Summands:
+        """Return the records, or their weights, of a block in each range, of both tables, (2, ranges)."""
+        found = np.zeros((2, self.starts[-1]))
+        for table, data in enumerate(tables):
+            for number, _, *weights in self._columns_of(data):
+                own = weights[0] if weights else None
+                found[table] += np.bincount(number, own, minlength=found.shape[1])
+        return (found,)
+
+    def to_rows(self, *tables: Microdata) -> dict[str, Floats]:
+        """Return the values of a block as rows of buckets, which are the ranges."""
+        return {
+            table: np.concatenate([stack_columns(*columns) for columns in self._columns_of(data)])
+            for table, data in zip(TABLES, tables, strict=True)
+        }
 
 
-def _count_ranges(ranges: Mapping[str, tuple[float, float]], *tables: Microdata) -> Summands:
-    """Return for each variable the counts of the values of a block in its range, in both tables."""
-    found = []
-    for name, (low, high) in ranges.items():
-        both = [data.present_numbers(name) for data in tables]
-        found.append(tuple(count_values(values[(values >= low) & (values < high)]) for values in both))
-    return tuple(found)
+def _gaps_of_bucket(
+    ranges: _ValueRanges,
+    sizes: Sequence[_VariableSizes],
+    records: Floats,
+    distinct: bool,
+    rows: Mapping[str, BucketRows],
+) -> Summands:
+    """Return the gaps in a range, (4,), given the ``records`` of both tables in each, (2, ranges)."""
+    both, number = [], rows[TABLES[0]].number
+    for table in TABLES:
+        # one value may be that of so many records that they do not fit into memory
+        pieces = [_count_rows(some) for some in rows[table].iterate_rows(MOST_VALUES)]
+        both.append(merge_counts(pieces or [(np.empty(0), np.empty(0, dtype=np.int64))]))
+    of = int(np.searchsorted(ranges.starts, number, side="right")) - 1
+    before = records[:, ranges.starts[of] : number].sum(axis=1)
+    found = sizes[of].gaps_of_range(both, before, is_last=number + 1 == ranges.starts[of + 1], distinct=distinct)
+    return (np.array(astuple(found)),)
 
 
-def _add_ranges(known: Sequence[_VariableProgress], distinct: bool, parts: Sequence[Summands]) -> Summands:
-    """Return what is known of variables, with their ranges that a pass has counted."""
-    return tuple(
-        one.with_range(own, distinct=distinct) for one, own in zip(known, zip(*parts, strict=True), strict=True)
-    )
+def _count_rows(rows: Floats) -> ValueCounts:
+    """Return the distinct values of rows (n, 2) with their counts, or of rows (n, 3) with their weights."""
+    values, counts = count_values(rows[:, 1])
+    return values, counts if rows.shape[1] == 2 else np.bincount(np.searchsorted(values, rows[:, 1]), rows[:, 2])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

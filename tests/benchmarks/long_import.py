@@ -62,7 +62,10 @@ def copy_by_pyarrow(source: Path, folder: Path) -> None:
     from pyarrow import csv
 
     pa.set_cpu_count(1)
-    with csv.open_csv(source) as stream, pq.ParquetWriter(folder / "a.parquet", stream.schema, compression="zstd") as to:
+    with (
+        csv.open_csv(source) as stream,
+        pq.ParquetWriter(folder / "a.parquet", stream.schema, compression="zstd") as to,
+    ):
         for batch in stream:
             to.write_batch(batch)
 

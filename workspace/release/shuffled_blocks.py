@@ -9,11 +9,13 @@ records, whoever knows the random numbers. Both lots of buckets lie in files wit
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sfumato.engine.data.arrays import BLOCK_THREADS, map_ahead
 from sfumato.engine.data.bits import Keys, mix_bits
 from sfumato.engine.data.row_buckets import BucketRows, OpenFile, RowBuckets
 
@@ -21,6 +23,8 @@ BUCKET_CELLS = 1 << 22
 """Values of a bucket, on average: 32 MB."""
 MOST_BUCKETS = 4
 """A bucket by hash of more rows than so many on average has many equal ones: only distinct rows are sorted."""
+MANY_ROWS = 1 << 18
+"""Rows from which on it is quicker to sort buckets on threads."""
 
 Cells = NDArray[np.int64]
 """Values of rows as 64 bits each, (n, k)."""
@@ -89,8 +93,11 @@ def shuffle_blocks(
             most = max(1, BUCKET_CELLS // max(1, block.shape[1]))
             number = max(1, -(-rows // most))
             _put_cells(by_value, _hash_of_rows(block) % np.uint64(number), block)
-        for bucket in range(number):
-            for ordered in _order_by_value(by_value.read_bucket(bucket), most):
+        # Read here, one bucket after another, and sorted on threads.
+        held = (_read_small(by_value.read_bucket(bucket), most) for bucket in range(number))
+        order = partial(_order_by_value, most)
+        for lots in map_ahead(order, held, BLOCK_THREADS) if rows >= MANY_ROWS else map(order, held):
+            for ordered in lots:
                 _put_cells(by_chance, rng.integers(number, size=len(ordered)), ordered)
         for bucket in range(number):
             found = _cells_of_rows(by_chance.read_bucket(bucket).read_rows())
@@ -119,12 +126,18 @@ def _hash_of_rows(cells: Cells) -> Keys:
     return found
 
 
-def _order_by_value(bucket: BucketRows, most: int) -> Iterator[Cells]:
-    """Yield the rows of a bucket, ordered by their values, about ``most`` at a time."""
-    if len(bucket) <= MOST_BUCKETS * most:
-        cells = _cells_of_rows(bucket.read_rows())
-        yield cells[_order_of_rows(cells)]
-        return
+def _read_small(bucket: BucketRows, most: int) -> Cells | BucketRows:
+    """Return the rows of a bucket, or a bucket of too many rows, unread."""
+    return _cells_of_rows(bucket.read_rows()) if len(bucket) <= MOST_BUCKETS * most else bucket
+
+
+def _order_by_value(most: int, rows: Cells | BucketRows) -> Iterable[Cells]:
+    """Return the rows of a bucket, ordered by their values, about ``most`` at a time of one that is unread."""
+    return _order_large(rows, most) if isinstance(rows, BucketRows) else [rows[_order_of_rows(rows)]]
+
+
+def _order_large(bucket: BucketRows, most: int) -> Iterator[Cells]:
+    """Yield the rows of a bucket of many rows, ordered by their values, about ``most`` at a time."""
     # A bucket by hash has about as many different rows as any other, so that a large one has equal rows.
     distinct, counts = None, np.empty(0, dtype=np.int64)
     for rows in bucket.iterate_rows(most):

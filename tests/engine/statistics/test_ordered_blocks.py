@@ -66,3 +66,12 @@ def test_bounds_and_ranges_hold_few_values(monkeypatch: pytest.MonkeyPatch) -> N
     held = np.histogram(values, np.nan_to_num(edges))[0]
     assert len(held) == 4
     assert held.max() <= 1.02 * 40_000
+
+
+def test_counts_and_weights_of_blocks_are_added() -> None:
+    (values, weights), (_, counts) = (
+        merge_counts([(np.array([1.0, 2.0]), np.array(one)), (np.array([2.0]), np.array(other))])
+        for one, other in (([0.5, 0.25], [1.5]), ([5, 2], [1]))
+    )
+    assert (values.tolist(), weights.tolist()) == ([1.0, 2.0], [0.5, 1.75])
+    assert (counts.tolist(), counts.dtype) == ([5, 3], np.int64)

@@ -85,6 +85,15 @@ def test_neither_order_nor_blocks_of_the_rows_decide(monkeypatch: pytest.MonkeyP
     assert not np.array_equal(shuffled([rows], 300, 8), first)
 
 
+def test_threads_give_the_order_that_one_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    few_rows(monkeypatch, 200)
+    rows = np.random.default_rng(3).integers(0, 9, size=(2000, 2))
+    rows[:900] = 4  # a bucket with too many equal rows is sorted piece by piece
+    alone = shuffled([rows], 2000, seed=7)
+    monkeypatch.setattr(shuffled_blocks, "MANY_ROWS", 0)
+    np.testing.assert_array_equal(shuffled([rows], 2000, seed=7), alone)
+
+
 def test_the_place_of_a_row_does_not_tell_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
     few_rows(monkeypatch, 200)
     parts = [np.arange(1_000 * at, 1_000 * (at + 1), dtype=np.int64)[:, None] for at in range(5)]
