@@ -91,6 +91,7 @@ def made_in(way: str, place: Path) -> dict[str, Any]:
         seconds = time.perf_counter() - began
         run = find_run(workspace, run_id)
         assert run.state.value == "done", run.error
+        again = workspace.connection.execute("SELECT key FROM task WHERE run_id = ? AND attempt > 1", (run_id,))
         hashes = {
             row["name"]: row["sha256"] for row in workspace.connection.execute("SELECT name, sha256 FROM artefact")
         }
@@ -105,6 +106,7 @@ def made_in(way: str, place: Path) -> dict[str, Any]:
         }
         return {
             "seconds": seconds,
+            "begun again": [key for (key,) in again],
             "fits and datasets": hashes,
             "numbers": [
                 (row.measure, row.target, row.dataset, row.draw, row.value)
@@ -125,8 +127,7 @@ def main() -> None:
     CHOSEN.update(measures=given.measures)
     with tempfile.TemporaryDirectory(dir=given.dir) as scratch:
         place = Path(scratch)
-        # Without a limit, since tasks are admitted by estimates: by the declared ones 700 MB are too few.
-        os.environ |= {"XDG_STATE_HOME": str(place / "state"), "SFUMATO_MEMORY": "none"}
+        os.environ |= {"XDG_STATE_HOME": str(place / "state")}
         write_csv(place, given.records)
         first: dict[str, Any] = {}
         for way in given.ways:
@@ -136,7 +137,8 @@ def main() -> None:
                 f"{len(found[part])} {part} {'equal' if found[part] == first[part] else 'DIFFERENT'}"
                 for part in ("fits and datasets", "numbers", "findings", "released files")
             )
-            print(f"{given.records:,} {way:8} {found['seconds']:7.1f} s  {same}", flush=True)
+            again = f"; begun again: {', '.join(found['begun again'])}" if way == "killed" else ""
+            print(f"{given.records:,} {way:8} {found['seconds']:7.1f} s  {same}{again}", flush=True)
 
 
 if __name__ == "__main__":

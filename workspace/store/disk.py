@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 BASE_BYTES = 32 << 20
 BYTES_PER_RECORD = 40
-SCRATCH_BYTES_PER_VALUE = 30
-"""Bytes of a value of a long table in files without a name, which tasks have while they work: buckets and shuffled rows."""
+SCRATCH_BYTES_PER_VALUE = 64
+"""Bytes of a value of a long table in files without a name, which two tasks have while they work: rows in buckets."""
 SCRATCH_OF_RELEASE = 75
 """Bytes of a value of a long table in such files while a release is examined and written: columns, keys, orders, codes."""
 DISK_FULL_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
