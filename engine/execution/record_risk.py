@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.blocks import row_blocks
+from ..data.long_arrays import compute_column
 from ..data.microdata import Microdata
 from ..data.rows import Values
 from ..errors import NotComputable
@@ -108,7 +109,7 @@ class RecordRisk:
     @property
     def is_examined(self) -> NDArray[np.bool_]:
         """Mark the records that were examined, (n,)."""
-        return ~np.isnan(self.probability)
+        return compute_column(len(self), np.bool_, lambda rows: ~np.isnan(self.probability[rows]))
 
     @property
     def worse_probability(self) -> NDArray[np.float64]:

@@ -638,8 +638,10 @@ def _result_of_measure(
     # In a single dataset a drawn value may hit by chance alone.
     few = case.is_synthetic and risks.n_datasets < 2
     # whoever knows keys that stay and that nobody shares finds the row, whatever was drawn: own_values asks whether the drawn part says more
-    alone = unique_on_kept_columns(case) & asked
-    highest_of_others, count_alone = largest_of_records(probability, ~alone)[1], int(np.count_nonzero(alone))
+    unique = unique_on_kept_columns(case)
+    alone = compute_column(len(asked), np.bool_, lambda rows: unique[rows] & asked[rows])
+    others = compute_column(len(asked), np.bool_, lambda rows: ~alone[rows])
+    highest_of_others, count_alone = largest_of_records(probability, others)[1], int(np.count_nonzero(alone))
     # Records that are unique with what is kept count as just above LIKELY at most: kept_keys judges these.
     judged = max(highest_of_others, min(highest, UNMEASURED_RISK))
     policy = case.policy.findings.get("worst_records")
