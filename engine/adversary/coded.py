@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Floats, Integers
 from ..data.bits import MISSING_KEY, Keys
-from ..data.long_arrays import compute_column, join_columns, running_sums, take_rows
+from ..data.long_arrays import compute_column, join_columns, long_blocks, running_sums, take_rows
 from ..data.rows import DistinctNumbers, distinct_codes
 from ..data.sorting import is_run_start, sort_order, sorted_search
 
@@ -44,13 +44,9 @@ class RankedNumbers:
     @cached_property
     def n_present(self) -> Integers:
         """Return the number of distinct present values and the number of records that have one, (2,)."""
-        missing = int(len(self.distinct_numbers.values) > 0 and np.isnan(self.distinct_numbers.values[-1]))
-        return np.array(
-            [
-                len(self.distinct_numbers.values) - missing,
-                self.distinct_numbers.counts[: len(self.distinct_numbers.values) - missing].sum(),
-            ]
-        )
+        values, counts = self.distinct_numbers.values, self.distinct_numbers.counts
+        present = len(values) - int(len(values) > 0 and np.isnan(values[-1]))
+        return np.array([present, sum(int(counts[:present][rows].sum()) for rows in long_blocks(present))])
 
     @cached_property
     def counts_below(self) -> Integers:

@@ -29,7 +29,7 @@ class ArrayPlace(Protocol):
     """Place of arrays that the system may keep out of memory."""
 
     def new_array(self, rows: int, kind: np.dtype[Any]) -> NDArray[Any]:
-        """Return an array of zeros, (rows,). Raises OSError where there is no room."""
+        """Return an array to be filled, (rows,). Raises OSError where there is no room."""
 
     def release_pages(self) -> None:
         """Give the memory of all arrays back; what is read of them again comes from their place."""

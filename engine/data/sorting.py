@@ -74,7 +74,7 @@ class _BucketScale:
         if not 0 < high - low < np.inf:
             return self
         step = max(1, len(values) // BUCKETS)
-        some = np.concatenate([values[rows][::step] for rows in long_blocks(len(values))])
+        some = np.concatenate([values[rows][::step].copy() for rows in long_blocks(len(values))])
         some = some[~np.isnan(some)]
         both = (self, replace(self, ends=(low, high)))
         return min(both, key=lambda one: np.bincount(one.bucket_of(some), minlength=1).max())

@@ -5,13 +5,15 @@ Whoever needs a whole column, in whatever order, needs no memory for those that 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import mmap
 import os
 import weakref
+from collections import deque
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,29 +23,56 @@ from sfumato.engine.data.row_buckets import OpenFile
 
 MOST_MAPPED_BYTES = 128 << 20
 """Bytes of arrays in memory from which on they are given back."""
+MOST_UNUSED_FILES = 8
+"""Files of arrays that nobody uses any more, which are kept for the next ones."""
+
+
+class _Room:
+    """File with room for an array of ``size`` bytes, which is closed with the last who uses it."""
+
+    def __init__(self, file: IO[bytes], size: int) -> None:
+        """Take all the room from the disk. Raises OSError where it has none."""
+        self.file, self.size = file, size
+        # a mapped file that the disk has no room for would end the process, so that all of it is taken now
+        file.truncate(size)
+        _reserve_room(file.fileno(), size)
+
+    def __del__(self) -> None:
+        self.file.close()
 
 
 class MappedArrays:
-    """Arrays in files without a name, each of which is gone from the disk with the last array that uses it."""
+    """Arrays in files without a name. The file of one that nobody uses any more is that of a later one, or gone."""
 
     def __init__(self, open_file: OpenFile) -> None:
         """Open no file yet; ``open_file`` opens one on the disk that is gone once it is closed."""
         self._open_file = open_file
         self._maps: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
         self._maps_lock = Lock()  # columns are computed on several threads
+        # The system makes the pages of a new file one by one, which takes longer than most columns take to be computed.
+        self._unused: deque[_Room] = deque(maxlen=MOST_UNUSED_FILES)
         self._before = _mapped_bytes() or 0
 
     def new_array(self, rows: int, kind: np.dtype[Any]) -> NDArray[Any]:
-        """Return an array of zeros of this type, (rows,). Raises OSError where the disk has no room."""
+        """Return an array of this type to be filled, (rows,). Raises OSError where the disk has no room."""
         size = max(1, rows * kind.itemsize)
-        with self._open_file() as file:
-            # a mapped file that the disk has no room for would end the process, so that all of it is taken now
-            file.truncate(size)
-            _reserve_room(file.fileno(), size)
-            found = mmap.mmap(file.fileno(), size)
+        room = self._take_unused(size) or _Room(self._open_file(), size)
+        found = mmap.mmap(room.file.fileno(), size)
+        weakref.finalize(found, self._unused.append, room).atexit = False
         with self._maps_lock:
             self._maps.add(found)
         return np.frombuffer(found, dtype=kind, count=rows)
+
+    def _take_unused(self, size: int) -> _Room | None:
+        """Return an unused file with room for ``size`` bytes, and for no more than twice as many."""
+        for _ in range(len(self._unused)):
+            # Other threads take files too, and add some.
+            with contextlib.suppress(IndexError):
+                room = self._unused.popleft()
+                if size <= room.size <= 2 * size:
+                    return room
+                self._unused.append(room)
+        return None
 
     def map_array(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return a copy of an array (n,) that lies on the disk. Raises OSError."""

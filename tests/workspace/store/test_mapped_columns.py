@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pandas as pd
@@ -133,3 +134,44 @@ def test_memory_is_given_back_once_it_is_much(tables: TableStore, monkeypatch: p
     arrays.release_pages()
     assert (mapped_columns._mapped_bytes() or 0) < before - (1 << 23)
     assert held.sum() == 1 << 21
+
+
+def test_the_file_of_an_array_that_is_gone_is_that_of_a_later_one(tables: TableStore) -> None:
+    tables.directory.mkdir()
+    opened = []
+
+    def open_file() -> IO[bytes]:
+        opened.append(tables.open_spool())
+        return opened[-1]
+
+    arrays, kind = MappedArrays(open_file), np.dtype(np.int64)
+    first, second = arrays.new_array(1000, kind), arrays.new_array(1000, kind)
+    first[:], second[:] = 1, 2
+    part = first[10:20]
+    del first
+    gc.collect()
+    third = arrays.new_array(1000, kind)
+    third[:] = 3
+    assert len(opened) == 3, "a part of the first array is in use"
+    assert (part == 1).all()
+    del part, third
+    gc.collect()
+    fourth, large = arrays.new_array(600, kind), arrays.new_array(5000, kind)
+    fourth[:], large[:] = 4, 5
+    assert len(opened) == 4, "the fourth one has the file of the first or the third, the large one its own"
+    assert (second == 2).all()
+    assert (fourth == 4).all()
+    assert len(arrays.new_array(400, kind)) == 400
+    assert len(opened) == 5, "a file of more than twice the room is kept for larger ones"
+    del arrays, second, fourth, large
+    gc.collect()
+    assert all(file.closed for file in opened)
+
+
+def test_few_unused_files_are_kept(tables: TableStore) -> None:
+    tables.directory.mkdir()
+    arrays = MappedArrays(tables.open_spool)
+    held = [arrays.new_array(1000, np.dtype(np.int64)) for _ in range(2 * mapped_columns.MOST_UNUSED_FILES)]
+    del held
+    gc.collect()
+    assert len(arrays._unused) == mapped_columns.MOST_UNUSED_FILES
