@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +15,7 @@ from sfumato.engine.methods.labels import label_by_key, labels_of
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.outcomes import worst_outcome
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import count_noun
+from sfumato.engine.wording import count_noun, record_noun
 from sfumato.tui.terminal.text import cut_text, fit_text
 from sfumato.tui.widgets.facts import INDENT, ONE_COLUMN, run_in_lines, wrap_text
 from sfumato.workspace.reporting.numbers import section_place, section_title
@@ -30,6 +31,7 @@ from sfumato.workspace.reporting.words import (
     duration_text,
     holdout_text,
     limit_text,
+    method_key_of_measure,
     observed_text,
     sign_for,
 )
@@ -61,8 +63,11 @@ LEAST_NUMBER, BESIDE = 6, 30
 """Cells left of the values below which they have no columns, and from which long names stay left of them."""
 LEAST_TABLE = 76
 """Width in cells below which numbers are sentences: a table would break their names."""
-BY_UNIT, UNITS = "by unit", " units"
-"""Words for numbers of units, which are left out where a line is of units alone."""
+UNITS = " units"
+_BY_UNIT = re.compile(r"by [a-z-]+")
+"""Words for numbers of units, such as ``by person``, which are left out where a line is of units alone."""
+_NOUN = re.compile(r"(?<=\d) [a-z-]+$")
+"""What is counted, which the name of a number says too."""
 NUMBERS = ("measure", "variable", "confidential", "release")
 NUMBERS_OF_RELEASE = tuple(title for title in NUMBERS if title != "confidential")
 
@@ -149,13 +154,23 @@ def _meter_content(
     verdicts: Sequence[Verdict], metered: Sequence[Verdict], context: MeterContext, width: int, room: int
 ) -> list[Content]:
     """Return how many limits are met, and meters of the numbers that say most, in at most ``room`` lines."""
-    lines = meter_lines(metered, context, width)
-    if not metered and context.time_text:
-        lines = [Content.assemble((fit_text("Time", LABEL), "$text-muted"), context.time_text)]
+    shown, lines = metered, meter_lines(metered, context, width)
+    # A meter is whole or left out.
+    while shown and len(lines) + 1 > room:
+        shown = shown[:-1]
+        lines = meter_lines(shown, context, width)
     if verdicts:
         worst = worst_outcome(one.outcome for one in verdicts)
         tally, ink = limits_tally(verdicts, ""), f"bold {_outcome_style(worst)}".strip()
-        lines.insert(0, Content.assemble((fit_text("Limits", LABEL), "$text-muted"), (tally, ink)))
+        others = f"; {len(shown)} shown, all in Verdicts" if shown and len(shown) < len(verdicts) else ""
+        others = others if cell_len(tally + others) <= width - LABEL else ""
+        head = Content.assemble((fit_text("Limits", LABEL), "$text-muted"), (tally, ink), (others, "$text-muted"))
+        lines.insert(0, head)
+    if context.time_text:
+        # It has no limit, so it stands apart from those that have one.
+        apart = [Content("")] if lines else []
+        if len(lines) + len(apart) < room:
+            lines += [*apart, Content.assemble((fit_text("Time", LABEL), "$text-muted"), context.time_text)]
     return lines[: max(0, room)]
 
 
@@ -234,7 +249,8 @@ class FullRunDetail:
         rows = sorted(_units_first(self.rows), key=lambda row: section_place(section_title(row.key)))
         table = result_table(rows, context)
         if self.rows and width < LEAST_TABLE:
-            return Content("\n").join([*lines, Content(""), *_number_lines(table, width), *below])
+            numbers_of_run = _number_lines(table, width, self.detail.records)
+            return Content("\n").join([*lines, Content(""), *numbers_of_run, *below])
         numbers = ""
         # Where even folded names leave too little room, the release alone is shown.
         for titles in (NUMBERS, NUMBERS_OF_RELEASE):
@@ -276,10 +292,12 @@ def _limit_lines(verdicts: Sequence[Verdict], records: int, width: int) -> list[
     return [Content.styled(line, ink) for text, ink in said for line in wrap_text(text, width, "", INDENT)]
 
 
-def _number_lines(table: DisplayTable, width: int) -> list[Content]:
+def _number_lines(table: DisplayTable, width: int, records: int | None = None) -> list[Content]:
     """Return the numbers of a table in columns, counts without what they are of; as sentences where the names have too
-    little room: ``Sensitive values disclosed (mdvis): 12 of 16,051, confidential data 40``.
+    little room: ``Sensitive values disclosed (mdvis): 12 of 16,051, confidential data 40``. A blank line is between the
+    numbers of two methods.
     """
+    counts_people = getattr(records, "units", None) is not None
     places = {column.title: at for at, column in enumerate(table.columns)}
     # One line a number and variable: with every setting it would be a wall of names that are nearly the same.
     found: dict[tuple[str, str], tuple[str, str, str]] = {}
@@ -288,15 +306,20 @@ def _number_lines(table: DisplayTable, width: int) -> list[Content]:
             full_cell_text(row[places[title]]) if title in places else "" for title in ("key", *NUMBERS)
         )
         # The units are the people whom the name speaks of, and come before their records, which then have no line.
-        variable = "" if variable == BY_UNIT else variable
+        variable = "" if _BY_UNIT.fullmatch(variable) else variable
         released, before = (text.removesuffix(UNITS) for text in (released, before))
         named = f"{name}{f' ({variable})' if variable else ''}"
+        if counts_people and any(f" of {records:,} " in f"{text} " for text in (released, before)):
+            # Beside numbers of people it says that it counts their records.
+            named = f"{named}, {record_noun(records)}"
         subject = variable.partition(";")[0]
-        found.setdefault((key, "" if subject == BY_UNIT else subject), (named, released, before))
+        found.setdefault((key, "" if _BY_UNIT.fullmatch(subject) else subject), (named, released, before))
     rows = list(found.values())
+    methods = [method_key_of_measure(key) for key, _ in found]
+    starts = [at for at in range(1, len(rows)) if methods[at] != methods[at - 1]]
     # A long name has more lines: cut ones of a measure would look alike.
-    brief = [(name, *(brief_value_text(text) or "-" for text in values)) for name, *values in rows]
-    if lines := _column_lines(("number", "release", "data"), brief, width, LEAST_NUMBER):
+    brief = [(name, *(_NOUN.sub("", brief_value_text(text)) or "-" for text in values)) for name, *values in rows]
+    if lines := _column_lines(("number", "release", "data"), brief, width, LEAST_NUMBER, starts=starts):
         return lines
     said = [
         f"{name}: {', '.join(filter(None, (released, f'confidential data {before}' if before else '')))}"
@@ -312,8 +335,10 @@ def _column_lines(
     least: int,
     inks: Sequence[str] = (),
     notes: Sequence[str] = (),
+    starts: Sequence[int] = (),
 ) -> list[Content]:
-    """Return rows of a name and values in columns, long names over several lines, with a note below a row.
+    """Return rows of a name and values in columns, long names over several lines, with a note below a row, and a blank
+    line before the rows in ``starts``.
 
     It is empty where the values leave fewer than ``least`` cells. In few cells a name has the whole width, and the
     values stand to the right of its last line.
@@ -325,6 +350,7 @@ def _column_lines(
     lines = [_column_line(heads, named, sizes, "$text-muted")]
     for at, (name, *values) in enumerate(rows):
         ink = inks[at] if inks else ""
+        lines += [Content("")] if at in starts else []
         if named >= BESIDE:
             first, *rest = wrap_text(name, named, "", INDENT) or [""]
             lines.append(_column_line((first, *values), named, sizes, ink))

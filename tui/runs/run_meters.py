@@ -197,9 +197,6 @@ def meter_lines(verdicts: Sequence[Verdict], context: MeterContext, width: int) 
         ]
         lines.append(Content.assemble(*parts))
         lines += [Content(f"  {line}") for line in rest]
-    if context.time_text and verdicts:
-        at = title + 2 + (gauge + 2 if gauge else 0)
-        lines.append(Content.assemble("  ", fit_text("Time", at), cut_text(context.time_text, max(1, width - at - 2))))
     return lines
 
 
