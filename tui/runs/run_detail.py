@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +14,7 @@ from sfumato.engine.methods.labels import label_by_key, labels_of
 from sfumato.engine.methods.rows import Row
 from sfumato.engine.recipe.outcomes import worst_outcome
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import count_noun, record_noun
+from sfumato.engine.wording import count_noun
 from sfumato.tui.terminal.text import cut_text, fit_text
 from sfumato.tui.widgets.facts import INDENT, ONE_COLUMN, run_in_lines, wrap_text
 from sfumato.workspace.reporting.numbers import section_place, section_title
@@ -31,7 +30,6 @@ from sfumato.workspace.reporting.words import (
     duration_text,
     holdout_text,
     limit_text,
-    method_key_of_measure,
     observed_text,
     sign_for,
 )
@@ -49,6 +47,7 @@ from .run_meters import (
     other_metered,
     sort_verdicts,
 )
+from .run_numbers import number_list
 from .run_tasks import NamedTask, task_lines
 
 if TYPE_CHECKING:
@@ -63,11 +62,10 @@ LEAST_NUMBER, BESIDE = 6, 30
 """Cells left of the values below which they have no columns, and from which long names stay left of them."""
 LEAST_TABLE = 76
 """Width in cells below which numbers are sentences: a table would break their names."""
-UNITS = " units"
-_BY_UNIT = re.compile(r"by [a-z-]+")
-"""Words for numbers of units, such as ``by person``, which are left out where a line is of units alone."""
-_NOUN = re.compile(r"(?<=\d) [a-z-]+$")
-"""What is counted, which the name of a number says too."""
+LEAST_LIST = 34
+"""Width in cells from which the numbers that say most have columns."""
+BY_UNIT, UNITS = "by unit", " units"
+"""Words for numbers of units, which are left out where a line is of units alone."""
 NUMBERS = ("measure", "variable", "confidential", "release")
 NUMBERS_OF_RELEASE = tuple(title for title in NUMBERS if title != "confidential")
 
@@ -162,7 +160,8 @@ def _meter_content(
     if verdicts:
         worst = worst_outcome(one.outcome for one in verdicts)
         tally, ink = limits_tally(verdicts, ""), f"bold {_outcome_style(worst)}".strip()
-        others = f"; {len(shown)} shown, all in Verdicts" if shown and len(shown) < len(verdicts) else ""
+        more, key = len(verdicts) - len(shown), f" ({context.place_key})" if context.place_key else ""
+        others = f"; {count_noun(more, 'more limit')} in Findings{key}" if shown and more else ""
         others = others if cell_len(tally + others) <= width - LABEL else ""
         head = Content.assemble((fit_text("Limits", LABEL), "$text-muted"), (tally, ink), (others, "$text-muted"))
         lines.insert(0, head)
@@ -221,6 +220,8 @@ class FullRunDetail:
     verdicts: its verdicts
     rows: its first rows of results
     apart: settings that differ between uses of a method
+    state_facts: its state by name
+    place_key: key of the place that has all numbers
     """
 
     detail: RunDetail
@@ -228,11 +229,15 @@ class FullRunDetail:
     verdicts: Sequence[Verdict]
     rows: Sequence[Row]
     apart: SettingsByMethod
+    state_facts: Sequence[tuple[str, str]] = ()
+    place_key: str = ""
 
     def to_lines(self, width: int) -> Content:
         """Return all of it in lines of ``width`` cells: the run, its limits in a line where all are met, else in a table
-        with the unmet ones first, and its numbers.
+        with the unmet ones first, and its numbers; in few cells those that count people.
         """
+        if LEAST_LIST <= width < LEAST_TABLE and self.rows:
+            return Content("\n").join(self._brief_lines(width))
         run, *others = _run_lines(self.detail)
         phases = [(", ".join(map(_phase_text, self.detail.phases)), "")] if self.detail.phases else []
         are_met = bool(self.verdicts) and all(one.outcome == "met" for one in self.verdicts)
@@ -249,7 +254,7 @@ class FullRunDetail:
         rows = sorted(_units_first(self.rows), key=lambda row: section_place(section_title(row.key)))
         table = result_table(rows, context)
         if self.rows and width < LEAST_TABLE:
-            numbers_of_run = _number_lines(table, width, self.detail.records)
+            numbers_of_run = _number_lines(table, width)
             return Content("\n").join([*lines, Content(""), *numbers_of_run, *below])
         numbers = ""
         # Where even folded names leave too little room, the release alone is shown.
@@ -260,6 +265,47 @@ class FullRunDetail:
                 break
         told = [Content(""), *map(Content, numbers.splitlines())] if self.rows else []
         return Content("\n").join([*lines, *told, *below])
+
+    def _brief_lines(self, width: int) -> list[Content]:
+        """Return the run in short facts, its limits that are not met, and the numbers that say most, in columns."""
+        detail = self.detail
+        own = [f"{detail.m}, " if detail.m is not None else "", f"seed {detail.seed}"]
+        met = [(f"{sign_for('met')} {limits_tally(self.verdicts, '')}", "")] if self._are_met else []
+        facts = [
+            ("run", f"{detail.run_id}{f' {detail.name}' if detail.name else ''}", ""),
+            *((name, text, "") for name, text in self.state_facts or [("state", self.state_words)]),
+            ("data", detail.dataset_name, ""),
+            ("records", f"{detail.records:,}", ""),
+            *([("held out", f"{detail.n_controls:,}, for attacks", "")] if detail.n_controls else []),
+            ("datasets" if detail.m is not None else "drawing", "".join(own), ""),
+            *([("key", PUBLIC_KEY, "$warning")] if detail.key_public else []),
+            *_first_lines("limits", met, 1),
+            # Its first line is the run itself, which the facts above have.
+            *(one for one in _run_lines(detail)[1:] if one[0] not in ("controls", "tasks")),
+            *_first_lines("tasks", [(_tasks_text(detail.phases, is_brief=True), "")] if detail.phases else [], 1),
+        ]
+        lines = _aligned_lines(facts, width)
+        if self.verdicts and not self._are_met:
+            unmet = [one for one in sort_verdicts(self.verdicts) if one.outcome != "met"]
+            lines += [Content(""), Content.styled(f"Limits: {limits_tally(self.verdicts, '')}", "bold")]
+            lines += _limit_lines(unmet, detail.records, width)
+        lines += number_list(self.rows, self.verdicts, detail.records, self.apart, width)
+        more = f"All numbers: {self.place_key} and Numbers" if self.place_key else ""
+        return [*lines, *([Content(""), Content.styled(more, "$text-muted")] if more else [])]
+
+    @property
+    def _are_met(self) -> bool:
+        """Return whether there are limits and all of them are met."""
+        return bool(self.verdicts) and all(one.outcome == "met" for one in self.verdicts)
+
+
+def _aligned_lines(facts: StyledLines, width: int) -> list[Content]:
+    """Return short facts with their names in a column of their own."""
+    return [
+        Content.assemble((fit_text("" if place else name, NAME), "$primary"), (line, style))
+        for name, text, style in facts
+        for place, line in enumerate(wrap_text(text, width - NAME) or [""])
+    ]
 
 
 def _fact_lines(said: StyledLines, width: int) -> list[Content]:
@@ -292,12 +338,10 @@ def _limit_lines(verdicts: Sequence[Verdict], records: int, width: int) -> list[
     return [Content.styled(line, ink) for text, ink in said for line in wrap_text(text, width, "", INDENT)]
 
 
-def _number_lines(table: DisplayTable, width: int, records: int | None = None) -> list[Content]:
+def _number_lines(table: DisplayTable, width: int) -> list[Content]:
     """Return the numbers of a table in columns, counts without what they are of; as sentences where the names have too
-    little room: ``Sensitive values disclosed (mdvis): 12 of 16,051, confidential data 40``. A blank line is between the
-    numbers of two methods.
+    little room: ``Sensitive values disclosed (mdvis): 12 of 16,051, confidential data 40``.
     """
-    counts_people = getattr(records, "units", None) is not None
     places = {column.title: at for at, column in enumerate(table.columns)}
     # One line a number and variable: with every setting it would be a wall of names that are nearly the same.
     found: dict[tuple[str, str], tuple[str, str, str]] = {}
@@ -306,20 +350,15 @@ def _number_lines(table: DisplayTable, width: int, records: int | None = None) -
             full_cell_text(row[places[title]]) if title in places else "" for title in ("key", *NUMBERS)
         )
         # The units are the people whom the name speaks of, and come before their records, which then have no line.
-        variable = "" if _BY_UNIT.fullmatch(variable) else variable
+        variable = "" if variable == BY_UNIT else variable
         released, before = (text.removesuffix(UNITS) for text in (released, before))
         named = f"{name}{f' ({variable})' if variable else ''}"
-        if counts_people and any(f" of {records:,} " in f"{text} " for text in (released, before)):
-            # Beside numbers of people it says that it counts their records.
-            named = f"{named}, {record_noun(records)}"
         subject = variable.partition(";")[0]
-        found.setdefault((key, "" if _BY_UNIT.fullmatch(subject) else subject), (named, released, before))
+        found.setdefault((key, "" if subject == BY_UNIT else subject), (named, released, before))
     rows = list(found.values())
-    methods = [method_key_of_measure(key) for key, _ in found]
-    starts = [at for at in range(1, len(rows)) if methods[at] != methods[at - 1]]
     # A long name has more lines: cut ones of a measure would look alike.
-    brief = [(name, *(_NOUN.sub("", brief_value_text(text)) or "-" for text in values)) for name, *values in rows]
-    if lines := _column_lines(("number", "release", "data"), brief, width, LEAST_NUMBER, starts=starts):
+    brief = [(name, *(brief_value_text(text) or "-" for text in values)) for name, *values in rows]
+    if lines := _column_lines(("number", "release", "data"), brief, width, LEAST_NUMBER):
         return lines
     said = [
         f"{name}: {', '.join(filter(None, (released, f'confidential data {before}' if before else '')))}"
@@ -335,10 +374,8 @@ def _column_lines(
     least: int,
     inks: Sequence[str] = (),
     notes: Sequence[str] = (),
-    starts: Sequence[int] = (),
 ) -> list[Content]:
-    """Return rows of a name and values in columns, long names over several lines, with a note below a row, and a blank
-    line before the rows in ``starts``.
+    """Return rows of a name and values in columns, long names over several lines, with a note below a row.
 
     It is empty where the values leave fewer than ``least`` cells. In few cells a name has the whole width, and the
     values stand to the right of its last line.
@@ -350,7 +387,6 @@ def _column_lines(
     lines = [_column_line(heads, named, sizes, "$text-muted")]
     for at, (name, *values) in enumerate(rows):
         ink = inks[at] if inks else ""
-        lines += [Content("")] if at in starts else []
         if named >= BESIDE:
             first, *rest = wrap_text(name, named, "", INDENT) or [""]
             lines.append(_column_line((first, *values), named, sizes, ink))
@@ -404,11 +440,13 @@ def _first_lines(name: str, lines: Sequence[tuple[str, str]], most: int) -> list
     return [("" if place else name, *line) for place, line in enumerate(lines[:most])] + more
 
 
-def _tasks_text(phases: Sequence[TaskPhase]) -> str:
-    """Return the number of tasks with their time and their largest memory: ``66 in 59 s, at most 380 MB``."""
+def _tasks_text(phases: Sequence[TaskPhase], *, is_brief: bool = False) -> str:
+    """Return the number of tasks with their time and their largest memory: ``66 in 59 s, at most 380 MB``; in brief
+    without their time.
+    """
     done, total = sum(one.n_done for one in phases), sum(one.n_tasks for one in phases)
     tasks = f"{done} of {total}" if done < total else f"{total}"
-    took = f" in {duration_text(sum(one.seconds for one in phases))} of computing" if done else ""
+    took = f" in {duration_text(sum(one.seconds for one in phases))} of computing" if done and not is_brief else ""
     peak = max((one.peak_bytes for one in phases), default=0)
     return f"{tasks}{took}" + (f", at most {peak / 1e6:.0f} MB" if peak else "")
 

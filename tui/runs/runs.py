@@ -312,8 +312,8 @@ COLUMNS: Columns[RunRow] = (
 )
 STATE_PLACE = 2
 """Place of the state among the columns; the gate's answer and the people follow it."""
-LIVE = ("tasks", "rate", "left", "time")
-"""Columns whose texts change while a run is computed."""
+LIVE = {"rate": len("9.9/min"), "left": len("~10 min"), "time": len("59.9 s")}
+"""Cells of the columns whose texts change by themselves while a run is computed."""
 
 
 @dataclass(frozen=True)
@@ -359,7 +359,7 @@ def runs_table(known: GateAnswers, *, is_live: bool = False) -> GridTable[RunRow
             cell=_cell_of_run(known.people_cell),
         ),
     )
-    own = [replace(one, is_live=True) if is_live and one.name in LIVE else one for one in COLUMNS]
+    own = [replace(one, least_width=LIVE.get(one.name, 0) if is_live else 0) for one in COLUMNS]
     columns = [*own[: STATE_PLACE + 1], *gate, *own[STATE_PLACE + 1 :]]
     return GridTable(columns, key=_row_key, search_texts=partial(_filter_words, known))
 
@@ -461,7 +461,9 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
             )
         going = sum(not line.run.state.is_final for line in lines)
         self.set_heading_count(f"{len(lines)}{f', {going} unfinished' if going else ''}")
-        self.show_rows(runs_table(self.gate, is_live=going > 0), fold_trials(lines, self._open_searches, self._progress), want)
+        self.show_rows(
+            runs_table(self.gate, is_live=going > 0), fold_trials(lines, self._open_searches, self._progress), want
+        )
         self._show_brief()
         self._read_progress()
 
@@ -649,7 +651,8 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
         if isinstance(row, SearchTrials):
             facts = self._search_facts(row)
             return _row_key(row), row, lambda _: partial(titled_facts, f"Search {row.search_id}", facts)
-        return row.run.id, row, lambda workspace: full_run_detail(workspace, row).to_lines
+        key = current_key(self.app, "findings")
+        return row.run.id, row, lambda workspace: full_run_detail(workspace, row, key).to_lines
 
     def _search_facts(self, row: SearchTrials) -> list[tuple[str, str]]:
         """Return how far a search is, with the keys that go on from it."""
@@ -681,6 +684,7 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
             duration_text(here.run.seconds)
             if here.run.state is RunState.DONE and (found.verdicts or not self.is_split)
             else "",
+            current_key(self.app, "findings"),
         )
         text = brief_run_text(found, gate, self._brief_width, room - apart, context=context, beside=self.is_split)
         self._write_brief(Content("\n" * apart) + text)
@@ -923,12 +927,11 @@ STATE_COLUMNS = [COLUMNS[place] for place in (2, 6, 3, 4, 5, 7, 8)]
 """Columns that the list may have no room for beside the run in full."""
 
 
-def full_run_detail(workspace: Workspace, line: RunSummary) -> FullRunDetail:
-    """Read a run in full. Raises NotFound."""
+def full_run_detail(workspace: Workspace, line: RunSummary, place_key: str = "") -> FullRunDetail:
+    """Read a run in full; ``place_key`` is the key of the place that has all numbers. Raises NotFound."""
     run_id = line.run.id
-    standing = ", ".join(
-        f"{column.name} {said}" for column in STATE_COLUMNS if column.cell and (said := column.cell(line))
-    )
+    state = [(column.name, str(said)) for column in STATE_COLUMNS if column.cell and (said := column.cell(line))]
+    standing = ", ".join(f"{name} {said}" for name, said in state)
     # A study has a row for each level; Results shows them.
     rows = [row for row in read_selected_rows(workspace, ResultSelection(run_id), 0, MOST_ROWS) if row.level is None]
     detail = read_run_detail(workspace, run_id)
@@ -937,4 +940,6 @@ def full_run_detail(workspace: Workspace, line: RunSummary) -> FullRunDetail:
     if rows and line.run.state.is_final:
         detail = replace(detail, records=count_records_and_units(workspace, line.run))
     apart = varying_settings_of_recipe(recipe_text_of(workspace, run_id))
-    return FullRunDetail(detail, standing, read_verdicts(workspace, run_id), rows, apart)
+    # The number of tasks that are done stands with the time that they took.
+    facts = [one for one in state if one[0] != "tasks"]
+    return FullRunDetail(detail, standing, read_verdicts(workspace, run_id), rows, apart, facts, place_key)

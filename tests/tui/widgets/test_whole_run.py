@@ -77,11 +77,16 @@ def test_what_limits_are_not_shown_is_said_and_the_time_stands_apart():
     verdicts = [verdict("met", 0.01, by="unit"), verdict("met", 0.02), verdict("met", 0.03, radius={"income": "5%"})]
     lines = {
         room: brief_run_text(
-            RunBrief(DETAIL, None, (), verdicts), [], 90, room, context=MeterContext(90, time_text="2 s"), beside=True
+            RunBrief(DETAIL, None, (), verdicts),
+            [],
+            90,
+            room,
+            context=MeterContext(90, time_text="2 s", place_key="4"),
+            beside=True,
         ).plain.splitlines()
         for room in (2, 3, 9)
     }
-    assert lines[9][0] == "Limits          3 of 3 met; 1 shown, all in Verdicts"
+    assert lines[9][0] == "Limits          3 of 3 met; 2 more limits in Findings (4)"
     assert lines[9][-2:] == ["", "Time            2 s"]
     assert lines[3] == lines[9][:2], "no blank line without the time below it"
     whole = brief_run_text(RunBrief(DETAIL, None, (), verdicts[:1]), [], 90, 9, beside=True).plain
@@ -99,13 +104,17 @@ def test_numbers_of_people_stand_for_those_of_their_records():
         row("risk", "identification", "expected_match_risk", 4.0, by="unit"),
         row("risk", "attribute", "risk", 7.0),
     ]
-    lines = FullRunDetail(detail, "", (), rows, {}).to_lines(40).plain.splitlines()
-    text = " ".join(" ".join(lines).split())
-    assert "People found on average 4 -" in text
-    assert " 9 " not in text, "the people whom the answer counts stand for their records"
-    assert "Sensitive values disclosed, person-years 7 -" in text, "what counts records says so"
-    at = next(at for at, line in enumerate(lines) if "Sensitive" in line)
-    assert not lines[at - 1].strip(), "a blank line is between two methods"
+    lines = FullRunDetail(detail, "state done", (), rows, {}, (("state", "done"),), "4").to_lines(40).plain.splitlines()
+    listed = [line.split() for line in lines]
+    assert ["of", "40", "people", "number", "share"] in listed
+    assert ["on", "average", "4", "10", "%"] in listed
+    assert "9" not in [word for words in listed for word in words], "people stand for their records"
+    assert ["of", "90", "person-years", "number", "share"] in listed, "what counts records says so"
+    at = lines.index("Are sensitive values learnt?")
+    assert lines[at - 1] == "", "a blank line is between two questions"
+    assert len({line.rindex("%") for line in lines if line.endswith("%")}) == 1, "shares stand below each other"
+    assert lines[-1] == "All numbers: 4 and Numbers"
+    assert {line.index(word) for line in lines for word in ("done", "survey.csv") if word in line} == {10}
 
 
 def test_a_long_name_of_a_meter_goes_on_below_and_is_never_cut():
