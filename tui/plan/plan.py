@@ -337,8 +337,10 @@ def rows_with_headings(steps: Iterable[StepRow], width: int) -> list[Keyed]:
 UNPROTECTED = "Who knows what stays unchanged"
 MOST_ANSWER, LEAST_ANSWER, BETWEEN = 14, 5, 2
 """Most and least lines of what the run of the plan found, and blank lines around a part below the list."""
-LED_BY = "why", "who knows it"
+LED_BY = "why", "who knows it", "if not met", "what to change", "good is"
 """Facts of a step that stand first where it has few lines."""
+IN_ROW_OF_LIMIT = "what it does", "limit", "why"
+"""Facts of a limit that its row has, or that are those of every limit."""
 DRAWN_BY = "replaces", "predictors"
 """Facts of a step that draws a variable which the sentence on what it does has too."""
 SETTINGS_MEANING = "Settings at their default"
@@ -733,6 +735,7 @@ class PlanTab(EditQueue):
         is_narrow = self.app.size.width < BESIDE_FROM
         if is_narrow:
             # The row above says what the step does; a few lines are for what it does not.
+            facts = [fact for fact in facts if found.section != "threshold" or fact[0] not in IN_ROW_OF_LIMIT]
             facts = sorted(facts, key=lambda fact: LED_BY.index(fact[0]) if fact[0] in LED_BY else len(LED_BY))
         if is_narrow and found.cells.get("settings"):
             title = f"{title}: {found.cells['settings']}"

@@ -19,6 +19,7 @@ from sfumato.workspace.reporting.numbers import (
     NumberLine,
     fold_number_lines,
     line_cells,
+    line_subject,
     number_lines,
     section_title,
     split_title,
@@ -100,7 +101,8 @@ def _section_lines(
         if is_titled and title != shown:
             lines += [Content.styled(one, "$text-muted") for one in wrap_text(title, width, "", INDENT)]
         shown = title
-        name = titled_name(line, apart, records) if is_titled else whole_name(line, apart, records)
+        subject = line_subject(line, apart, records)
+        name = titled_name(line, subject) if is_titled else whole_name(line, apart, records)
         lead = INDENT if is_titled else ""
         # The head says that people are counted.
         brief = name.removesuffix(by_unit) if values[0] else name

@@ -177,9 +177,9 @@ def split_title(key: str) -> tuple[str, str]:
     return title, rest
 
 
-def titled_name(line: NumberLine, apart: SettingsByMethod = NO_SETTINGS, records: int | None = None) -> str:
-    """Return the name of a line below its title: the rest of its measure's name and what it is about."""
-    parts = [split_title(line.row.key)[1], line_subject(line, apart, records)]
+def titled_name(line: NumberLine, subject: str) -> str:
+    """Return the name of a line below its title: the rest of its measure's name and ``subject``, what it is about."""
+    parts = [split_title(line.row.key)[1], subject]
     return ", ".join(part for part in parts if part) or ALL_RECORDS
 
 

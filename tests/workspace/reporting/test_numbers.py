@@ -229,11 +229,11 @@ def test_every_measure_has_a_question_that_it_answers() -> None:
 
 def test_below_its_title_a_line_says_what_distinguishes_it() -> None:
     (mean,) = number_lines([row("utility.summary.mean", 3.0, target="income")])
-    assert titled_name(mean) == "income"
+    assert titled_name(mean, line_subject(mean)) == "income"
     (attack,) = number_lines([row("risk.attribute_inference.attack_success", 0.5, target="income")])
-    assert titled_name(attack) == "for people in the data, income"
+    assert titled_name(attack, line_subject(attack)) == "for people in the data, income"
     (whole,) = number_lines([row("risk.attribute.risk", 0.1)])
-    assert titled_name(whole) == "all records"
+    assert titled_name(whole, line_subject(whole)) == "all records"
 
 
 def test_the_limit_of_a_ratio_is_said_in_the_unit_of_the_measure_where_cells_are_few() -> None:
@@ -311,4 +311,4 @@ def test_numbers_of_two_intruders_stand_below_titles_that_tell_them_apart() -> N
     assert split_title(whole) == ("Intruder who compares all he knows", names[0])
     arranged = arrange_lines([best, "risk.identification.largest_true_match_rate", whole, RATE])
     assert [one for one, is_minor in arranged.headings if is_minor] == [split_title(best)[0], split_title(whole)[0]]
-    assert [titled_name(one) for one in number_lines([row(whole, 1.0), row(RATE, 0.1)])] == names
+    assert [titled_name(one, line_subject(one)) for one in number_lines([row(whole, 1.0), row(RATE, 0.1)])] == names
