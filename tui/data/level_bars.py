@@ -35,8 +35,8 @@ class LevelBars(Static, can_focus=True):
 def level_bar_lines(variable: Variable, profile: DistributionProfile, width: int, room: int) -> list[Content]:
     """Return a head and the levels with a bar and their share, in at most ``room`` lines of ``width`` cells.
 
-    They stand in their own order, with blank lines between them if there is room; of more levels than that the most
-    frequent ones. A level of one or two records is withheld, and has neither name nor bar.
+    They stand in their own order, with blank lines between them and bars of two lines if there is room; of more levels
+    than that the most frequent ones. A level of one or two records is withheld, and has neither name nor bar.
     """
     levels = [
         (variable.labels.get(name, name), n) for name, n in zip(profile.levels, profile.counts, strict=False) if n
@@ -51,12 +51,13 @@ def level_bar_lines(variable: Variable, profile: DistributionProfile, width: int
         named = [named[at] for at in kept]
     left = len(profile.levels) - len(named)
     blank = [Content("")] if (each + 1) * len(named) + 1 <= room else []
+    is_thick = (each + 2) * len(named) + 1 <= room
     lines = [Content.styled(HEAD.rjust(width), "$text-muted")]
+    largest = max((count for _, count in named), default=1)
     for place, (name, count) in enumerate(named):
         lines += blank if place else []
-        lines += _level_lines(
-            name, count, max(n for _, n in named), profile.records, width, longest if is_beside else 0
-        )
+        own = _level_lines(name, count, largest, profile.records, width, longest if is_beside else 0)
+        lines += [*own, _bar_alone(own[-1])] if is_thick else own
     more = [Content.styled(f"and {count_noun(left, 'other level')}", "$text-muted")] if left > 0 else []
     return [*lines, *more][:room]
 

@@ -290,7 +290,7 @@ class FullRunDetail:
             lines += [Content(""), Content.styled(f"Limits: {limits_tally(self.verdicts, '')}", "bold")]
             lines += _limit_lines(unmet, detail.records, width)
         lines += number_list(self.rows, self.verdicts, detail.records, self.apart, width)
-        more = f"All numbers: {self.place_key} and Numbers" if self.place_key else ""
+        more = f"More: Numbers, in Findings ({self.place_key})" if self.place_key else ""
         return [*lines, *([Content(""), Content.styled(more, "$text-muted")] if more else [])]
 
     @property

@@ -14,6 +14,7 @@ from sfumato.engine.wording import record_noun, singular_noun
 from sfumato.tui.terminal.text import fit_text
 from sfumato.tui.widgets.facts import INDENT, wrap_text
 from sfumato.workspace.reporting.numbers import (
+    BEST_CHOICE,
     PEOPLE_SECTION,
     SECTIONS,
     NumberLine,
@@ -36,6 +37,8 @@ _COUNT = re.compile(r"([\d.,e-]+) of ([\d,]+)(?: \S+)? \((.+)\)")
 """Number of people as the tables have it: how many, of whom, and their share."""
 BEGINNINGS = re.compile(r"(People (found|with) |Sensitive values )(?=\S)")
 """Beginning of names that need not say it below their question and the head that counts people."""
+AT_BEST = " at best"
+"""Words for the choice of the best variables in few cells."""
 HEADS = ("number", "share", "raw data")
 
 
@@ -106,7 +109,7 @@ def _section_lines(
         lead = INDENT if is_titled else ""
         # The head says that people are counted.
         brief = name.removesuffix(by_unit) if values[0] else name
-        brief = brief if has_data or not values[0] else BEGINNINGS.sub("", brief, count=1)
+        brief = brief if has_data or not values[0] else BEGINNINGS.sub("", brief, count=1).replace(BEST_CHOICE, AT_BEST)
         *above, last = wrap_text(brief, named, lead, f"{lead}{INDENT}") or [""]
         lines += [Content(one) for one in above]
         lines.append(_table_line(last, values, named, sizes, ""))

@@ -113,7 +113,7 @@ def test_numbers_of_people_stand_for_those_of_their_records():
     at = lines.index("Are sensitive values learnt?")
     assert lines[at - 1] == "", "a blank line is between two questions"
     assert len({line.rindex("%") for line in lines if line.endswith("%")}) == 1, "shares stand below each other"
-    assert lines[-1] == "All numbers: 4 and Numbers"
+    assert lines[-1] == "More: Numbers, in Findings (4)"
     assert {line.index(word) for line in lines for word in ("done", "survey.csv") if word in line} == {10}
 
 
