@@ -12,6 +12,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
@@ -40,8 +41,10 @@ from ..parts.split import SIDES, TwoPanes
 from ..parts.tables import TableScreen
 from ..plan.drafting import DraftForm, DraftsPlan, draft_request_from_answers
 from ..plan.plan_history import NOTHING_TO_REDO, NOTHING_TO_UNDO, PlanHistory
+from .level_bars import LevelBars, level_bar_lines
 from .sheet import (
     COLUMNS,
+    aligned_quantiles,
     column_problem,
     filter_fields,
     profile_texts,
@@ -68,6 +71,8 @@ NOT_TELLING = frozenset({Role.UNIT, Role.IDENTIFIER, Role.WEIGHT})
 """Roles whose values are not looked at first."""
 LEAST_FACTS, MARGIN = 3, 1
 """Lines that the list must leave for the facts about a variable, and blank lines above them."""
+BELOW_LEVELS = 4
+"""Lines of the profile below the bars of levels."""
 GIVEN_ROLES = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.IDENTIFIER, Role.WEIGHT, Role.OTHER)
 
 
@@ -166,6 +171,7 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
                 yield Static("", id="data-facts", markup=False)
             with ProfilePane(id="data-profile"):
                 yield Plot(id="data-plot")
+                yield LevelBars()
                 yield Line(name="data-reading")
                 yield Line(name="data-more")
         yield from self.compose_filter()
@@ -202,6 +208,7 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         self.query_one(TwoPanes).arrange_panes()
         self._share_width()
         self.call_after_refresh(self._show_facts)
+        self.call_after_refresh(self._draw_levels)
         if self._view is not None:
             self.call_after_refresh(self.read_soon)
 
@@ -307,6 +314,7 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         else:
             series, labels = variable_series(here.variable, found.profile)
             plot.set_series([series], x_label=here.variable.name, y_label="records", **labels)
+        self._draw_levels()
         reading, more = profile_texts(here, found) if here is not None else ("", "")
         # Below the list a line holds what is whole; beside it the pane has more lines.
         room = None if self._is_profile_beside else self.app.size.width - SIDES - 2
@@ -314,9 +322,28 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
         # The picture beside the list says how often each level is.
         is_drawn = self._is_profile_beside and found is not None and found.profile is not None and found.profile.levels
         more = "" if is_drawn else whole_items(more, self.app.size.width - SIDES - 2)
-        self.query_one("#data-more", Line).set_text(more)
+        told = aligned_quantiles(more) if self._is_profile_beside else more
+        self.query_one("#data-more", Line).set_text(told)
         self._show_facts()
         self.read_soon()
+
+    def _draw_levels(self) -> None:
+        """Draw the levels of the variable under the cursor beside the list, where they have names, in place of the plot."""
+        plot, bars, here = self.query_one(Plot), self.query_one(LevelBars), self.current_row
+        found = None if here is None else self.found_column(here)
+        profile = None if found is None else found.profile
+        shown = self._is_profile_beside and profile is not None and bool(profile.levels)
+        if shown != bars.display:
+            had_focus = plot.has_focus or bars.has_focus
+            bars.display, plot.display = shown, not shown
+            if had_focus:
+                (bars if shown else plot).focus()
+        size = self.query_one(ProfilePane).content_size
+        if shown and here is not None and profile is not None and size.height > BELOW_LEVELS:
+            lines = level_bar_lines(here.variable, profile, size.width - MARGIN, size.height - BELOW_LEVELS)
+            text = Content("\n").join(lines)
+            if not is_same_text(bars.content, text):
+                bars.update(text)
 
     def _describe_plan(self) -> None:
         """Describe in a thread what the plan does to each variable, unless that is known."""
@@ -391,8 +418,9 @@ class DataTab(TableScreen[VariableLine], FilteredList, ReadsValues, DraftsPlan):
 
     def action_profile(self) -> None:
         """Focus the picture, or the table again."""
-        plot = self.query_one(Plot)
-        (self.grid if plot.has_focus else plot).focus()
+        plot, bars = self.query_one(Plot), self.query_one(LevelBars)
+        picture = bars if bars.display else plot
+        (self.grid if picture.has_focus else picture).focus()
 
     def _selected_lines(self) -> list[VariableLine]:
         """Return the columns that an act applies to: the marked ones, otherwise the one under the cursor."""

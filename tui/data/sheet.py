@@ -24,6 +24,7 @@ from sfumato.workspace.views.data_view import DataView, ProfiledColumn, Variable
 
 MOST_BARS = 60
 MOST_LISTED_LEVELS = 12
+QUANTILES = "quantiles "
 MOST_FREQUENT_LEVELS = 6
 """Number of levels named in the text about a variable."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -258,7 +259,24 @@ def _quantiles_text(variable: Variable, profile: DistributionProfile) -> str:
     shares = [f"{p * 100:.0f} % {_date_text(q) if dated else number(q)}" for p, q in profile.quantiles]
     moments = "" if dated else f" · mean {number(profile.mean)}, sd {number(profile.sd)}"
     people = f"{survey_weight_text(profile.total, profile.design_effect)} · " if variable.role is Role.WEIGHT else ""
-    return f"{people}quantiles {'  '.join(shares)}{moments}"
+    return f"{people}{QUANTILES}{'  '.join(shares)}{moments}"
+
+
+def aligned_quantiles(text: str) -> str:
+    """Return quantiles and moments, as the line below a plot has them, with a line each and their values below each
+    other; other texts unchanged.
+    """
+    head, mark, rest = text.rpartition(QUANTILES)
+    if not mark:
+        return text
+    shares, _, moments = rest.partition(" · ")
+    pairs = [one.rpartition(" ")[::2] for one in (*shares.split("  "), *filter(None, moments.split(", ")))]
+    named = max(len(name) for name, _ in pairs)
+    valued = max(len(value) for _, value in pairs)
+    lead = " " * len(QUANTILES)
+    rows = [f"{name:<{named}}  {value:>{valued}}" for name, value in pairs]
+    lines = [f"{lead if place else QUANTILES}{row}" for place, row in enumerate(rows)]
+    return "\n".join([*([head.removesuffix(" · ")] if head else []), *lines])
 
 
 def _date_text(days: float) -> str:

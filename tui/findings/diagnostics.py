@@ -28,10 +28,12 @@ from sfumato.workspace.plots.axes import Limits
 from sfumato.workspace.plots.series import Series
 from sfumato.workspace.reporting.diagnostics import (
     ALL_PARAMETERS,
+    COLUMN_MEANINGS,
     EARLIER_VERSION,
     NO_CHECK,
     PARAMETER_COLUMNS,
     QUESTION,
+    RUN_AGAIN,
     STATISTIC_COLUMNS,
     ConvergenceLine,
     ParameterConvergence,
@@ -436,6 +438,7 @@ class DiagnosticsPane(RunPane):
         super().__init__(id="diagnostics")
         self._lines: Sequence[Diagnostic] = ()
         self._parameters: Sequence[ConvergenceLine] = ()
+        self._table: GridTable[ConvergenceLine] | None = None
         self._traced = TracedModels()
         self._traced_run: int | None = None
         self._shown = SOME
@@ -509,6 +512,7 @@ class DiagnosticsPane(RunPane):
         grid.set_empty_text((NONE_FLAGGED if self._is_failed else NO_SAMPLER) if self._lines else EMPTY)
         sampled = any(line.convergence.parameter for line in lines)
         table = parameter_table(lines, self._traced.shape_title) if sampled or not lines else unsampled_table(lines)
+        self._table = table
         grid.show_table(table, lines, lines[0].parameter_key if lines and stays_first else None)
         self._show_summary()
         self._show_reading()
@@ -530,7 +534,9 @@ class DiagnosticsPane(RunPane):
             (f"{QUESTION} ", "$text-muted"), (f"{sign}{brief}{stop.strip()}", ink), (f"{stop[1:]}{why}", "$foreground")
         )
         only = "outside a limit only · " if self._is_failed else ""
-        advice = Content.assemble((f"{only}What to do: ", "$text-muted"), (do, "$foreground"))
+        is_of_steps = state in ("fail", "warn") and do != RUN_AGAIN
+        place = f" Set in Plan ({current_key(self.app, 'plan')})." if is_of_steps else ""
+        advice = Content.assemble((f"{only}What to do: ", "$text-muted"), (f"{do}{place}", "$foreground"))
         key = current_key(self.app, "only")
         more = f" · {key} twice shows every parameter" if self._folds and self._shown == SOME else ""
         head.update(self._with_more(asked, f"  {self._summary}" if self._summary else ""))
@@ -564,6 +570,7 @@ class DiagnosticsPane(RunPane):
         is_wide = any(line.convergence.parameter for line in self._parameters)
         rows = len(self._parameters) + HEADER + is_wide
         width = max(20, self.size.width - 2)
+        meanings = self._column_meanings(width)
         heads = (self.query_one(f"#{name}", Static) for name in ("diagnostics-head", "diagnostics-matters"))
         above = sum(len(wrap_text(str(one.content), width)) for one in heads)
         room = self.size.height - above - READING - rows - (not is_wide)
@@ -571,8 +578,16 @@ class DiagnosticsPane(RunPane):
         told.display = line is not None and not self._is_failed and self.shown_view == PARAMETERS and room >= LEAST_FITS
         switcher.styles.height = rows if told.display else "1fr"
         if told.display and line is not None:
-            text = self._model_text(line, width, room)
-            told.query_one(Static).update(Content("\n").join([*([] if is_wide else [Content("")]), *text]))
+            text = self._model_text(line, width, room - len(meanings))
+            told.query_one(Static).update(Content("\n").join([*([] if is_wide else [Content("")]), *meanings, *text]))
+
+    def _column_meanings(self, width: int) -> list[Content]:
+        """Return what the columns in view have that their titles do not say, with a blank line below it."""
+        columns = self._table.columns_in(self._parameters, width + 2) if self._table is not None else ()
+        names = [one.title if one.name == "shape" else one.name for one in columns]
+        said = " · ".join(COLUMN_MEANINGS[one] for one in names if one in COLUMN_MEANINGS)
+        lines = [Content.styled(line, "$text-muted") for line in wrap_text(said, width)] if said else []
+        return [*lines, Content("")] if lines else []
 
     def _model_text(self, line: ConvergenceLine, width: int, room: int) -> list[Content]:
         """Return what is known of the model of a line, and below it the values that were drawn from it."""

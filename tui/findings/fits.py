@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 from rich.cells import cell_len
@@ -20,6 +21,9 @@ from ..widgets.sparkline import trend_line
 INTERVALS = "; {} {} 2 sd, {} 0"
 GAP = 4
 """Cells between two columns of parameters."""
+_MEAN_AND_SD = re.compile(r"mean (\S+) · sd (\S+)")
+PAIR_GAP = "  "
+"""Between the mean and the sd of a parameter."""
 MOST_NAME, SHAPE, MOST_INTERVAL = 30, 12, 61
 """Most cells of a parameter's name, those of the picture of its draws, and most of its interval on a common axis."""
 
@@ -61,18 +65,31 @@ def model_lines(
 
 def _most_across(lines: Sequence[Diagnostic], target: str, width: int) -> int:
     """Return how many parameters of a model fit beside each other."""
-    parameters = [(part, text) for part, text in fit_facts(lines) if part not in (target, ALL_PARAMETERS)]
+    parameters = [(part, text) for part, text in _aligned_facts(lines) if part not in (target, ALL_PARAMETERS)]
     if not parameters:
         return 1
     cell = min(MOST_NAME, max(cell_len(part) for part, _ in parameters)) + 1 + max(cell_len(t) for _, t in parameters)
     return max(1, (width + GAP) // (cell + GAP))
 
 
+def _aligned_facts(lines: Sequence[Diagnostic]) -> list[tuple[str, str]]:
+    """Return what is known of each fitted part; mean and sd of parameters without these words, which their heading has,
+    below each other.
+    """
+    facts = fit_facts(lines)
+    found = {part: pair for part, text in facts if (pair := _MEAN_AND_SD.fullmatch(text))}
+    sizes = [max((cell_len(pair[at]) for pair in found.values()), default=0) for at in (1, 2)]
+    return [
+        (part, f"{found[part][1]:>{sizes[0]}}{PAIR_GAP}{found[part][2]:>{sizes[1]}}" if part in found else text)
+        for part, text in facts
+    ]
+
+
 def _parameter_blocks(
     target: str, lines: Sequence[Diagnostic], shapes: SparklineValues, width: int, most: int
 ) -> list[list[Content]]:
     """Return the heading of a model's parameters and their lines, in at most so many columns; none without parameters."""
-    facts = [(part, text) for part, text in fit_facts(lines) if part != target]
+    facts = [(part, text) for part, text in _aligned_facts(lines) if part != target]
     whole = [text for part, text in facts if part == ALL_PARAMETERS]
     parameters = [(part, text) for part, text in facts if part != ALL_PARAMETERS]
     said = f", {count_noun(len(parameters), 'parameter')}" if parameters else ""

@@ -105,6 +105,8 @@ WIDENED: Sequence[tuple[int, Mapping[str, int]]] = (
     (0, {"name": 3, "good": -3, "limit": -1}),
 )
 """Cells that columns of numbers gain in a list of at least these widths; a column below 0 gives them to the name."""
+ONWARD = "→"
+"""Sign of the last column in view of a narrow list: others stand to the right."""
 SIDES_OF_LINE = 2
 """Cells of the list that a line above it cannot use."""
 PERSON = "by person"
@@ -416,14 +418,17 @@ class ResultsPane(RunPane, SplitView):
         # The frame has the number of all numbers.
         counted = [count_noun(event.count, noun)] if filtered or selection.with_draws or selection.unfolded else []
         parts = [*counted, *filtered, kind, order_text(selection.sort, event.verdicts)]
-        self.query_one("#results-head", Line).set_text(" · ".join(parts))
+        room = self.list_width - SIDES_OF_LINE
+        told = " · ".join([*parts, goal_legend()])
+        # Only the narrow list has signs without a head.
+        is_told = self.list_width < NARROW_WIDTH and not selection.with_draws and cell_len(told) <= room
+        self.query_one("#results-head", Line).set_text(told if is_told else " · ".join(parts))
         self._counts = event.counts
         total = sum(event.counts.values())
         numbers = f"{event.counts.get(selection.family, 0):,} of {total:,} numbers"
         self.set_heading_count(numbers if selection.family else count_noun(total, "number"))
         families, counted_of = families_text(event.counts, selection.family), _noun_text(event.records)
         tried = [f"{families}; counts are of {one}" for one in (counted_of, counted_of.partition(", or ")[0])]
-        room = self.list_width - SIDES_OF_LINE
         lines = [next((one for one in tried if cell_len(one) <= room), families), *event.evidence]
         below = self.query_one("#results-families", Line)
         below.styles.height = len(lines)
@@ -644,16 +649,15 @@ def _fit_number_columns(
     if not explained_beside():
         kept = (*kept, *(c for c in marked if c.name not in {one.name for one in kept}))
     if width < NARROW_WIDTH:
-        kept = tuple(replace(c, title=_narrow_head(c.title)) if c.name == "name" else c for c in kept)
+        kept = tuple(replace(c, title=f"{c.title} {ONWARD}") if c.name == "limit" else c for c in kept)
     named = next(column.width for column in kept if column.name == "name")
     spare = next(column.width for column in kept if column.name == "confidential") + COLUMN_GAP
     return tuple(replace(c, cell=partial(_number_name, named, spare)) if c.name == "name" else c for c in kept)
 
 
-def _narrow_head(title: str) -> str:
-    """Return the head of the names in a narrow list with what its signs are, and that more columns stand to the right."""
-    signs = "".join(map(sign_for, GOAL_MARKS.values()))
-    return f"{title} (goal {signs}={'' if title.endswith('<') else ', more →'})"
+def goal_legend() -> str:
+    """Return what the signs of a narrow list are: ``goal ↓↑=``."""
+    return f"goal {''.join(map(sign_for, GOAL_MARKS.values()))}="
 
 
 def _fitting_cell(name: str, widths: Mapping[str, int], room: Room, line: NumberEntry) -> str:
@@ -709,7 +713,9 @@ def _number_name(room: int, spare: int, line: NumberEntry) -> str:
     number, apart = line.number, line.distinct_settings
     lead, fold = "  " if line.shown.is_titled else "", sign_for("folded") if number.members else ""
     if line.shown.is_titled:
-        return f"{lead}{titled_name(number, apart, line.records)} {fold}".rstrip()
+        is_of_people = bool(number.members) and is_of_units(number.row.params)
+        subject = _list_subject(line) if is_of_people else line_subject(number, apart, line.records)
+        return f"{lead}{titled_name(number, subject)} {fold}".rstrip()
     room += (0 if number.confidential is not None else spare) - len(fold)
     name, subject = measure_name(number.row.key), _list_subject(line)
     if subject and cell_len(f"{name}, {subject}") > room and _is_told_elsewhere(number):

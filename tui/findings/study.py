@@ -71,10 +71,8 @@ ROOM_FOR_LEVEL = 11
 """Lines from which on a plot has the numbers of the level at its cursor below it."""
 LEVEL_LINES = 2
 """Lines of the head of the numbers and of one level."""
-LEAST_LOW_PLOT, WHOLE_LOW_PLOT, LEAST_NUMBERS = 9, 12, 5
-"""Lines that a plot keeps above its numbers in a low terminal, those that it has before more than ``LEAST_NUMBERS`` lines of
-numbers are shown, and these lines: the head and four levels.
-"""
+WHOLE_LOW_PLOT = 14
+"""Lines that a plot has in a low terminal before its numbers have more lines than the head and one level."""
 
 
 def whole_sentences(text: Content, width: int, most: int) -> Content:
@@ -186,7 +184,7 @@ class StudyPlot(Plot):
 class StudyBody(ContentSwitcher):
     """Plot and numbers of a study, together where there is room, else the current one; or its planes."""
 
-    _rows = 0
+    _rows = _level_lines = 0
     tells_level = False
     """Whether the numbers have a row for each level of a plot."""
     DEFAULT_CSS = """
@@ -214,9 +212,14 @@ class StudyBody(ContentSwitcher):
             part.display = part.id == self.current or is_pair or (has_level and part is grid)
         # The head of the grid, its rows, and the bar that scrolls them sideways.
         wanted = min(self._rows + 2, height - max(LEAST_PLOT, round(PLOT_SHARE * height)))
-        few = min(self._rows + 1, max(LEAST_NUMBERS, height - WHOLE_LOW_PLOT), height - LEAST_LOW_PLOT)
-        few = max(LEVEL_LINES, few)
+        few = self._level_lines = max(LEVEL_LINES, min(self._rows + 1, height - WHOLE_LOW_PLOT))
         grid.styles.height = wanted if is_pair else few if has_level else "1fr"
+
+    @property
+    def has_one_level(self) -> bool:
+        """Return whether the numbers below a plot are those of the level at its cursor."""
+        grid = self.query_one(f"#{NUMBERS}", LiveGrid)
+        return self.current == PLOT and not self.is_pair and grid.display and self._level_lines == LEVEL_LINES
 
     @property
     def is_pair(self) -> bool:
@@ -592,6 +595,9 @@ class StudiesPane(ExplainsPoint, RunPane):
             # On a logarithmic axis the plot's x is the logarithm of the value.
             x = 10.0**x if self.current_view.panel_at(self._picture).log_x else x
         text = HINT if x is None or self.current_view is None else self.current_view.reading_at(self._picture, x)
+        if isinstance(self.current_view, CurveView) and self.query_one(StudyBody).has_one_level and not self._over:
+            # The row below the plot has the values already.
+            text = f"{HINT}, {current_key(self.app, 'table')} all levels"
         self.query_one("#study-reading", Line).set_text(text)
 
     def on_resize(self) -> None:

@@ -306,11 +306,12 @@ class CurveView(StudyView):
             return None
         (first, start), (last, end) = known[0], known[-1]
         key = f"{curve.key}.{curve.measure}"
-        texts = list(brief_pair(*(point_text(curve, value, self.records) for value in (start, end))))
+        whole = [point_text(curve, value, self.records) for value in (start, end)]
+        texts = list(brief_pair(*whole))
         if is_first and " of " in (text := quantity_of(key, start, self.records, curve.params)):
             # Of how many is said once.
             texts[0] = f"{texts[0]} of {text.partition(' of ')[2]}"
-        if start == end:
+        if whole[0] == whole[1]:
             return f"{texts[0]}, at {self.study_axis.label} {number(first)} as at {number(last)}"
         # Where the levels are is said once too.
         ends = [f" {self._level_text(level)}" if is_first else "" for level in (first, last)]
@@ -327,9 +328,9 @@ class CurveView(StudyView):
         if curve is None or not axis.at_zero or not variable or len(known) < 2 or known[0][0] != 0:
             return ""
         (_, start), (last, end) = known[0], known[-1]
-        if start == end:
-            return ""
         first, then = brief_pair(*(point_text(curve, value, self.records) for value in (start, end)))
+        if first == then:
+            return ""
         counted = _COUNTED.fullmatch(quantity_of(f"{curve.key}.{curve.measure}", start, self.records, curve.params))
         whole, noun = ("", "") if counted is None else (f" of {counted[1]}", counted[2])
         title = self.picture_title(picture)

@@ -34,7 +34,7 @@ from sfumato.tui.keys.own_keys import current_key
 from sfumato.workspace.errors import NotFound, WorkspaceError
 from sfumato.workspace.jobs.settings import DEFAULT_JOBS
 from sfumato.workspace.plan.drafts import PlanDraft, draft_of_run, find_draft
-from sfumato.workspace.reporting.tables import fit_columns, grid_width
+from sfumato.workspace.reporting.tables import COLUMN_GAP, fit_columns, grid_width
 from sfumato.workspace.reporting.words import sign_for
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.visible_text import replace_unprintable
@@ -53,7 +53,7 @@ from ..widgets.pages import RowHeading
 from ..widgets.panel import SECOND
 from ..widgets.tables import Cells, Columns, GridTable, Keyed, TableColumn
 from .plan_history import NOTHING_TO_REDO, NOTHING_TO_UNDO, EditsPlan, PlanHistory
-from .step_lines import StepTexts, fit_phrases, fit_variables, step_lines, step_texts
+from .step_lines import StepTexts, fit_phrases, fit_variables, step_lines, step_texts, width_of_names
 from .step_words import DATA_AND_RELEASE, GROUPS, step_cells, step_reason, step_sentence
 
 if TYPE_CHECKING:
@@ -254,12 +254,18 @@ BESIDE_FROM = 100
 """Columns of a terminal from which the step under the cursor stands beside the list."""
 
 
-def step_table(steps: Iterable[StepRow]) -> GridTable[Keyed]:
-    """Return the table of the steps; columns have the room that their longest cell needs, settings what is left."""
+def step_table(steps: Iterable[StepRow], name_width: int = 0) -> GridTable[Keyed]:
+    """Return the table of the steps; columns have the room that their longest cell needs, settings what is left.
+
+    What a variable is drawn from begins below the column that stands behind names of ``name_width`` cells.
+    """
     drawn = [one.cells for one in steps if one.cells["method"]]
     name, method, given, settings = (
         max((cell_len(str(cells[key])) for cells in drawn), default=0) for key in ("step", "method", "from", "settings")
     )
+
+    named = min(MOST_STEP_WIDTH, max(LEAST_STEP_WIDTH, name))
+    aligned = name_width - named - COLUMN_GAP
 
     def cell(key: str) -> Callable[[Keyed], object]:
         """Return the function that reads a cell of a row."""
@@ -269,6 +275,9 @@ def step_table(steps: Iterable[StepRow]) -> GridTable[Keyed]:
         """Return the columns in ``width`` cells; settings only beside whole names of what a variable is drawn from."""
         needed = grid_width([replace(one, width=given) if one.name == "from" else one for one in columns])
         kept = [one for one in columns if one.name != "settings" or (settings and needed <= width)]
+        if len(kept) < len(columns):
+            # Settings would need the cells more.
+            kept = [replace(one, width=max(one.width, aligned)) if one.name == "method" else one for one in kept]
         return [
             replace(one, cell=partial(given_text, one.width)) if one.name == "from" else one
             for one in fit_columns(kept, width)
@@ -280,7 +289,7 @@ def step_table(steps: Iterable[StepRow]) -> GridTable[Keyed]:
 
     columns: Columns[Keyed] = (
         TableColumn("mark", "", 1, cell=cell("mark")),
-        TableColumn("step", "step", min(MOST_STEP_WIDTH, max(LEAST_STEP_WIDTH, name)), spills=True, cell=cell("step")),
+        TableColumn("step", "step", named, spills=True, cell=cell("step")),
         TableColumn("method", "method", max(len("method"), method), cell=cell("method")),
         TableColumn("from", "drawn from", 16, grow_order=1, cell=cell("from")),
         TableColumn("settings", "settings", max(len("settings"), settings), cell=cell("settings")),
@@ -299,16 +308,23 @@ def _row_heading(row: Keyed) -> RowHeading | None:
     return found if isinstance(found, RowHeading) else None
 
 
+def width_of_step_names(steps: Iterable[StepRow], width: int) -> int:
+    """Return the cells of the names of all steps that draw nothing, in lines of ``width`` cells."""
+    return width_of_names([one.texts for one in steps if one.texts is not None], width)
+
+
 def rows_with_headings(steps: Iterable[StepRow], width: int) -> list[Keyed]:
     """Return the rows of the list in lines of ``width`` cells, with a heading above the steps of each section.
 
-    Steps that draw nothing have columns of their own, whose heads stand in the heading.
+    Steps that draw nothing have columns of their own, whose heads stand in the heading, and begin at one place.
     """
     rows: list[Keyed] = []
+    steps = list(steps)
+    name_width = width_of_step_names(steps, width)
     for section, group in groupby(steps, key=lambda one: one.section):
         listed = list(group)
         texts = [one.texts for one in listed if one.texts is not None]
-        heads, lines = step_lines(section, texts, width)
+        heads, lines = step_lines(section, texts, width, name_width)
         if section != SETTINGS:
             named = GROUPS.get(section, section)
             title = named + f"{HEADING_INDENT}{heads}"[cell_len(named) :] if heads else named
@@ -321,8 +337,10 @@ def rows_with_headings(steps: Iterable[StepRow], width: int) -> list[Keyed]:
 UNPROTECTED = "Who knows what stays unchanged"
 MOST_ANSWER, LEAST_ANSWER, BETWEEN = 14, 5, 2
 """Most and least lines of what the run of the plan found, and blank lines around a part below the list."""
-LED_BY = "why", "who knows it"
+LED_BY = "why", "who knows it", "if not met", "what to change", "good is"
 """Facts of a step that stand first where it has few lines."""
+IN_ROW_OF_LIMIT = "what it does", "limit", "why"
+"""Facts of a limit that its row has, or that are those of every limit."""
 DRAWN_BY = "replaces", "predictors"
 """Facts of a step that draws a variable which the sentence on what it does has too."""
 SETTINGS_MEANING = "Settings at their default"
@@ -662,7 +680,8 @@ class PlanTab(EditQueue):
                 said = fit_phrases(str(head.cells["step"]).split("; "), width) or head.cells["step"]
                 rows[0] = rows[0][0], {**rows[0][1], "step": said}
             self._row_count = len(rows)
-            self.query_one(StepGrid).show_table(step_table(steps), rows, self._want)
+            table = step_table(steps, width_of_step_names(steps, width))
+            self.query_one(StepGrid).show_table(table, rows, self._want)
             self._divide_lines()
             # Until the grid has the rows, its cursor is not on the step that keys are meant for.
             self._want, self._listed = None, False
@@ -716,6 +735,7 @@ class PlanTab(EditQueue):
         is_narrow = self.app.size.width < BESIDE_FROM
         if is_narrow:
             # The row above says what the step does; a few lines are for what it does not.
+            facts = [fact for fact in facts if found.section != "threshold" or fact[0] not in IN_ROW_OF_LIMIT]
             facts = sorted(facts, key=lambda fact: LED_BY.index(fact[0]) if fact[0] in LED_BY else len(LED_BY))
         if is_narrow and found.cells.get("settings"):
             title = f"{title}: {found.cells['settings']}"

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 GAP = "  "
 VARIABLES = ("target", "variable", "variables", "synthesised", "sensitive", "models", "by", "known", "keys")
 """Settings that name what a step is about, the most telling first."""
-HEADS = {"threshold": ("limit", "of")}
-"""Heads of the second and third column of a section, where they are not those of a measure."""
-MEASURE_HEADS = ("variables", "settings")
+OF_ATTACKS = ("people", "guesses")
+"""Parameters that say of which people and guesses a number of an attack is."""
+HEADS = {"threshold": "limit"}
+"""Head of the second column of a section, where it is not that of a measure."""
+MEASURE_HEAD = "variables, settings"
 MOST_NAME = 0.62
 """Largest share of a line that the names of steps take."""
-LEAST_SETTINGS = 15
-"""Cells of the settings that the variables leave them."""
 
 
 @dataclass(frozen=True)
@@ -51,64 +51,61 @@ class StepTexts:
 
 def step_texts(section: str, words: StepDescription, step: Mapping[str, Any]) -> StepTexts:
     """Return the texts of a step that draws nothing."""
+    # It loads methods, which takes the app longer than to start.
+    from sfumato.engine.methods.labels import method_and_output
     from sfumato.workspace.reporting.plan_steps import HEADLINE_KEYS, exact_value_text, settings_phrases
 
     phrases = tuple(filter(None, words.settings.split("; ")))
     if section == "threshold":
         limit = dict(words.facts).get("limit", "")
-        return StepTexts(words.name, limit, phrases[1:], is_limit=True) if limit else StepTexts(words.name, "", phrases)
+        # Of which people a number is by default is no setting of its limit.
+        usual = dict(method_and_output(str(step.get("value")))[1].row_defaults)
+        left_out = settings_phrases({key: value for key, value in usual.items() if key in OF_ATTACKS})
+        told = tuple(one for one in phrases[1:] if one not in left_out)
+        return StepTexts(words.name, limit, told, is_limit=True) if limit else StepTexts(words.name, "", phrases)
     about = next((name for name in VARIABLES if exact_value_text(step.get(name))), "")
     given = {name: value for name, value in step.items() if name not in (*HEADLINE_KEYS, "name", about)}
     return StepTexts(words.name, exact_value_text(step.get(about)), tuple(settings_phrases(given)))
 
 
-def step_lines(section: str, steps: Sequence[StepTexts], width: int) -> tuple[str, list[str]]:
-    """Return the heads of the columns behind the names, and a line of at most ``width`` cells for each step.
+def width_of_names(steps: Sequence[StepTexts], width: int) -> int:
+    """Return the cells of the names of steps in a line of ``width`` cells, behind which their variables begin."""
+    longest = max((cell_len(one.name) for one in steps if not one.is_bare), default=0)
+    return min(longest, round(width * MOST_NAME))
 
-    What has no room is shortened by whole words, and counted; the step at the cursor is told whole elsewhere.
+
+def step_lines(
+    section: str, steps: Sequence[StepTexts], width: int, name_width: int | None = None
+) -> tuple[str, list[str]]:
+    """Return the head of the column behind the names, and a line of at most ``width`` cells for each step.
+
+    What has no room is shortened by whole words, and counted; the step at the cursor is told whole elsewhere. The names
+    have ``name_width`` cells, so that columns of several sections begin at one place.
     """
     filled = [one for one in steps if not one.is_bare]
-    name, about, settings = _column_widths(filled, width)
-    if any(one.is_limit for one in filled) and _needs_more(filled, (name, about, settings), width):
-        brief = {one: replace(one, about=brief_limit_text(one.about)) for one in filled}
-        steps, filled = [brief.get(one, one) for one in steps], list(brief.values())
-        name, about, settings = _column_widths(filled, width)
-    second, third = HEADS.get(section, MEASURE_HEADS)
-    if 0 < about < cell_len(second):
-        about, settings = cell_len(second), max(0, settings - cell_len(second) + about)
-    lines = []
-    for one in steps:
-        if one.is_bare:
-            lines.append(cut_words(one.name, width))
-            continue
-        # A cell has the room of an empty one behind it.
-        room = about if settings and one.settings else width - name - len(GAP)
-        shown = fit_variables(one.about, room) if not one.is_limit else cut_words(one.about, room)
-        told = fit_phrases(one.settings, settings)
-        lines.append(GAP.join([fit_text(cut_words(one.name, name), name), fit_text(shown, about), told]).rstrip())
-        if cell_len(shown) > about and not told:
-            lines[-1] = GAP.join([fit_text(cut_words(one.name, name), name), shown])
-    heads = GAP.join([" " * name, fit_text(second if about else "", about), third if settings else ""])
-    return heads.rstrip(), lines
-
-
-def _column_widths(steps: Sequence[StepTexts], width: int) -> tuple[int, int, int]:
-    """Return the widths of the columns of name, variables and settings in a line of ``width`` cells."""
-    name = min(max((cell_len(one.name) for one in steps), default=0), round(width * MOST_NAME))
-    about = max((cell_len(one.about) for one in steps), default=0)
-    settings = max((cell_len("; ".join(one.settings)) for one in steps), default=0)
+    name = width_of_names(steps, width) if name_width is None else name_width
     room = width - name - len(GAP)
-    if not settings:
-        return name, min(about, room), 0
-    least = min(settings, LEAST_SETTINGS)
-    about = min(about, max(room - len(GAP) - settings, room - len(GAP) - least))
-    return name, about, max(0, room - len(GAP) - about)
+    if any(one.is_limit and cell_len("; ".join([one.about, *one.settings])) > room for one in filled):
+        steps = [replace(one, about=brief_limit_text(one.about)) if one.is_limit else one for one in steps]
+    lines = [
+        cut_words(one.name, width)
+        if one.is_bare
+        else GAP.join([fit_text(cut_words(one.name, name), name), _about_text(one, room)]).rstrip()
+        for one in steps
+    ]
+    return f"{' ' * name}{GAP}{HEADS.get(section, MEASURE_HEAD)}" if filled else "", lines
 
 
-def _needs_more(steps: Sequence[StepTexts], widths: tuple[int, int, int], width: int) -> bool:
-    """Return whether a limit, or what it is of, does not fit into its column."""
-    _, about, settings = widths
-    return any(cell_len(one.about) > about or cell_len("; ".join(one.settings)) > settings for one in steps)
+def _about_text(step: StepTexts, room: int) -> str:
+    """Return what a step is about and its settings in ``room`` cells; of settings without room how many there are."""
+    about = cut_words(step.about, room) if step.is_limit else fit_variables(step.about, room)
+    least = 0 if about else 1
+    for most in range(len(step.settings), least - 1, -1):
+        left = len(step.settings) - most
+        parts = [*([about] if about else []), *step.settings[:most], *([count_noun(left, "setting")] if left else [])]
+        if cell_len(text := "; ".join(parts)) <= room:
+            return text
+    return about or fit_phrases(step.settings, room)
 
 
 def fit_variables(names: str, width: int) -> str:

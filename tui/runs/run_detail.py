@@ -47,6 +47,7 @@ from .run_meters import (
     other_metered,
     sort_verdicts,
 )
+from .run_numbers import number_list
 from .run_tasks import NamedTask, task_lines
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ LEAST_NUMBER, BESIDE = 6, 30
 """Cells left of the values below which they have no columns, and from which long names stay left of them."""
 LEAST_TABLE = 76
 """Width in cells below which numbers are sentences: a table would break their names."""
+LEAST_LIST = 34
+"""Width in cells from which the numbers that say most have columns."""
 BY_UNIT, UNITS = "by unit", " units"
 """Words for numbers of units, which are left out where a line is of units alone."""
 NUMBERS = ("measure", "variable", "confidential", "release")
@@ -149,13 +152,24 @@ def _meter_content(
     verdicts: Sequence[Verdict], metered: Sequence[Verdict], context: MeterContext, width: int, room: int
 ) -> list[Content]:
     """Return how many limits are met, and meters of the numbers that say most, in at most ``room`` lines."""
-    lines = meter_lines(metered, context, width)
-    if not metered and context.time_text:
-        lines = [Content.assemble((fit_text("Time", LABEL), "$text-muted"), context.time_text)]
+    shown, lines = metered, meter_lines(metered, context, width)
+    # A meter is whole or left out.
+    while shown and len(lines) + 1 > room:
+        shown = shown[:-1]
+        lines = meter_lines(shown, context, width)
     if verdicts:
         worst = worst_outcome(one.outcome for one in verdicts)
         tally, ink = limits_tally(verdicts, ""), f"bold {_outcome_style(worst)}".strip()
-        lines.insert(0, Content.assemble((fit_text("Limits", LABEL), "$text-muted"), (tally, ink)))
+        more, key = len(verdicts) - len(shown), f" ({context.place_key})" if context.place_key else ""
+        others = f"; {count_noun(more, 'more limit')} in Findings{key}" if shown and more else ""
+        others = others if cell_len(tally + others) <= width - LABEL else ""
+        head = Content.assemble((fit_text("Limits", LABEL), "$text-muted"), (tally, ink), (others, "$text-muted"))
+        lines.insert(0, head)
+    if context.time_text:
+        # It has no limit, so it stands apart from those that have one.
+        apart = [Content("")] if lines else []
+        if len(lines) + len(apart) < room:
+            lines += [*apart, Content.assemble((fit_text("Time", LABEL), "$text-muted"), context.time_text)]
     return lines[: max(0, room)]
 
 
@@ -206,6 +220,8 @@ class FullRunDetail:
     verdicts: its verdicts
     rows: its first rows of results
     apart: settings that differ between uses of a method
+    state_facts: its state by name
+    place_key: key of the place that has all numbers
     """
 
     detail: RunDetail
@@ -213,11 +229,15 @@ class FullRunDetail:
     verdicts: Sequence[Verdict]
     rows: Sequence[Row]
     apart: SettingsByMethod
+    state_facts: Sequence[tuple[str, str]] = ()
+    place_key: str = ""
 
     def to_lines(self, width: int) -> Content:
         """Return all of it in lines of ``width`` cells: the run, its limits in a line where all are met, else in a table
-        with the unmet ones first, and its numbers.
+        with the unmet ones first, and its numbers; in few cells those that count people.
         """
+        if LEAST_LIST <= width < LEAST_TABLE and self.rows:
+            return Content("\n").join(self._brief_lines(width))
         run, *others = _run_lines(self.detail)
         phases = [(", ".join(map(_phase_text, self.detail.phases)), "")] if self.detail.phases else []
         are_met = bool(self.verdicts) and all(one.outcome == "met" for one in self.verdicts)
@@ -234,7 +254,8 @@ class FullRunDetail:
         rows = sorted(_units_first(self.rows), key=lambda row: section_place(section_title(row.key)))
         table = result_table(rows, context)
         if self.rows and width < LEAST_TABLE:
-            return Content("\n").join([*lines, Content(""), *_number_lines(table, width), *below])
+            numbers_of_run = _number_lines(table, width)
+            return Content("\n").join([*lines, Content(""), *numbers_of_run, *below])
         numbers = ""
         # Where even folded names leave too little room, the release alone is shown.
         for titles in (NUMBERS, NUMBERS_OF_RELEASE):
@@ -244,6 +265,47 @@ class FullRunDetail:
                 break
         told = [Content(""), *map(Content, numbers.splitlines())] if self.rows else []
         return Content("\n").join([*lines, *told, *below])
+
+    def _brief_lines(self, width: int) -> list[Content]:
+        """Return the run in short facts, its limits that are not met, and the numbers that say most, in columns."""
+        detail = self.detail
+        own = [f"{detail.m}, " if detail.m is not None else "", f"seed {detail.seed}"]
+        met = [(f"{sign_for('met')} {limits_tally(self.verdicts, '')}", "")] if self._are_met else []
+        facts = [
+            ("run", f"{detail.run_id}{f' {detail.name}' if detail.name else ''}", ""),
+            *((name, text, "") for name, text in self.state_facts or [("state", self.state_words)]),
+            ("data", detail.dataset_name, ""),
+            ("records", f"{detail.records:,}", ""),
+            *([("held out", f"{detail.n_controls:,}, for attacks", "")] if detail.n_controls else []),
+            ("datasets" if detail.m is not None else "drawing", "".join(own), ""),
+            *([("key", PUBLIC_KEY, "$warning")] if detail.key_public else []),
+            *_first_lines("limits", met, 1),
+            # Its first line is the run itself, which the facts above have.
+            *(one for one in _run_lines(detail)[1:] if one[0] not in ("controls", "tasks")),
+            *_first_lines("tasks", [(_tasks_text(detail.phases, is_brief=True), "")] if detail.phases else [], 1),
+        ]
+        lines = _aligned_lines(facts, width)
+        if self.verdicts and not self._are_met:
+            unmet = [one for one in sort_verdicts(self.verdicts) if one.outcome != "met"]
+            lines += [Content(""), Content.styled(f"Limits: {limits_tally(self.verdicts, '')}", "bold")]
+            lines += _limit_lines(unmet, detail.records, width)
+        lines += number_list(self.rows, self.verdicts, detail.records, self.apart, width)
+        more = f"More: Numbers, in Findings ({self.place_key})" if self.place_key else ""
+        return [*lines, *([Content(""), Content.styled(more, "$text-muted")] if more else [])]
+
+    @property
+    def _are_met(self) -> bool:
+        """Return whether there are limits and all of them are met."""
+        return bool(self.verdicts) and all(one.outcome == "met" for one in self.verdicts)
+
+
+def _aligned_lines(facts: StyledLines, width: int) -> list[Content]:
+    """Return short facts with their names in a column of their own."""
+    return [
+        Content.assemble((fit_text("" if place else name, NAME), "$primary"), (line, style))
+        for name, text, style in facts
+        for place, line in enumerate(wrap_text(text, width - NAME) or [""])
+    ]
 
 
 def _fact_lines(said: StyledLines, width: int) -> list[Content]:
@@ -378,11 +440,13 @@ def _first_lines(name: str, lines: Sequence[tuple[str, str]], most: int) -> list
     return [("" if place else name, *line) for place, line in enumerate(lines[:most])] + more
 
 
-def _tasks_text(phases: Sequence[TaskPhase]) -> str:
-    """Return the number of tasks with their time and their largest memory: ``66 in 59 s, at most 380 MB``."""
+def _tasks_text(phases: Sequence[TaskPhase], *, is_brief: bool = False) -> str:
+    """Return the number of tasks with their time and their largest memory: ``66 in 59 s, at most 380 MB``; in brief
+    without their time.
+    """
     done, total = sum(one.n_done for one in phases), sum(one.n_tasks for one in phases)
     tasks = f"{done} of {total}" if done < total else f"{total}"
-    took = f" in {duration_text(sum(one.seconds for one in phases))} of computing" if done else ""
+    took = f" in {duration_text(sum(one.seconds for one in phases))} of computing" if done and not is_brief else ""
     peak = max((one.peak_bytes for one in phases), default=0)
     return f"{tasks}{took}" + (f", at most {peak / 1e6:.0f} MB" if peak else "")
 

@@ -47,12 +47,14 @@ class MeterContext:
     units: its units, such as people who have several records each; None where nobody has counted them
     may_leave: whether the gate lets the release leave, without which nothing is green
     time_text: how long the run took; empty for none
+    place_key: key of the place that has every limit
     """
 
     records: int | None = None
     units: RecordCount | None = None
     may_leave: bool = False
     time_text: str = ""
+    place_key: str = ""
 
 
 def sort_verdicts(verdicts: Sequence[Verdict]) -> list[Verdict]:
@@ -197,9 +199,6 @@ def meter_lines(verdicts: Sequence[Verdict], context: MeterContext, width: int) 
         ]
         lines.append(Content.assemble(*parts))
         lines += [Content(f"  {line}") for line in rest]
-    if context.time_text and verdicts:
-        at = title + 2 + (gauge + 2 if gauge else 0)
-        lines.append(Content.assemble("  ", fit_text("Time", at), cut_text(context.time_text, max(1, width - at - 2))))
     return lines
 
 

@@ -119,10 +119,17 @@ def task_lines(
         text, *rest = wrap_text(task.text, text_width) or [""]
         # A text is whole or, without lines for it, cut: a task less says more than two that end alike.
         if len(lines) + 1 + len(rest) > room:
-            text, rest = cut_text(replace_unprintable(task.text), text_width), []
+            text, rest = _fitting_clauses(replace_unprintable(task.text), text_width), []
         lines.append(Content.assemble((fit_text("" if place else label, label_width), "$text-muted"), took, text))
         lines += [Content(" " * (width - text_width) + line) for line in rest]
     return lines[:room]
+
+
+def _fitting_clauses(text: str, width: int) -> str:
+    """Return a text without its last clauses, as far as it fits; cut where not even the first does."""
+    parts = text.split(", ")
+    said = [", ".join(parts[:n]) for n in range(len(parts), 0, -1)]
+    return next((one for one in said if cell_len(one) <= width), cut_text(parts[0], width))
 
 
 def _bar_parts(share: float, width: int) -> list[tuple[str, str]]:

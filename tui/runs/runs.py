@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -26,7 +26,15 @@ from sfumato.engine.wording import count_noun
 from sfumato.tui.keys.acts import bind_act
 from sfumato.workspace.reporting.words import duration_text, sign_for, varying_settings_of_recipe
 from sfumato.workspace.store.run_names import MAX_NAME_LENGTH, MAX_NOTE_LENGTH, check_run_name, check_run_note
-from sfumato.workspace.store.runs import RunState, RunSummary, StoredRun, find_run, list_tasks, recipe_text_of
+from sfumato.workspace.store.runs import (
+    RunState,
+    RunSummary,
+    StoredRun,
+    count_records_and_units,
+    find_run,
+    list_tasks,
+    recipe_text_of,
+)
 from sfumato.workspace.store.workspace import Workspace
 from sfumato.workspace.views.results import ResultSelection, read_selected_rows, read_verdicts
 from sfumato.workspace.views.run_detail import read_run_detail
@@ -92,7 +100,7 @@ ROOM_FOR_BLANK = 16
 """Lines below the list from which a blank one keeps its rows apart from the text."""
 MOST_MARKED = 6
 """Number of marked runs, the latest marked ones, that are drawn together."""
-MOST_ROWS = 200
+MOST_ROWS = 1000
 """Number of rows of a run that are read for the text beside the list; Results has all."""
 
 
@@ -304,6 +312,8 @@ COLUMNS: Columns[RunRow] = (
 )
 STATE_PLACE = 2
 """Place of the state among the columns; the gate's answer and the people follow it."""
+LIVE = {"rate": len("9.9/min"), "left": len("~10 min"), "time": len("59.9 s")}
+"""Cells of the columns whose texts change by themselves while a run is computed."""
 
 
 @dataclass(frozen=True)
@@ -334,8 +344,8 @@ class GateAnswers:
         return f"{answer.people:,} of {int(answer.records):,}"
 
 
-def runs_table(known: GateAnswers) -> GridTable[RunRow]:
-    """Return the table of runs with what is ``known`` of the gate's answers."""
+def runs_table(known: GateAnswers, *, is_live: bool = False) -> GridTable[RunRow]:
+    """Return the table of runs with what is ``known`` of the gate's answers; ``is_live`` while a run is computed."""
     gate: Columns[RunRow] = (
         TableColumn("answer", "may it leave?", 15, cell=_cell_of_run(known.answer_cell, lambda row: row.best_text)),
         TableColumn(
@@ -349,7 +359,8 @@ def runs_table(known: GateAnswers) -> GridTable[RunRow]:
             cell=_cell_of_run(known.people_cell),
         ),
     )
-    columns = [*COLUMNS[: STATE_PLACE + 1], *gate, *COLUMNS[STATE_PLACE + 1 :]]
+    own = [replace(one, least_width=LIVE.get(one.name, 0) if is_live else 0) for one in COLUMNS]
+    columns = [*own[: STATE_PLACE + 1], *gate, *own[STATE_PLACE + 1 :]]
     return GridTable(columns, key=_row_key, search_texts=partial(_filter_words, known))
 
 
@@ -450,7 +461,9 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
             )
         going = sum(not line.run.state.is_final for line in lines)
         self.set_heading_count(f"{len(lines)}{f', {going} unfinished' if going else ''}")
-        self.show_rows(runs_table(self.gate), fold_trials(lines, self._open_searches, self._progress), want)
+        self.show_rows(
+            runs_table(self.gate, is_live=going > 0), fold_trials(lines, self._open_searches, self._progress), want
+        )
         self._show_brief()
         self._read_progress()
 
@@ -638,7 +651,8 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
         if isinstance(row, SearchTrials):
             facts = self._search_facts(row)
             return _row_key(row), row, lambda _: partial(titled_facts, f"Search {row.search_id}", facts)
-        return row.run.id, row, lambda workspace: full_run_detail(workspace, row).to_lines
+        key = current_key(self.app, "findings")
+        return row.run.id, row, lambda workspace: full_run_detail(workspace, row, key).to_lines
 
     def _search_facts(self, row: SearchTrials) -> list[tuple[str, str]]:
         """Return how far a search is, with the keys that go on from it."""
@@ -670,6 +684,7 @@ class RunsTab(TableScreen[RunRow], FilteredList, RunPane, SplitView):
             duration_text(here.run.seconds)
             if here.run.state is RunState.DONE and (found.verdicts or not self.is_split)
             else "",
+            current_key(self.app, "findings"),
         )
         text = brief_run_text(found, gate, self._brief_width, room - apart, context=context, beside=self.is_split)
         self._write_brief(Content("\n" * apart) + text)
@@ -912,13 +927,19 @@ STATE_COLUMNS = [COLUMNS[place] for place in (2, 6, 3, 4, 5, 7, 8)]
 """Columns that the list may have no room for beside the run in full."""
 
 
-def full_run_detail(workspace: Workspace, line: RunSummary) -> FullRunDetail:
-    """Read a run in full. Raises NotFound."""
+def full_run_detail(workspace: Workspace, line: RunSummary, place_key: str = "") -> FullRunDetail:
+    """Read a run in full; ``place_key`` is the key of the place that has all numbers. Raises NotFound."""
     run_id = line.run.id
-    standing = ", ".join(
-        f"{column.name} {said}" for column in STATE_COLUMNS if column.cell and (said := column.cell(line))
-    )
+    state = [(column.name, str(said)) for column in STATE_COLUMNS if column.cell and (said := column.cell(line))]
+    standing = ", ".join(f"{name} {said}" for name, said in state)
     # A study has a row for each level; Results shows them.
     rows = [row for row in read_selected_rows(workspace, ResultSelection(run_id), 0, MOST_ROWS) if row.level is None]
+    detail = read_run_detail(workspace, run_id)
+    # Where a person has several records, numbers of people have to say of how many people. Counting them reads a column,
+    # for which a run that goes on, which is read again at every step, has no use.
+    if rows and line.run.state.is_final:
+        detail = replace(detail, records=count_records_and_units(workspace, line.run))
     apart = varying_settings_of_recipe(recipe_text_of(workspace, run_id))
-    return FullRunDetail(read_run_detail(workspace, run_id), standing, read_verdicts(workspace, run_id), rows, apart)
+    # The number of tasks that are done stands with the time that they took.
+    facts = [one for one in state if one[0] != "tasks"]
+    return FullRunDetail(detail, standing, read_verdicts(workspace, run_id), rows, apart, facts, place_key)

@@ -439,12 +439,20 @@ def _put_labels(draft: PictureDraft, frame: PlotFrame, series: Sequence[Series])
             ]
             inside = [(r, c) for r, c in places if 0 <= r < frame.rows and 0 <= c <= frame.columns - width]
             characters = draft.characters[area]
-            found = [(r, c, set(characters[r, c : c + width])) for r, c in inside]
+            # A label right beside another would read as one number with it: 0.4 and 0 as 0.40.
+            apart = [(r, c) for r, c in inside if not _has_text_beside(characters, r, c, width)]
+            found = [(r, c, set(characters[r, c : c + width])) for r, c in apart]
             clear = [(r, c) for r, c, seen in found if seen <= {" ", frame.glyphs.table[0]}]
             # Beside its mark a label takes the place of dots of its own line.
             beside = [(r, c) for r, c, seen in found if seen <= lines and (r == row or one.marker == "line")]
             if chosen := clear or beside:
                 draft.put_text(top + chosen[0][0], left + chosen[0][1], text, SERIES + order)
+
+
+def _has_text_beside(characters: NDArray[np.str_], row: int, column: int, width: int) -> bool:
+    """Return whether a letter, digit or sign of a number stands right beside these cells."""
+    ends = [characters[row, at] for at in (column - 1, column + width) if 0 <= at < characters.shape[1]]
+    return any(sign.isalnum() or sign in "%.," for sign in map(str, ends))
 
 
 def add_cursor(chart: DrawnChart, series: Sequence[Series], labels: PlotLabels, x: float) -> CharacterPicture:

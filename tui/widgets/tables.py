@@ -30,11 +30,13 @@ class TableColumn(DisplayColumn, Generic[Row]):
     cell: function that returns the column's cell of a row
     optional: whether the column is left out if no row has a value
     yields: whether it is left out before a cell of the growing column is cut
+    least_width: cells that it keeps though its texts are shorter, since they change by themselves
     """
 
     cell: Callable[[Row], object] | None = field(default=None, kw_only=True, compare=False)
     optional: bool = field(default=False, kw_only=True)
     yields: bool = field(default=False, kw_only=True)
+    least_width: int = field(default=0, kw_only=True)
 
 
 Columns = Sequence[TableColumn[Row]]
@@ -111,7 +113,10 @@ class GridTable(Generic[Row]):
 
         There is first room for every growing column, then for the last of them in their order, which names the row.
         """
-        longest = {one.name: max(1, cell_len(one.title), self._longest_cell(one, rows)) for one in there}
+        # Another width of one column repaints every row, and texts that change would give it one at each step of a run.
+        longest = {
+            one.name: max(1, cell_len(one.title), self._longest_cell(one, rows), one.least_width) for one in there
+        }
         growing = sorted((one for one in there if one.grow_order), key=lambda one: one.grow_order)
         narrowed = [one if one.grow_order else replace(one, width=min(one.width, longest[one.name])) for one in there]
         yielding = [one.name for one in sorted(there, key=lambda one: one.drop_order) if one.yields]

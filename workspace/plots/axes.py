@@ -205,14 +205,23 @@ class DotScale:
         return (math.log10(self.low), math.log10(self.high)) if self.log else (self.low, self.high)
 
 
+CELLS_OF_TICK, CELLS_OF_CLOSE_TICK, LEAST_TICKS = 8, 5, 3
+"""Cells that a tick of a horizontal axis has, those where they would be fewer than the last number, and this number."""
+
+
 def fit_ticks(low: float, high: float, cells: int, unit: AxisUnit = "number") -> tuple[Floats, list[str]]:
     """Return as many ticks of a horizontal axis as fit into ``cells`` without overlapping labels, and the labels."""
-    for most in range(max(1, cells // 8), 0, -1):
+    usual = max(1, cells // CELLS_OF_TICK)
+    found: tuple[Floats, list[str]] = np.empty(0), []
+    # An axis of one or two ticks says little, so that it has them closer where their labels are short.
+    for most in (*range(usual, 0, -1), *range(usual + 1, max(usual, cells // CELLS_OF_CLOSE_TICK) + 1)):
         ticks, labels = unit_ticks(low, high, most, unit)
         centres = np.rint(DotScale(low, high, cells).to_dots(ticks)).astype(int).tolist()
         if ticks.size and len(place_labels(centres, labels, cells)) == ticks.size:
-            return ticks, labels
-    return np.empty(0), []
+            if ticks.size >= LEAST_TICKS:
+                return ticks, labels
+            found = (ticks, labels) if ticks.size > found[0].size else found
+    return found
 
 
 def place_labels(centres: Sequence[int], labels: Sequence[str], width: int) -> list[tuple[int, str]]:

@@ -461,6 +461,16 @@ def convergence_summary(lines: Sequence[ConvergenceLine], whys: Mapping[str, str
 
 
 QUESTION = "Do the models fit well enough?"
+RUN_AGAIN = "run the recipe again."
+"""What to do where an earlier version fitted the models."""
+COLUMN_MEANINGS: Mapping[str, str] = {
+    "r_hat": f"R-hat: at most {LARGEST_R_HAT} where chains agree",
+    "bulk": "bulk: independent draws that they count as (ESS)",
+    "tail": "tail: the same of extreme values",
+    "trace": "trace: the draws in their order",
+    "density": "density: how the draws are spread",
+}
+"""What the columns of the table of parameters have, by column or by title of their picture."""
 
 
 def fit_answer(
@@ -484,13 +494,13 @@ def fit_answer(
         return "fail", f"Not sure. {broken[0]}{more}.", "give this model fewer predictors, or another method."
     judged = list(dict.fromkeys(one.convergence.target for one in lines if one.convergence.is_judged))
     if any(why == EARLIER_VERSION and target not in judged for target, why in whys.items()) or not lines:
-        return "warn", "Not known: an earlier version fitted them.", "run the recipe again."
+        return "warn", "Not known: an earlier version fitted them.", RUN_AGAIN
     judged = list(dict.fromkeys(one.convergence.target for one in lines if one.convergence.is_judged))
     if bare := one_leaf_targets(diagnostics):
-        trees = "The tree of {} has" if len(bare) == 1 else "The trees of {} have"
-        drawn = "it is drawn as if nothing" if len(bare) == 1 else "they are drawn as if nothing"
-        said = f"Partly. {trees.format(', '.join(bare))} one leaf: {drawn} else mattered."
-        return "warn", said, "let leaves be smaller, if values should follow those of other variables."
+        trees, whose = ("The tree of {} has", "its") if len(bare) == 1 else ("The trees of {} have", "their")
+        said = f"Partly. {trees.format(', '.join(bare))} one leaf: {whose} values follow nothing else."
+        do = f"smaller leaves (minbucket of {join_names(bare)}) if values should follow other variables."
+        return "warn", said, do
     settled = f"the sampler of {', '.join(judged)} settled" if judged else "no model has a sampler that must settle"
     return "", f"No check fails: {settled}.", "nothing here; the utility in Numbers says how near drawn values are."
 

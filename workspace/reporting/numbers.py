@@ -85,6 +85,12 @@ NOT_COMPUTED, UNKNOWN = "not computed", "unknown"
 """Cell of a number that could not be computed, in full and where there is less room."""
 GOAL_MARKS: Mapping[str, str] = {"low": "lower is better", "high": "higher is better"}
 """Good values in a word, by the direction of a measure."""
+BEST_CHOICE = ", best variables"
+"""End of the name of a number of an intruder who picks the variables that he compares."""
+PICKING_METHOD = "risk.identification"
+"""Method whose numbers are of two intruders."""
+COMPARING_ALL, PICKING = "Intruder who compares all he knows", "Intruder who picks what to compare"
+"""Titles above the numbers of the two."""
 AS_IN_THE_DATA = "same"
 """The good value of a statistic that the confidential data have too."""
 
@@ -158,9 +164,12 @@ def section_title(key: str) -> str:
 def split_title(key: str) -> tuple[str, str]:
     """Return the title that a measure shares with others, and the rest of its name: ``Linkage``, ``for outsiders``.
 
-    A study says last of what intruder its measures are: ``Best window``, ``People found on average``.
+    A study says last of what intruder its measures are: ``Best window``, ``People found on average``. People are found
+    by two intruders, whose numbers would seem to contradict each other.
     """
     name = measure_name(key)
+    if key.startswith(f"{PICKING_METHOD}."):
+        return (PICKING if name.endswith(BEST_CHOICE) else COMPARING_ALL), name.removesuffix(BEST_CHOICE)
     if key.startswith("studies.") and ", " in name:
         rest, _, title = name.rpartition(", ")
         return f"{title[:1].upper()}{title[1:]}", rest
@@ -168,9 +177,9 @@ def split_title(key: str) -> tuple[str, str]:
     return title, rest
 
 
-def titled_name(line: NumberLine, apart: SettingsByMethod = NO_SETTINGS, records: int | None = None) -> str:
-    """Return the name of a line below its title: the rest of its measure's name and what it is about."""
-    parts = [split_title(line.row.key)[1], line_subject(line, apart, records)]
+def titled_name(line: NumberLine, subject: str) -> str:
+    """Return the name of a line below its title: the rest of its measure's name and ``subject``, what it is about."""
+    parts = [split_title(line.row.key)[1], subject]
     return ", ".join(part for part in parts if part) or ALL_RECORDS
 
 

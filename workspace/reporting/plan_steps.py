@@ -25,6 +25,13 @@ DATA_NAMES = {"holdout": "kept back"}
 FULL_NAMES = {"cp": "complexity (cp)", "minbucket": "smallest leaf (minbucket)"}
 """Names of settings with a word for what they are, where the setting's own is an abbreviation."""
 
+SPELLED: Mapping[str, Mapping[str, str]] = {
+    "people": {"random": "people drawn at random", "vulnerable": "people easiest to find"},
+    "guesses": {"all": "every guess counts"},
+    "of": {"units": "of whole units", "records": "of single records"},
+}
+"""Values of settings in words, where name and value say little."""
+
 
 @dataclass(frozen=True)
 class StepDescription:
@@ -256,6 +263,10 @@ def _setting_phrase(key: str, value: object) -> str:
         return f"leaves of at least {count_records(value)}"
     if key == "radius":
         return f"a match within {text}"
+    if key == "records" and isinstance(value, int):
+        return count_records(value)
+    if key in SPELLED:
+        return SPELLED[key].get(text, f"{text} {name_with_spaces(key)}")
     return f"{name_with_spaces(key)} {text}"
 
 

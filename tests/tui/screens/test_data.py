@@ -1,16 +1,26 @@
 import asyncio
 import re
 import threading
+from dataclasses import replace
 
 import pytest
 
 from sfumato.engine.data.schema import Kind, Role, Variable
-from sfumato.tui.data.sheet import profile_texts, sheet_columns, short_title, whole_clauses, whole_items
+from sfumato.tui.data.level_bars import LevelBars, level_bar_lines
+from sfumato.tui.data.sheet import (
+    aligned_quantiles,
+    profile_texts,
+    sheet_columns,
+    short_title,
+    whole_clauses,
+    whole_items,
+)
 from sfumato.tui.data.small_pictures import HEADING
 from sfumato.tui.data.variable_facts import variable_content
 from sfumato.tui.parts.form import Form
 from sfumato.tui.plan.drafting import DraftForm
 from sfumato.tui.session.state import AppState, save_state
+from sfumato.tui.widgets.plot import Plot
 from sfumato.workspace.audit import audit_rows
 from sfumato.workspace.ingest.profiles import DistributionProfile
 from sfumato.workspace.plan.drafts import find_draft, save_draft
@@ -506,3 +516,45 @@ def test_labels_and_readings_are_shortened_by_whole_words_and_clauses():
     assert short_title(14, line) == "log of the …"
     assert whole_clauses("a: 9 records · 1 bar is not shown", 20) == "a: 9 records"
     assert whole_clauses("a: 9 records · 1 bar is not shown", None) == "a: 9 records · 1 bar is not shown"
+
+
+def test_levels_beside_the_list_are_bars_with_names_and_shares():
+    town = Variable("town", Kind.CATEGORICAL, levels=("n", "s", "w"), labels={"n": "north", "s": "south"})
+    profile = DistributionProfile("town", 100, 3, (60, 30, 0), 1, levels=("n", "s", "w"))
+    roomy = [line.plain for line in level_bar_lines(town, profile, 34, 20)]
+    assert {len(line) for line in roomy if line} <= {34, len("and 1 other level")}
+    assert roomy[0].strip() == "share of records"
+    named = [line for line in roomy if "%" in line]
+    assert [line.split()[0] for line in named] == ["north", "south"], "a level that is withheld has no bar"
+    assert named[0].count("█") == 2 * named[1].count("█")
+    assert [line.split()[-2] for line in named] == ["60", "30"]
+    assert set(roomy[roomy.index(named[0]) + 1]) == {"█", " "}, "bars have two lines where there is room"
+    short = [line.plain for line in level_bar_lines(town, profile, 34, 4)]
+    assert len(short) == 4
+    assert "" not in short
+    long = replace(town, labels={"n": "the north of the country, with the islands", "s": "south"})
+    name, bar = [line.plain for line in level_bar_lines(long, profile, 34, 5)][1:3]
+    assert "…" not in bar
+    assert name.startswith("the north of the country")
+    assert bar.startswith("█"), "a long name stands above its bar"
+
+
+def test_quantiles_beside_the_list_stand_below_each_other():
+    assert aligned_quantiles("quantiles 5 % 24  50 % 4.25 · mean 47.04, sd 16") == (
+        "quantiles 5 %      24\n          50 %   4.25\n          mean  47.04\n          sd       16"
+    )
+    assert aligned_quantiles("sum 90 · quantiles 5 % 24").splitlines()[0] == "sum 90"
+    assert aligned_quantiles("most often a (5 %)") == "most often a (5 %)"
+
+
+@pytest.mark.slow
+async def test_a_variable_of_levels_has_bars_in_place_of_the_plot_beside_the_list(sit, built_data):
+    async with sit(built_data, size=(120, 40), tab="data") as seat:
+        bars, plot = seat.app.screen.query_one(LevelBars), seat.app.screen.query_one(Plot)
+        shown = []
+        for _ in range(4):
+            shown.append((bars.display, plot.display))
+            await seat.press("act:profile")
+            assert (bars if bars.display else plot).has_focus
+            await seat.press("act:profile", "j")
+        assert {(True, False), (False, True)} == set(shown)

@@ -13,17 +13,19 @@ from sfumato.tui.plan.plan import (
     PlanTab,
     StepGrid,
     StepRow,
+    rows_with_headings,
     run_plan_text,
     step_table,
+    width_of_step_names,
 )
 from sfumato.tui.plan.plan_forms import section_of_method, step_fields
-from sfumato.tui.plan.step_lines import StepTexts, fit_phrases, fit_variables, step_lines
+from sfumato.tui.plan.step_lines import StepTexts, fit_phrases, fit_variables, step_lines, step_texts
 from sfumato.tui.terminal.text import cut_words
 from sfumato.tui.widgets.entries import TomlText
 from sfumato.tui.widgets.pages import RowHeading
 from sfumato.workspace.plan.drafts import find_draft, save_draft
 from sfumato.workspace.plan.edits import PlanView
-from sfumato.workspace.reporting.plan_steps import StepDescription
+from sfumato.workspace.reporting.plan_steps import StepDescription, describe_step
 from sfumato.workspace.store.runs import find_run, list_runs
 from sfumato.workspace.store.workspace import Workspace
 
@@ -134,9 +136,12 @@ def test_steps_that_draw_nothing_have_columns_with_heads_in_one_line_each():
         assert len(lines) == len(steps)
         assert max(map(len, [heads, *lines])) <= width
         assert lines[0] == steps[0].name, "a step without variables and settings has the whole line"
-        assert lines[1].index("age, sex") == heads.index("variables")
-        at = heads.index("settings")
-        assert lines[2][at:] == ("known age, sex; records 1000" if width == 90 else lines[2][at:])
+        at = heads.index("variables, settings")
+        assert lines[1][at:].startswith("age, sex, town, pay; ")
+        assert lines[1][at:].endswith("a match within age 1, pay 5%" if width == 90 else "1 setting"), (
+            "whole or counted"
+        )
+        assert lines[2][at:] == "known age, sex; records 1000"
         assert not any("…" in line for line in lines)
     limits = [
         StepTexts("People found on average", "at most 20 % of the confidential value", is_limit=True),
@@ -144,11 +149,49 @@ def test_steps_that_draw_nothing_have_columns_with_heads_in_one_line_each():
     ]
     heads, lines = step_lines("threshold", limits, 100)
     assert lines[0][heads.index("limit") :] == "at most 20 % of the confidential value"
-    assert lines[1][heads.index("of", heads.index("limit")) :] == "relation"
+    assert lines[1][heads.index("limit") :] == "at most 10 %; relation"
     heads, lines = step_lines("threshold", limits, 70)
     assert lines[0][heads.index("limit") :] == "≤ 20 % of raw data", "a limit is not cut"
     assert cut_words("People found on average", 12) == "People …"
     assert cut_words("age, sex, town", 11) == "age, sex …"
+
+
+def test_columns_of_all_sections_begin_at_one_place():
+    drawn = {
+        "mark": "",
+        "step": "pay",
+        "method": "trees (CART)",
+        "from": "age, sex, town, region, size of the household",
+        "settings": "smoothing yes",
+    }
+    words, bare = StepDescription("", "", []), {"mark": "", "step": "", "method": "", "from": "", "settings": ""}
+    texts = {
+        "measure": StepTexts("Linkability", "age, sex"),
+        "study": StepTexts("Uncertainty of the intruder's knowledge", "pay"),
+        "threshold": StepTexts("People found for certain", "at most 1 %", is_limit=True),
+    }
+    steps = [StepRow("synthesis[0]", "synthesis", drawn, words, [])]
+    steps += [StepRow(f"{name}[0]", name, bare, words, [], text) for name, text in texts.items()]
+    rows = rows_with_headings(steps, 70)
+    lines = [str(cells.get("step", "")) for _, cells in rows if "heading" not in cells][1:]
+    starts = {line.index(about) for line, about in zip(lines, ("age, sex", "pay", "at most 1 %"), strict=True)}
+    heads = [cells["heading"].text for _, cells in rows if "heading" in cells][1:]
+    assert len(starts) == 1
+    assert {head.index(word) - 3 for head, word in zip(heads, ("var", "var", "limit"), strict=True)} == starts
+    columns = step_table(steps, width_of_step_names(steps, 70)).columns_in(rows, 76)
+    widths = {one.name: one.width for one in columns}
+    assert "settings" not in widths
+    assert widths["step"] + 2 + widths["method"] + 2 in starts
+
+
+def test_a_limit_does_not_say_of_whom_its_number_always_is():
+    step = {"value": "risk.membership_inference.added_risk", "max": 0.05}
+    for params, told in (
+        ({"people": "random", "guesses": "all"}, ()),
+        ({"people": "vulnerable"}, ("people easiest to find",)),
+    ):
+        given = {**step, "params": params}
+        assert step_texts("threshold", describe_step("threshold", given, {}), given).settings == told
 
 
 def test_every_method_that_draws_has_a_short_name_of_its_own():

@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import pytest
 from prepared_workspaces import reseal
 
-from sfumato.tui.runs.runs import RunsTab
+from sfumato.tui.runs.runs import GateAnswers, RunsTab, runs_table
 from sfumato.workspace.jobs.queue import claim_task, record_progress
-from sfumato.workspace.store.runs import RunState, find_run, list_runs
+from sfumato.workspace.store.runs import RunState, find_run, list_runs, summarise_runs
 from sfumato.workspace.store.workspace import Workspace
 
 DONE, FAILED, INTERRUPTED, RUNNING = 1, 2, 3, 4
@@ -121,6 +123,19 @@ async def test_progress_is_followed_in_its_own_line(sit, drawing, directory, mon
         assert "draw 900/2,000 emcee" in line_of(seat, RUNNING)
         listed = seat.app.screen.pane.list_width
         assert {y for picture in painted for y, start, _ in picture.spans if start < listed} == {4}
+
+
+async def test_columns_stand_still_while_the_texts_of_a_running_run_change(directory):
+    with Workspace.open(directory) as workspace:
+        lines = summarise_runs(workspace, 1)
+    texts = ("5/min", "4.9/min", "12.5/min")
+    widths = set()
+    for rate in texts:
+        table = runs_table(GateAnswers({}, None, {}), is_live=True)
+        columns = [replace(one, cell=lambda _, rate=rate: rate) if one.name == "rate" else one for one in table.columns]
+        found = replace(table, columns=columns).columns_in(lines, 160)
+        widths.add(tuple((one.name, one.width) for one in found))
+    assert len(widths) == 1
 
 
 @pytest.mark.slow

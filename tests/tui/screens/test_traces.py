@@ -362,8 +362,9 @@ def test_whether_models_fit_is_one_sentence_with_what_to_do():
     assert do == "run longer: the draws of y may be off their model."
     tree = [Diagnostic("leaves", "z", 1.0, target="z"), Diagnostic("leaves", "x", 5.0, target="x")]
     whys = {"z": "a tree is grown once", "x": "a tree is grown once"}
-    state, said, _ = fit_answer(convergence_lines(tree, whys, {}), tree, whys)
-    assert (state, said) == ("warn", "Partly. The tree of z has one leaf: it is drawn as if nothing else mattered.")
+    state, said, do = fit_answer(convergence_lines(tree, whys, {}), tree, whys)
+    assert (state, said) == ("warn", "Partly. The tree of z has one leaf: its values follow nothing else.")
+    assert do == "smaller leaves (minbucket of z) if values should follow other variables.", "the setting has its name"
     state, said, _ = fit_answer(convergence_lines(tree[1:], whys, {}), tree[1:], whys)
     assert (state, said) == ("", "No check fails: no model has a sampler that must settle.")
     broken = [Diagnostic("newton_decrement", "z", 0.2, "below 1e-12", passed=False, target="z")]
@@ -423,13 +424,37 @@ def test_the_model_at_the_cursor_is_told_alone_with_its_parameters_in_columns():
     assert lines_of_model("x", 20) == ["Model of x", "drawn from     x"]
     roomy = lines_of_model("y", 20)
     assert roomy[:2] == ["Model of y, 6 parameters: mean and sd of the draws; ━ ± 2 sd, ┃ 0", "drawn from     x"]
-    assert roomy[-6].count("mean 0.5 · sd 0.5") == 1
+    assert roomy[-6].split()[:3] == ["alpha[0]", "0.5", "0.5"], "the heading says what the two are"
+    assert roomy[-6].count("0.5  0.5") == 1
     assert "━■━" in roomy[-6], "with room the interval of each is drawn, on one axis"
-    assert lines_of_model("y", 5)[-1].count("mean 0.5 · sd 0.5") == 2, "without it they stand beside each other"
+    assert lines_of_model("y", 5)[-1].count("0.5  0.5") == 2, "without it they stand beside each other"
     short = lines_of_model("y", 3)
     assert "alpha[0]" in short[1], "parameters come before facts where room is short"
     assert short[-1] == "more"
     assert lines_of_model("y", 1) == [], "no heading without anything below it"
+
+
+def test_mean_and_sd_of_parameters_stand_below_each_other():
+    values = {"a": (12.5, 0.25), "b": (-0.125, 3.0)}
+    draws = [
+        Diagnostic(name, part, value, target="y")
+        for part, pair in values.items()
+        for name, value in zip(("mean_of_draws", "sd_of_draws"), pair, strict=True)
+    ]
+    _, *rows = [one.plain for one in model_lines(draws, "y", (), {}, 40, 20, "more")]
+    assert [row.split()[1:3] for row in rows] == [["12.5", "0.25"], ["-0.125", "3"]]
+    assert len({row.index(number) + len(number) for row, number in zip(rows, ("12.5", "-0.125"), strict=True)}) == 1
+
+
+@pytest.mark.slow
+async def test_advice_says_where_steps_are_set_and_columns_are_explained(sit, chained):
+    async with sit(chained, tab="diagnostics", size=(120, 40)) as seat:
+        assert "may be off their model. Set in Plan (2)." in seat.text
+        titles = next(line for line in seat.text.splitlines() if "model of" in line).split()
+        assert {"R-hat", "bulk", "tail", "trace"} <= set(titles)
+        said = " ".join(seat.text.split())
+        assert "bulk: independent draws that they count as (ESS)" in said
+        assert "trace: the draws in their order" in said
 
 
 def test_what_leaves_and_samplers_mean_is_said_in_words():

@@ -101,7 +101,7 @@ def walk(at: Terminal, file: Path, release: Path) -> None:
     at.press("]").see(r"\[Numbers\]", "People found on av")
     at.press("/").type("true_match").press("enter").see("4 numbers · filter: true_match").press("enter")
     at.see("true match rate", "lower is better").press("q")
-    at.press("]").see(r"less sure of.* age\?").press("right", "right").see(r"uncertainty 0\.")
+    at.press("]").see(r"less sure of.* age\?").press("right", "right").see(r"intruder is of age: 0\.")
     at.press("]").see(r"\[Diagnostics\]", "no convergence check")
     at.press("3", "m").see(r"\[Map\]", "not dominated")
 

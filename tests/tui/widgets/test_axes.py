@@ -90,7 +90,9 @@ def test_placed_labels_never_overlap(labels, width):
 def test_an_axis_has_only_ticks_whose_labels_fit(span, cells):
     assume(wide_enough(*span))
     ticks, labels = fit_ticks(*span, cells)
-    assert ticks.size == len(labels) <= max(1, cells // 8)
+    usual = max(1, cells // 8)
+    assert ticks.size == len(labels) <= max(usual, cells // 5)
+    assert ticks.size <= usual or nice_ticks(*span, usual).size < 3, "closer ticks only where they would be few"
     assert sum(len(label) + 1 for label in labels) <= cells + 1
 
 
@@ -121,3 +123,10 @@ def test_limits_leave_out_what_cannot_be_drawn_and_widen_a_point():
 )  # fmt: skip
 def test_numbers_are_short(value, shown):
     assert short_number(value) == shown
+
+
+def test_a_short_axis_has_three_ticks_where_their_labels_are_short():
+    ticks, labels = fit_ticks(18.0, 91.0, 30)
+    assert labels == ["20", "40", "60", "80"]
+    assert fit_ticks(18.0, 91.0, 12)[1] == ["50"], "without room it has those that fit"
+    assert ticks.tolist() == [20.0, 40.0, 60.0, 80.0]

@@ -350,3 +350,19 @@ def test_without_values_in_it_a_legend_takes_one_row():
         for reads in (True, False)
     ]
     assert rows == [2, 1]
+
+
+def test_labels_of_two_series_never_read_as_one_number():
+    x = np.array([0.0, 1.0, 2.0])
+    series = [
+        Series(name, x, y, marker="points", thin=True, labels=labels)
+        for name, y, labels in (("a", x * 0 + 0.4, ("0.4",) * 3), ("b", x * 0, ("0",) * 3))
+    ]
+    lines = [Series(one.name, x, one.y) for one in series]
+    picture = draw_chart(
+        [*lines, *series], (60, 9), PlotLabels(), ChartStyle(BRAILLE, True, "bounds"), y_range=(0.0, 60.0)
+    ).picture
+    rows = [picture.row_text(row).partition("│")[2] for row in range(1, 6)]
+    words = [word for row in rows for word in re.findall(r"[0-9.]+", row)]
+    assert words
+    assert set(words) <= {"0.4", "0"}, "a blank is between two labels"

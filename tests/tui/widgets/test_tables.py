@@ -78,6 +78,15 @@ def test_the_growing_column_is_not_cut_beside_columns_that_are_wider_than_what_t
     assert {column.name: column.width for column in TABLE.columns_in(TOWNS, 35)}["share"] == 10, "nothing is cut"
 
 
+def test_a_column_whose_texts_change_keeps_its_width() -> None:
+    town, people, share, note = TABLE.columns
+    live = GridTable((town, people, replace(share, least_width=8), note))
+    rows = [[Town("Frankfurt am Main", count)] for count in (1, 1_324_000)]
+    widths = [[{one.name: one.width for one in of.columns_in(row, 38)} for row in rows] for of in (TABLE, live)]
+    assert [one["share"] for one in widths[0]] == [5, 7]
+    assert [one["share"] for one in widths[1]] == [8, 8]
+
+
 def test_a_column_that_yields_is_left_out_before_the_growing_one_is_cut() -> None:
     town, people, share, note = TABLE.columns
     yielding = GridTable((town, people, replace(share, yields=True), note))

@@ -9,7 +9,7 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.recipe.thresholds import Verdict
 from sfumato.engine.wording import RecordCount
 from sfumato.tui.parts.gauges import draw_gauge
-from sfumato.tui.runs.run_detail import FullRunDetail
+from sfumato.tui.runs.run_detail import FullRunDetail, RunBrief, brief_run_text
 from sfumato.tui.runs.run_meters import GAUGES, MeterContext, choose_metered, meter_lines, other_metered
 from sfumato.tui.runs.run_tasks import NamedTask, task_lines, tasks_to_name
 from sfumato.workspace.recipes import find_recipe
@@ -65,13 +65,56 @@ def test_meters_begin_with_what_is_not_met_and_count_people_before_records():
     utility = Verdict("utility.propensity.pmse", "", None, "max", 0.01, 0.02, None, "not met")
     chosen = choose_metered([verdict("met", 0.09), by_unit, utility], 3)
     assert chosen == [utility, by_unit]
-    first, second, time = meter_lines(chosen, MeterContext(90, RecordCount(50), time_text="2 s"), 92)
+    first, second = meter_lines(chosen, MeterContext(90, RecordCount(50), time_text="2 s"), 92)
     assert first.plain.startswith("✗ Difference that a model finds (pMSE)")
     assert "├" in first.plain
     assert "1 of 50 (2 %)" in second.plain
     assert second.plain.rstrip().endswith("at most 10 %")
-    assert "2 s" in time.plain
     assert first.plain.index("├") == second.plain.index("├")
+
+
+def test_what_limits_are_not_shown_is_said_and_the_time_stands_apart():
+    verdicts = [verdict("met", 0.01, by="unit"), verdict("met", 0.02), verdict("met", 0.03, radius={"income": "5%"})]
+    lines = {
+        room: brief_run_text(
+            RunBrief(DETAIL, None, (), verdicts),
+            [],
+            90,
+            room,
+            context=MeterContext(90, time_text="2 s", place_key="4"),
+            beside=True,
+        ).plain.splitlines()
+        for room in (2, 3, 9)
+    }
+    assert lines[9][0] == "Limits          3 of 3 met; 2 more limits in Findings (4)"
+    assert lines[9][-2:] == ["", "Time            2 s"]
+    assert lines[3] == lines[9][:2], "no blank line without the time below it"
+    whole = brief_run_text(RunBrief(DETAIL, None, (), verdicts[:1]), [], 90, 9, beside=True).plain
+    assert whole.splitlines()[0] == "Limits          1 of 1 met", "where all are shown nothing is said of others"
+
+
+def test_numbers_of_people_stand_for_those_of_their_records():
+    detail = replace(DETAIL, records=RecordCount(90, "person-years", RecordCount(40, "people")))
+
+    def row(family, method, measure, value, **params):
+        return Row(family, method, measure, "", "synthetic", None, None, value, params=params)
+
+    rows = [
+        row("risk", "identification", "expected_match_risk", 9.0),
+        row("risk", "identification", "expected_match_risk", 4.0, by="unit"),
+        row("risk", "attribute", "risk", 7.0),
+    ]
+    lines = FullRunDetail(detail, "state done", (), rows, {}, (("state", "done"),), "4").to_lines(40).plain.splitlines()
+    listed = [line.split() for line in lines]
+    assert ["of", "40", "people", "number", "share"] in listed
+    assert ["on", "average", "4", "10", "%"] in listed
+    assert "9" not in [word for words in listed for word in words], "people stand for their records"
+    assert ["of", "90", "person-years", "number", "share"] in listed, "what counts records says so"
+    at = lines.index("Are sensitive values learnt?")
+    assert lines[at - 1] == "", "a blank line is between two questions"
+    assert len({line.rindex("%") for line in lines if line.endswith("%")}) == 1, "shares stand below each other"
+    assert lines[-1] == "More: Numbers, in Findings (4)"
+    assert {line.index(word) for line in lines for word in ("done", "survey.csv") if word in line} == {10}
 
 
 def test_a_long_name_of_a_meter_goes_on_below_and_is_never_cut():
@@ -148,6 +191,13 @@ def test_no_line_of_tasks_is_wider_than_its_place_and_none_is_told_in_two_lines(
     assert max(len(line.plain) for line in task_lines(PHASES, named, 16, width, 20)) <= max(width, 54)
     assert task_lines(PHASES, named, 16, width, 2) == []
     assert len(task_lines(PHASES, named, 16, width, 3)) == 3
+
+
+def test_a_task_without_room_loses_its_last_words_and_is_not_cut():
+    named = [NamedTask("studying Uncertainty of the intruder's knowledge, points 3 to 4", 29.1)]
+    *_, last = task_lines(PHASES, named, 16, 78, 5)
+    assert last.plain.endswith("studying Uncertainty of the intruder's knowledge")
+    assert "…" not in last.plain
 
 
 def test_tasks_of_the_same_words_are_one_and_those_computed_now_come_alone():

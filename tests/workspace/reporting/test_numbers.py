@@ -28,6 +28,7 @@ from sfumato.workspace.reporting.numbers import (
     number_lines,
     section_title,
     shared_limit,
+    split_title,
     titled_name,
 )
 from sfumato.workspace.reporting.results import TableContext
@@ -228,11 +229,11 @@ def test_every_measure_has_a_question_that_it_answers() -> None:
 
 def test_below_its_title_a_line_says_what_distinguishes_it() -> None:
     (mean,) = number_lines([row("utility.summary.mean", 3.0, target="income")])
-    assert titled_name(mean) == "income"
+    assert titled_name(mean, line_subject(mean)) == "income"
     (attack,) = number_lines([row("risk.attribute_inference.attack_success", 0.5, target="income")])
-    assert titled_name(attack) == "for people in the data, income"
-    (whole,) = number_lines([row(RATE, 0.1)])
-    assert titled_name(whole) == "all records"
+    assert titled_name(attack, line_subject(attack)) == "for people in the data, income"
+    (whole,) = number_lines([row("risk.attribute.risk", 0.1)])
+    assert titled_name(whole, line_subject(whole)) == "all records"
 
 
 def test_the_limit_of_a_ratio_is_said_in_the_unit_of_the_measure_where_cells_are_few() -> None:
@@ -301,3 +302,13 @@ def test_the_ends_of_an_interval_have_no_other_digits_where_there_is_less_room()
     assert cell_forms(wide, "interval", line_cells(wide)["interval"]) == (
         "1.235 .. 2.345", "1.23 .. 2.35", "1.2 .. 2.4",
     )  # fmt: skip
+
+
+def test_numbers_of_two_intruders_stand_below_titles_that_tell_them_apart() -> None:
+    best, whole = "risk.identification.largest_expected_match_risk", "risk.identification.expected_match_risk"
+    names = ["People found on average", "People found for certain"]
+    assert split_title(best) == ("Intruder who picks what to compare", names[0])
+    assert split_title(whole) == ("Intruder who compares all he knows", names[0])
+    arranged = arrange_lines([best, "risk.identification.largest_true_match_rate", whole, RATE])
+    assert [one for one, is_minor in arranged.headings if is_minor] == [split_title(best)[0], split_title(whole)[0]]
+    assert [titled_name(one, line_subject(one)) for one in number_lines([row(whole, 1.0), row(RATE, 0.1)])] == names

@@ -59,7 +59,11 @@ def test_a_limit_says_for_which_people_it_is():
         "params": {"people": "random", "guesses": "all"},
     }
     assert words("threshold", plan={**PLAN, "threshold": [step]}).settings.endswith(
-        "; income; people random; guesses all"
+        "; income; people drawn at random; every guess counts"
+    )
+    easiest = {**step, "params": {"people": "vulnerable", "guesses": "surest"}}
+    assert words("threshold", plan={**PLAN, "threshold": [easiest]}).settings.endswith(
+        "; income; people easiest to find; surest guesses"
     )
 
 
