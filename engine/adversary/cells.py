@@ -27,6 +27,7 @@ from ..data.long_arrays import (
     long_blocks,
     marked_rows,
     new_column,
+    sample_column,
     take_block,
 )
 from ..data.microdata import Microdata
@@ -104,14 +105,14 @@ def _most_significant_digits(numbers: Floats) -> int:
     """Return the largest number of significant digits among some of the numbers (n,)."""
     finite = compute_column(len(numbers), np.bool_, lambda rows: np.isfinite(numbers[rows]))
     present = numbers if finite.all() else compress_column(numbers, finite)
-    if len(present) > MANY and _have_all_digits(present[:: len(present) // LOOKED_AT]):
+    if len(present) > MANY and _have_all_digits(sample_column(present, len(present) // LOOKED_AT)):
         return SURE_DIGITS + 1
     return sampled_digits(sorted_unique(present))[0]
 
 
 def sampled_digits(different: Floats) -> tuple[int, int]:
     """Return the most significant digits and the most decimals in a sample of distinct numbers (k,), ascending."""
-    return digits_and_decimals(different[:: max(1, len(different) // LOOKED_AT)])
+    return digits_and_decimals(sample_column(different, max(1, len(different) // LOOKED_AT)))
 
 
 def _have_all_digits(some: Floats) -> bool:

@@ -148,6 +148,14 @@ def take_block(values: NDArray[T], rows: NDArray[np.integer[Any]]) -> NDArray[T]
     return found
 
 
+def sample_column(values: NDArray[T], step: int) -> NDArray[T]:
+    """Return every ``step``-th of the values (n,), from the first on."""
+    if not is_long(len(values)):
+        return values[::step]
+    # Copied block by block: a value of each page would bring all of a long column into memory.
+    return np.concatenate([values[rows][-rows.start % step :: step].copy() for rows in long_blocks(len(values))])
+
+
 def column_pieces(column: NDArray[Any]) -> list[slice]:
     """Return consecutive slices that cover a column, (n,), of which one at a time is read or written in any order."""
     return list(row_blocks(len(column), cells=max(1, PIECE_BYTES // column.itemsize)))

@@ -25,6 +25,7 @@ from .long_arrays import (
     long_blocks,
     new_column,
     release_pages,
+    sample_column,
 )
 
 FEW_TO_SEARCH = 4096
@@ -73,8 +74,7 @@ class _BucketScale:
         low, high = (float(_number_of_bits(end)) for end in (self.least, self.largest))
         if not 0 < high - low < np.inf:
             return self
-        step = max(1, len(values) // BUCKETS)
-        some = np.concatenate([values[rows][::step].copy() for rows in long_blocks(len(values))])
+        some = sample_column(values, max(1, len(values) // BUCKETS))
         some = some[~np.isnan(some)]
         both = (self, replace(self, ends=(low, high)))
         return min(both, key=lambda one: np.bincount(one.bucket_of(some), minlength=1).max())
@@ -465,7 +465,7 @@ def has_few_distinct(numbers: Array) -> bool:
     """Return whether a sample suggests that the numbers (n,) have few distinct values."""
     if len(numbers) < MANY_TO_SORT:
         return False
-    some = numbers[:: len(numbers) // SAMPLE]
+    some = sample_column(numbers, len(numbers) // SAMPLE)
     return len(np.unique(some)) <= DIFFERENT
 
 

@@ -40,6 +40,7 @@ from sfumato.engine.data.long_arrays import (
     new_column,
     placing_long_arrays,
     running_sums,
+    sample_column,
     take_rows,
 )
 from sfumato.engine.data.microdata import Microdata
@@ -194,6 +195,15 @@ def test_columns_are_selected_added_and_joined_as_in_memory(place: CountingPlace
     expected = [values[kept], np.flatnonzero(kept), np.cumsum(kept), values[::-1], values[RNG_ROWS], np.concatenate([values, values[:7], values[:60]])]  # fmt: skip
     assert_same(expected, in_blocks(place, answers))
     assert_same(expected, answers())
+
+
+@pytest.mark.parametrize("step", [1, 7, BLOCK, 100, 3 * N])
+def test_a_sample_of_a_column_is_that_in_memory(place: CountingPlace, step: int) -> None:
+    values = RNG.normal(size=N)
+    with placing_long_arrays(place, BLOCK):
+        found = sample_column(values, step)
+    np.testing.assert_array_equal(found, values[::step])
+    assert not np.shares_memory(found, values), "no value of a page is looked at later"
 
 
 def test_only_long_columns_are_placed_and_only_while_the_block_lasts(place: CountingPlace) -> None:
