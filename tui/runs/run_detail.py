@@ -47,7 +47,7 @@ from .run_meters import (
     other_metered,
     sort_verdicts,
 )
-from .run_numbers import number_list
+from .run_numbers import ROOM_FOR_DATA, number_list
 from .run_tasks import NamedTask, task_lines
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ LEAST_NUMBER, BESIDE = 6, 30
 """Cells left of the values below which they have no columns, and from which long names stay left of them."""
 LEAST_TABLE = 76
 """Width in cells below which numbers are sentences: a table would break their names."""
+ROOM_FOR_TIME = 16
+"""Lines from which the time stands below the limits, apart from them."""
 LEAST_LIST = 34
 """Width in cells from which the numbers that say most have columns."""
 BY_UNIT, UNITS = "by unit", " units"
@@ -168,7 +170,8 @@ def _meter_content(
     if context.time_text:
         # It has no limit, so it stands apart from those that have one.
         apart = [Content("")] if lines else []
-        if len(lines) + len(apart) < room:
+        # In few lines, where limits stand, the header of the page has it.
+        if len(lines) + len(apart) < room and (not lines or room >= ROOM_FOR_TIME):
             lines += [*apart, Content.assemble((fit_text("Time", LABEL), "$text-muted"), context.time_text)]
     return lines[: max(0, room)]
 
@@ -285,11 +288,18 @@ class FullRunDetail:
             *_first_lines("tasks", [(_tasks_text(detail.phases, is_brief=True), "")] if detail.phases else [], 1),
         ]
         lines = _aligned_lines(facts, width)
-        if self.verdicts and not self._are_met:
-            unmet = [one for one in sort_verdicts(self.verdicts) if one.outcome != "met"]
-            lines += [Content(""), Content.styled(f"Limits: {limits_tally(self.verdicts, '')}", "bold")]
+        ordered = sort_verdicts(self.verdicts)
+        unmet, others = ([one for one in ordered if (one.outcome == "met") is are_met] for are_met in (False, True))
+        if unmet:
+            head = wrap_text(f"Limits: {limits_tally(self.verdicts, '')}", width, "", INDENT)
+            lines += [Content(""), *(Content.styled(line, "bold") for line in head)]
             lines += _limit_lines(unmet, detail.records, width)
         lines += number_list(self.rows, self.verdicts, detail.records, self.apart, width)
+        if unmet and others and width >= ROOM_FOR_DATA:
+            lines += [Content(""), Content.styled("Limits that are met", "bold")]
+            lines += _limit_lines(others, detail.records, width)
+        took = ", ".join(f"{one.kind} {duration_text(one.seconds)}" for one in detail.phases if one.n_done)
+        lines += [Content(""), *_aligned_lines([("by phase", took, "")], width)] if took else []
         more = f"More: Numbers, in Findings ({self.place_key})" if self.place_key else ""
         return [*lines, *([Content(""), Content.styled(more, "$text-muted")] if more else [])]
 

@@ -39,7 +39,7 @@ BEGINNINGS = re.compile(r"(People (found|with) |Sensitive values )(?=\S)")
 """Beginning of names that need not say it below their question and the head that counts people."""
 AT_BEST = " at best"
 """Words for the choice of the best variables in few cells."""
-HEADS = ("number", "share", "raw data")
+HEADS = ("release", "data", "share")
 
 
 def number_list(
@@ -58,8 +58,8 @@ def number_list(
     asked = asked[: max(1, sum(one in SECTIONS[:5] for one in asked))]
     for section in asked:
         most = MOST_PEOPLE if section == PEOPLE_SECTION else MOST_OTHERS
-        lines += [Content(""), Content.styled(section, "bold")]
-        lines += _section_lines(_people_first(sections[section], records)[:most], records, apart, width)
+        shown = _people_first(sections[section], records)[:most]
+        lines += [Content(""), *_section_lines(section, shown, records, apart, width)]
     return lines
 
 
@@ -78,10 +78,10 @@ def _count_texts(line: NumberLine, records: int | None, name: str) -> tuple[str,
 
 
 def _section_lines(
-    found: Sequence[NumberLine], records: int | None, apart: SettingsByMethod, width: int
+    section: str, found: Sequence[NumberLine], records: int | None, apart: SettingsByMethod, width: int
 ) -> list[Content]:
-    """Return the lines of one question: the heads, then names to the left and values to the right, below the titles that
-    several of them share.
+    """Return the lines of one question: it, the heads, then names to the left and values to the right, below the titles
+    that several of them share.
     """
     has_data = width >= ROOM_FOR_DATA
     rows = [(line, *_value_texts(line, records, has_data=has_data)) for line in found]
@@ -93,8 +93,12 @@ def _section_lines(
         for at in range(len(HEADS))
     ]
     named = width - sum(size + len(INDENT) for size in sizes if size)
-    lines = [Content.styled(head, "$text-muted")] if cell_len(head) > named else []
-    lines.append(_table_line("" if lines else head, heads, named, sizes, "$text-muted"))
+    first, is_beside = Content.styled(section, "bold"), cell_len(f"{section}{INDENT}{head}") <= width
+    if is_beside and head:
+        first = Content.assemble(first, (f"{INDENT}{head}", "$text-muted"))
+    lines = [first, *([Content.styled(head, "$text-muted")] if not is_beside and cell_len(head) > named else [])]
+    told = "number" if is_beside or len(lines) > 1 or not head else head
+    lines.append(_table_line(told, heads, named, sizes, "$text-muted"))
     titles = [split_title(line.row.key)[0] for line in found]
     units = getattr(records, "units", None)
     by_unit = "" if units is None else f", by {singular_noun(record_noun(units))}"
@@ -117,15 +121,17 @@ def _section_lines(
 
 
 def _value_texts(line: NumberLine, records: int | None, *, has_data: bool) -> tuple[tuple[str, str, str], str]:
-    """Return the number and share of the release and the number of the data, and of whom they are; a dash for none."""
+    """Return the number of the release, that of the data and the share of the release, and of whom they are; a dash for
+    none.
+    """
     cells, counted = line_cells(line, records), _count_texts(line, records, "release")
     own = _count_texts(line, records, "confidential")
     data = (own[0] if own else cells["confidential"]) or "-" if has_data else ""
     if counted is not None:
-        return (counted[0], counted[2], data), counted[1]
+        return (counted[0], data, counted[2]), counted[1]
     if own is not None:
-        return ("-", "", data), own[1]
-    return ("", cells["release"] or "-", data), ""
+        return ("-", data, ""), own[1]
+    return (cells["release"] or "-", data, ""), ""
 
 
 def _noun_of_total(total: str, records: int | None) -> str:

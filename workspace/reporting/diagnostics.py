@@ -466,7 +466,7 @@ RUN_AGAIN = "run the recipe again."
 COLUMN_MEANINGS: Mapping[str, str] = {
     "r_hat": f"R-hat: at most {LARGEST_R_HAT} where chains agree",
     "bulk": "bulk: independent draws that they count as (ESS)",
-    "tail": "tail: the same of extreme values",
+    "tail": "tail: that number for extreme values",
     "trace": "trace: the draws in their order",
     "density": "density: how the draws are spread",
 }
