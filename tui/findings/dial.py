@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -116,7 +115,8 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         self._at = 0
         self._kept_act: Callable[[], None] | None = None
         self._why_none = ""
-        self._may_leave = self._change_text = ""
+        self._may_leave = ""
+        self._advised_columns: frozenset[str] = frozenset()
         self._is_effect_known = False
         self.display = False
 
@@ -136,7 +136,7 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         if run_id == self._run_id:
             return
         self._run_id, self._dial, self._at, self._why_none = run_id, None, 0, ""
-        self._may_leave, self._change_text, self._is_effect_known = "", "", False
+        self._may_leave, self._advised_columns, self._is_effect_known = "", frozenset(), False
         self._kept_act = None
         self._paint()
         if run_id is not None:
@@ -146,9 +146,11 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
 
     def show_gate(self, answer: ReleaseAnswer | None) -> None:
         """Show what the gate answers; None as long as it has not answered."""
-        said = ("", "", False) if answer is None else (answer.may_leave, answer.change, answer.change_has_effect)
-        if said != (self._may_leave, self._change_text, self._is_effect_known):
-            self._may_leave, self._change_text, self._is_effect_known = said
+        said = ("", frozenset[str](), False)
+        if answer is not None:
+            said = (answer.may_leave, answer.advised_columns, answer.change_has_effect)
+        if said != (self._may_leave, self._advised_columns, self._is_effect_known):
+            self._may_leave, self._advised_columns, self._is_effect_known = said
             self._paint()
 
     def _count(self, run_id: int, call: CallInProcess) -> DialNumbers:
@@ -354,7 +356,7 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
     def _tells_effect(self, dial: IntruderDial) -> bool:
         """Return whether the sentence on what to coarsen says more than the gate's answer: what its change does."""
         found = dial.coarsen_first
-        return found is not None and not self._is_effect_known and found[0] in re.split(r"[ ,.]+", self._change_text)
+        return found is not None and not self._is_effect_known and found[0] in self._advised_columns
 
     def _head_line(self, width: int) -> Content:
         """Return the heading, with the keys that change what he knows where they fit."""

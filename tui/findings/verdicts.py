@@ -241,7 +241,7 @@ class VerdictsPane(RunPane, SplitView):
         if self.line is None or known is None:
             self.query_one(LeverPane).show_run_levers(None)
             return
-        self.query_one(LeverPane).show_run_levers(self.line.run.id, finding_aims(known.lead_findings))
+        self.query_one(LeverPane).show_run_levers(self.line.run.id, finding_aims(known.lead_findings, known.waived_checks))
 
     def _show_gate_on_dial(self) -> None:
         """Tell the dial what the gate answers: nothing on it is green before."""

@@ -137,10 +137,11 @@ REPLACE_OR_LEAVE_OUT = "replace {names:list} by artificial values (synthesise), 
 JOIN_RARE_LEVELS = "join rare levels of {names:list}"
 COARSEN_KEPT = "give {names:list} artificial values (synthesise) or coarser ones"
 COARSEN_KEPT_BEST = (
-    "give {variable} artificial values (synthesise) or coarser ones: without it {left:,} of these {people:,} {noun} "
-    "{left:word is|are} still found{others}"
+    "give {variable} artificial values (synthesise): {left:,} of these {people:,} {noun} {left:word is|are} still found "
+    "by the other columns{others}"
 )
-COARSEN_KEPT_NEXT = "; without {variable} instead, {left:,} {left:word is|are}"
+COARSEN_KEPT_NEXT = "; doing this to {variable} instead, {left:,}"
+COARSEN_KEPT_USELESS = "; doing this to {variable} instead helps nobody"
 COARSEN_KEPT_TOGETHER = (
     "give {names:list} artificial values (synthesise) or coarser ones: one of them alone does not help, since "
     "these {people:,} {noun} are still found by the others"
@@ -267,10 +268,9 @@ NO_TRUE_VALUES_LEARNED = "That they are in the data; of {drawn} only artificial 
 ONLY_DRAWN_VALUES_LEARNED = "Only artificial values, drawn from a model: {drawn}."
 MEMBERS_LEARNED = "That they are in the data, and so what is true of everybody in it."
 VALUES_BESIDE_LEARNED = "That they are in the data. Beside their values a row shows {others:list}: artificial; how near these are to their own was not measured."
-SINGLE_CHANGES = ". Single changes: {changes}{together}"
-SINGLE_CHANGE = "{change}: {left:,} left"
-CHANGES_TOGETHER = ". Together: {changes}"
-CHANGE_IN_TURN = "{change} ({left:,} left)"
+NO_SINGLE_CHANGE = "no single change helps: with each, {left:,} of {people:,} {left:word is|are} still found"
+CHANGES_TOGETHER = "together they help; with each one more:"
+EFFECT_OF_CHANGE = "{change}: {left:,} of {people:,} still found"
 NO_HOLDOUT = "no record was held out of the run, so that nothing shows whom a release finds that never saw them; hold out some under [data]"
 LOOK_COUNTS = (
     "{members:,}{members_share} of {eligible_members:,} {noun} of the data{stratum} {what}; of {eligible_controls:,} such hold-out "
