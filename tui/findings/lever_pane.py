@@ -139,9 +139,11 @@ class LeverList(PagedOptionList, WorkspaceReader):
         return effect is None or bool(effect.reason) or effect.helps
 
     def _show_options(self) -> None:
-        """Show the levers; the cursor stays on its lever."""
+        """Show the levers; the cursor stays on its lever while the keys are here, else it is on the first."""
         at = self.highlighted
-        kept = None if at is None or at >= self.option_count else self.get_option_at_index(at).id
+        # Where nobody moves the cursor, it stays on the first: that is what the answer advises.
+        is_kept = at is not None and at < self.option_count and self.has_focus
+        kept = self.get_option_at_index(at).id if at is not None and is_kept else None
         self.clear_options()
         self.add_options(Option(self._lever_text(number), id=str(number)) for number in self.shown_levers)
         shown = [str(number) for number in self.shown_levers]

@@ -116,7 +116,7 @@ def change_after_trials(change: str, helping: tuple[RunLever, LeverEffect] | Non
     text, change = lever.change_text, effect.change.replace(" -> ", " to ")
     if effect.shares and lever.aim.check == check:
         before, after = effect.shares
-        change = f"such {effect.noun} would go from {before} to {after} of those tried"
+        change = f"such {effect.noun} would go from {before} to {after} of the {effect.people:,} tried"
     # The name of what becomes better stands in front of its numbers, and must not read as the name of the change.
     elif change.startswith(f"{lever.aim.title}: "):
         change = change.replace(": ", " from ", 1)

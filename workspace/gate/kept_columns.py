@@ -204,8 +204,8 @@ class KeptColumns:
 
 def _effect_text(change: KeptColumnChange, people: int) -> str:
     """Return a change with the people whom it leaves unprotected, of all."""
-    left = change.n_unprotected
-    return fill_sentence(sentences.EFFECT_OF_CHANGE, change=change.description, left=left, people=people)
+    left, capitalised = change.n_unprotected, f"{change.description[:1].upper()}{change.description[1:]}"
+    return fill_sentence(sentences.EFFECT_OF_CHANGE, change=capitalised, left=left, people=people)
 
 
 def _remedy_kind(change: KeptColumnChange) -> tuple[bool, bool, str]:

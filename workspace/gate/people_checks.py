@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -645,7 +646,7 @@ def _result_of_measure(
     if judged < highest and count_alone:
         compared = fill_sentence(
             sentences.COMPARED_LESS,
-            above=sentences.JUST_ABOVE if judged == UNMEASURED_RISK else "",
+            above=sentences.ABOVE if judged == UNMEASURED_RISK else "",
             compared=judged,
             highest=highest,
             others=highest_of_others,
@@ -653,7 +654,7 @@ def _result_of_measure(
     message = fill_sentence(
         sentences.WORST_RECORD,
         method=method_title(key),
-        record=record + 1,
+        most_surely=_most_surely_text(take_rows(probability, likely), sentences.ONE_RECORD, record=record + 1),
         probability=highest,
         datasets=risks.n_datasets,
         likely_records=len(likely),
@@ -791,6 +792,20 @@ def _changes_of_column(name: str) -> tuple[PartsOfChange, ...]:
     return tuple(parts_of_change([(kind, (name,))]) for kind in kinds)
 
 
+def _most_surely_text(probability: Floats, sentence: str, **values: Any) -> str:
+    """Return who is found most surely, in a ``sentence`` with its ``values``; of several only how many there are.
+
+    probability: of those above one half, (k,)
+    """
+    # The list of the people most at risk has them in its own order: one of several equals is not the first there.
+    tied = int(np.count_nonzero(probability == probability.max())) if len(probability) else 0
+    if tied < 2:
+        return fill_sentence(sentence, **values)
+    if tied == len(probability):
+        return sentences.ALL_AS_SURELY
+    return fill_sentence(sentences.SEVERAL_AS_SURELY, number=tied)
+
+
 def _how_surely_text(probability: Floats) -> str:
     """Describe how surely people are found whose probability (k,) is above one half, and how many of them for certain."""
     certain = len(probability) - int(np.count_nonzero(is_below(probability, 1.0)))
@@ -831,9 +846,13 @@ def _result_of_units(case: ExaminedRelease, measure: RecordMeasure, units: Units
     message = fill_sentence(
         sentences.WORST_UNIT,
         method=method_title(measure.key),
-        unit=singular_noun(case.unit_noun),
-        number=worst + 1,
-        record=int(units.first_records[worst]) + 1,
+        most_surely=_most_surely_text(
+            probability[likely],
+            sentences.ONE_UNIT,
+            unit=singular_noun(case.unit_noun),
+            number=worst + 1,
+            record=int(units.first_records[worst]) + 1,
+        ),
         probability=highest,
         datasets=len(measure.draw_hashes),
         likely_units=len(likely),
@@ -854,7 +873,7 @@ def _result_of_units(case: ExaminedRelease, measure: RecordMeasure, units: Units
         ),
         compared=fill_sentence(
             sentences.UNITS_COMPARED_LESS,
-            above=sentences.JUST_ABOVE if judged == UNMEASURED_RISK else "",
+            above=sentences.ABOVE if judged == UNMEASURED_RISK else "",
             compared=judged,
             highest=highest,
             units=case.unit_noun,

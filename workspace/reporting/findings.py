@@ -257,7 +257,7 @@ def _limit_number_text(finding: ReportableFinding, limit: float) -> str:
     return text if scale_name(finding.unit) else f"{text} {_unit_noun(finding.unit, limit)}".rstrip()
 
 
-def _distinct_number(value: float, beside: float | None, above: str = "just above", below: str = "just below") -> str:
+def _distinct_number(value: float, beside: float | None, above: str = "above", below: str = "below") -> str:
     """Return a number with digits that distinguish it from another one beside it."""
     text = number(value)
     if beside is None or value == beside or text != number(beside):

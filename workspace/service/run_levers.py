@@ -253,8 +253,8 @@ class LeverEffect:
     utility_name: name of the measure of utility; empty where it is not known
     utility_limit: limit of the plan on it; None without one
     utility_limits, broken_limits: limits of the plan on utility that are met before, and those of them that are not after
-    shares, noun: shares of the people tried before and after, in words, and what these people are; empty where the change
-        counts nobody
+    shares, people, noun: shares of the people tried before and after, in words, their number and what they are; empty
+        where the change counts nobody
     """
 
     reason: str = ""
@@ -272,6 +272,7 @@ class LeverEffect:
     utility_limits: int = 0
     broken_limits: int = 0
     shares: tuple[str, ...] = ()
+    people: int = 0
     noun: str = ""
 
     @property
@@ -360,9 +361,7 @@ def _utility_limits(before: LeverTrial, after: LeverTrial) -> tuple[int, int]:
     return len(met), sum(one is None or one.outcome != "met" for one in later)
 
 
-def _common_utility(
-    before: LeverTrial, after: LeverTrial
-) -> tuple[str, str, float | None, float | None, float | None]:
+def _common_utility(before: LeverTrial, after: LeverTrial) -> tuple[str, str, float | None, float | None, float | None]:
     """Return the utility that both trials have which is furthest beyond its limit after, else the first: its key, its
     target, its values, and the limit of the recipe on it.
     """
@@ -435,7 +434,9 @@ def _compare_finding(aim: LeverAim, before: LeverTrial, after: LeverTrial) -> Le
         )
     # What still warns may have become milder without another number.
     helps = helps or STATUSES.index(other.status) > STATUSES.index(one.status)
-    return LeverEffect(change=text, helps=helps, before=first, after=second, shares=shares, noun=noun)
+    return LeverEffect(
+        change=text, helps=helps, before=first, after=second, shares=shares, people=before.people, noun=noun
+    )
 
 
 def _compare_limit(aim: LeverAim, before: LeverTrial, after: LeverTrial) -> LeverEffect:
