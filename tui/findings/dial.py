@@ -339,9 +339,9 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
             chips = self._chip_lines(dial, width, MOST_CHIP_LINES if self.has_focus else at_rest, head)
             return [*chips, *numbers, *(sentence if self.has_focus else [])]
         chips = self._chip_lines(dial, width, MOST_CHIP_LINES)
-        head = [(TRIAL_HEAD, TRIAL_INK), (" ", "")] if dial.is_turned else []
-        room = width - sum(cell_len(text) for text, _ in head)
-        counted = Content.assemble(*head, cut_text(replace_unprintable(dial.counted_text), room))
+        word = Content.assemble((TRIAL_HEAD, TRIAL_INK), " ") if dial.is_turned else Content("")
+        text = cut_text(replace_unprintable(dial.counted_text), width - word.cell_length)
+        counted = Content.assemble(word, text)
         counted = Content.assemble(counted, *_legend_parts(dial, width - counted.cell_length))
         return [self._head_line(width), *chips, counted, *numbers, *sentence]
 

@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -654,7 +653,8 @@ def _result_of_measure(
     message = fill_sentence(
         sentences.WORST_RECORD,
         method=method_title(key),
-        most_surely=_most_surely_text(take_rows(probability, likely), sentences.ONE_RECORD, record=record + 1),
+        record=record + 1,
+        equals=_equals_text(take_rows(probability, likely)),
         probability=highest,
         datasets=risks.n_datasets,
         likely_records=len(likely),
@@ -792,18 +792,14 @@ def _changes_of_column(name: str) -> tuple[PartsOfChange, ...]:
     return tuple(parts_of_change([(kind, (name,))]) for kind in kinds)
 
 
-def _most_surely_text(probability: Floats, sentence: str, **values: Any) -> str:
-    """Return who is found most surely, in a ``sentence`` with its ``values``; of several only how many there are.
+def _equals_text(probability: Floats) -> str:
+    """Return how many others are found as surely as the one who is named; empty for none.
 
     probability: of those above one half, (k,)
     """
-    # The list of the people most at risk has them in its own order: one of several equals is not the first there.
-    tied = int(np.count_nonzero(probability == probability.max())) if len(probability) else 0
-    if tied < 2:
-        return fill_sentence(sentence, **values)
-    if tied == len(probability):
-        return sentences.ALL_AS_SURELY
-    return fill_sentence(sentences.SEVERAL_AS_SURELY, number=tied)
+    # The list of the people most at risk has them in its own order: the one who is named may not be among its first.
+    others = int(np.count_nonzero(probability == probability.max())) - 1 if len(probability) else 0
+    return fill_sentence(sentences.AS_SURELY, number=others) if others > 0 else ""
 
 
 def _how_surely_text(probability: Floats) -> str:
@@ -846,13 +842,10 @@ def _result_of_units(case: ExaminedRelease, measure: RecordMeasure, units: Units
     message = fill_sentence(
         sentences.WORST_UNIT,
         method=method_title(measure.key),
-        most_surely=_most_surely_text(
-            probability[likely],
-            sentences.ONE_UNIT,
-            unit=singular_noun(case.unit_noun),
-            number=worst + 1,
-            record=int(units.first_records[worst]) + 1,
-        ),
+        unit=singular_noun(case.unit_noun),
+        number=worst + 1,
+        record=int(units.first_records[worst]) + 1,
+        equals=_equals_text(probability[likely]),
         probability=highest,
         datasets=len(measure.draw_hashes),
         likely_units=len(likely),

@@ -141,7 +141,7 @@ COARSEN_KEPT_BEST = (
     "by the other columns{others}"
 )
 COARSEN_KEPT_NEXT = "; doing this to {variable} instead, {left:,}"
-COARSEN_KEPT_USELESS = "; doing this to {variable} instead helps nobody"
+COARSEN_KEPT_USELESS = "; doing this to {variable} instead does not help"
 COARSEN_KEPT_TOGETHER = (
     "give {names:list} artificial values (synthesise) or coarser ones: one of them alone does not help, since "
     "these {people:,} {noun} are still found by the others"
@@ -326,17 +326,14 @@ ADD_RECORD_MEASURE = "add a measure of identification"
 NO_ROW_OF_RECORD = "no released row is known to be of one"
 RECORD_NOT_ASKED = "{method}: no record was asked about in all releases"
 WORST_RECORD = (
-    "{method}: {likely_records:,} of {asked:,} records are disclosed with probability above {likely:g}; most surely {most_surely}, with "
+    "{method}: {likely_records:,} of {asked:,} records are disclosed with probability above {likely:g}; most surely record {record}{equals}, with "
     "{probability:.3g} over {datasets:count dataset}{releases}{one_dataset}{matches}{alone}{compared}"
 )
 WORST_UNIT = (
     "{method}: {likely_units:,} of {asked:,} {units} are found by all their records with probability above {likely:g}; most surely "
-    "{most_surely}, with {probability:.3g} over {datasets:count dataset}{one_dataset}{matches}{alone}{compared}"
+    "{unit} {number:,} (record {record}){equals}, with {probability:.3g} over {datasets:count dataset}{one_dataset}{matches}{alone}{compared}"
 )
-ONE_RECORD = "record {record}"
-ONE_UNIT = "{unit} {number:,} (record {record})"
-SEVERAL_AS_SURELY = "{number:,} of them"
-ALL_AS_SURELY = "all of them"
+AS_SURELY = " and {number:count other}"
 CHANCE_OF_ONE_DATASET = "; of one dataset it may be chance"
 WRONG_MATCHES = (
     "; among people who have all that is kept in common, {own:,} {own:word is|are} found with more than {sure:g}, and {wrong:.3g} would be "

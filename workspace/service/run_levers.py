@@ -285,7 +285,7 @@ class LeverEffect:
         """
         if not self.utility_name or not self.utility_word:
             return ""
-        name = f"{self.utility_name[:1].lower()}{self.utility_name[1:]}"
+        name = f"{self.utility_name[:1].lower()}{self.utility_name[1:]}".partition(" (")[0]
         if self.utility_limits:
             limit = "" if self.utility_limit is None else f" (limit {number(self.utility_limit)})"
             figures = f"{name} {number(self.utility_before or 0.0)} to {number(self.utility_after or 0.0)}{limit}"
@@ -339,7 +339,7 @@ def compare_trials(aim: LeverAim, before: LeverTrial, after: LeverTrial) -> Leve
     # Without a limit of the plan a number of a scale that nobody knows says neither much nor little.
     best += f"{' and' if best else ','} the plan's limit is {number(limit)}" if limit is not None else ""
     utility = "" if first is None or second is None else f"utility {number(first)} -> {number(second)}{best}"
-    name = measure_name(key).partition(" (")[0] if key else ""
+    name = measure_name(key).partition(" (")[0] if target else measure_name(key) if key else ""
     return replace(
         found,
         utility=utility,
