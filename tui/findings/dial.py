@@ -471,11 +471,19 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         def brief_count(one: DialLine) -> str:
             return f"{_before_text(one)}{one.brief_count_text}"
 
+        def bare_count(one: DialLine) -> str:
+            """Return the number before and after a change without the share of people, which needs the gauge's cells."""
+            return brief_count(one).partition(" (")[0] if one.before_text else brief_count(one)
+
         limits = [partial(_limit_form, place=place) for place in range(LIMIT_FORMS)]
         choices: list[CellChoice] = [
             # The gloss stays: nobody takes those found on average for those found for certain.
             *((name, GAUGE, whole_count, limit) for name in (title, brief_title) for limit in limits[:-1]),
-            *((brief_title, LOW_GAUGE, count, limit) for count in (whole_count, brief_count) for limit in limits),
+            *(
+                (brief_title, LOW_GAUGE, count, limit)
+                for count in (whole_count, brief_count, bare_count)
+                for limit in limits
+            ),
             *((brief_title, 0, count, limit) for count in (whole_count, brief_count) for limit in limits),
         ]
 

@@ -131,9 +131,7 @@ def steps_before_release(looked: ExaminedRun) -> list[ReleaseStep]:
         ReleaseStep(
             "not checked",
             "open",
-            f"explains {count_noun(unchecked, 'check')} that could not be made: accept that, or change the plan"
-            if unchecked
-            else "",
+            f"explains {count_noun(unchecked, 'check')} not made: accept that, or change the plan" if unchecked else "",
         ),
         ReleaseStep("open", "", looked.why_unapproved),
         ReleaseStep("open", "release_run", f"name an output folder, confirm (step 3){sign}"),
