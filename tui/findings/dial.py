@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -23,7 +22,7 @@ from sfumato.tui.parts.gauges import GAUGE, draw_range, draw_share
 from sfumato.tui.terminal.painting import Backdrop
 from sfumato.tui.terminal.text import cut_text, fit_text
 from sfumato.tui.widgets.facts import wrap_text
-from sfumato.workspace.reporting.words import brief_limit_text
+from sfumato.workspace.reporting.words import brief_limit_text, sign_for
 from sfumato.workspace.store.runs import RunState, RunSummary
 from sfumato.workspace.visible_text import replace_unprintable
 
@@ -34,12 +33,16 @@ if TYPE_CHECKING:
     from sfumato.workspace.gate.answer import ReleaseAnswer
     from sfumato.workspace.reporting.intruder_dial import DialLine, DialNumbers, DialVariable, IntruderDial, Reaches
 
-HEAD, LOW_HEAD, TRIAL_HEAD = "What the intruder knows", "Intruder knows", "Your trial"
+HEAD, LOW_HEAD, TRIAL_HEAD = "What the intruder knows", "Intruder knows", " TRIAL "
+TRIAL_INK = "$primary bold reverse"
+"""Ink of the word that tells a trial from the answer above it."""
 THEN = "then "
 """What precedes the numbers in a low terminal, where no line says that they are of what is ticked."""
 NOT_SAVED = " Nothing is saved: the answer above stays.", " Nothing is saved.", ""
 """What follows the effect of a change, where it takes no line more."""
 GAP = "  "
+LUCK = "luck: guesses that happen to be right"
+"""Why more people are found on average than for certain."""
 DRAWN_MARK = "*"
 """What stands behind a variable of which the release has artificial values only."""
 COUNTING = "Counting whom the intruder can find …"
@@ -116,7 +119,8 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         self._at = 0
         self._kept_act: Callable[[], None] | None = None
         self._why_none = ""
-        self._may_leave = self._change_text = ""
+        self._may_leave = ""
+        self._advised_columns: frozenset[str] = frozenset()
         self._is_effect_known = False
         self.display = False
 
@@ -136,7 +140,7 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         if run_id == self._run_id:
             return
         self._run_id, self._dial, self._at, self._why_none = run_id, None, 0, ""
-        self._may_leave, self._change_text, self._is_effect_known = "", "", False
+        self._may_leave, self._advised_columns, self._is_effect_known = "", frozenset(), False
         self._kept_act = None
         self._paint()
         if run_id is not None:
@@ -146,9 +150,11 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
 
     def show_gate(self, answer: ReleaseAnswer | None) -> None:
         """Show what the gate answers; None as long as it has not answered."""
-        said = ("", "", False) if answer is None else (answer.may_leave, answer.change, answer.change_has_effect)
-        if said != (self._may_leave, self._change_text, self._is_effect_known):
-            self._may_leave, self._change_text, self._is_effect_known = said
+        said = ("", frozenset[str](), False)
+        if answer is not None:
+            said = (answer.may_leave, answer.advised_columns, answer.change_has_effect)
+        if said != (self._may_leave, self._advised_columns, self._is_effect_known):
+            self._may_leave, self._advised_columns, self._is_effect_known = said
             self._paint()
 
     def _count(self, run_id: int, call: CallInProcess) -> DialNumbers:
@@ -333,7 +339,9 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
             chips = self._chip_lines(dial, width, MOST_CHIP_LINES if self.has_focus else at_rest, head)
             return [*chips, *numbers, *(sentence if self.has_focus else [])]
         chips = self._chip_lines(dial, width, MOST_CHIP_LINES)
-        counted = Content(cut_text(replace_unprintable(dial.counted_text), width))
+        word = Content.assemble((TRIAL_HEAD, TRIAL_INK), " ") if dial.is_turned else Content("")
+        text = cut_text(replace_unprintable(dial.counted_text), width - word.cell_length)
+        counted = Content.assemble(word, text)
         counted = Content.assemble(counted, *_legend_parts(dial, width - counted.cell_length))
         return [self._head_line(width), *chips, counted, *numbers, *sentence]
 
@@ -354,7 +362,7 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
     def _tells_effect(self, dial: IntruderDial) -> bool:
         """Return whether the sentence on what to coarsen says more than the gate's answer: what its change does."""
         found = dial.coarsen_first
-        return found is not None and not self._is_effect_known and found[0] in re.split(r"[ ,.]+", self._change_text)
+        return found is not None and not self._is_effect_known and found[0] in self._advised_columns
 
     def _head_line(self, width: int) -> Content:
         """Return the heading, with the keys that change what he knows where they fit."""
@@ -379,6 +387,7 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
 
         What does not fit is counted, with the key that leads there.
         """
+        ink = TRIAL_INK if dial.is_turned else "bold"
         chips = [self._chip_text(dial, one, width) for one in dial.numbers.variables]
         room = width - cell_len(head)
         rows = _chip_rows(chips, room, room)
@@ -389,7 +398,7 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
         first = max(0, min(at_row, len(rows) - most))
         shown = rows[first : first + most]
         lines: list[list[tuple[str, str]]] = [
-            [(head if not at else " " * len(head), "bold")] for at in range(len(shown))
+            [(head if not at else " " * len(head), ink if not at else "")] for at in range(len(shown))
         ]
         if first:
             lines[0] += [(GAP, ""), (self._more_text(shown[0][0], "left"), "$text-muted")]
@@ -457,16 +466,24 @@ class DialPane(Static, WorkspaceReader, can_focus=True):
             return f"{lead}{one.brief_title}"
 
         def whole_count(one: DialLine) -> str:
-            return one.count_text
+            return f"{_before_text(one)}{one.count_text}"
 
         def brief_count(one: DialLine) -> str:
-            return one.brief_count_text
+            return f"{_before_text(one)}{one.brief_count_text}"
+
+        def bare_count(one: DialLine) -> str:
+            """Return the number before and after a change without the share of people, which needs the gauge's cells."""
+            return brief_count(one).partition(" (")[0] if one.before_text else brief_count(one)
 
         limits = [partial(_limit_form, place=place) for place in range(LIMIT_FORMS)]
         choices: list[CellChoice] = [
             # The gloss stays: nobody takes those found on average for those found for certain.
             *((name, GAUGE, whole_count, limit) for name in (title, brief_title) for limit in limits[:-1]),
-            *((brief_title, LOW_GAUGE, count, limit) for count in (whole_count, brief_count) for limit in limits),
+            *(
+                (brief_title, LOW_GAUGE, count, limit)
+                for count in (whole_count, brief_count, bare_count)
+                for limit in limits
+            ),
             *((brief_title, 0, count, limit) for count in (whole_count, brief_count) for limit in limits),
         ]
 
@@ -498,13 +515,20 @@ def _limit_form(line: DialLine, place: int) -> str:
     return forms[max(place - LIMIT_FORMS, -len(forms))]
 
 
+def _before_text(line: DialLine) -> str:
+    """Return the number before somebody's change, with an arrow to the one after it; empty without a change."""
+    return f"{line.before_text} {sign_for('becomes')} " if line.before_text else ""
+
+
 def _legend_parts(dial: IntruderDial, room: int) -> list[tuple[str, str]]:
     """Return what the mark of variables says of which the release has artificial values only, where it fits."""
     from sfumato.workspace.reporting.intruder_dial import ARTIFICIAL  # loads what starting the app does not need
 
-    told = f"{GAP}({DRAWN_MARK} {ARTIFICIAL})"
     has_drawn = any(one.is_drawn for one in dial.numbers.variables)
-    return [(told, "$text-muted")] if has_drawn and cell_len(told) <= room else []
+    marks = f"{DRAWN_MARK} {ARTIFICIAL}" if has_drawn else ""
+    forms = ("; ".join(filter(None, (marks, LUCK))), marks)
+    told = next((f"{GAP}({one})" for one in forms if one and cell_len(one) + len(GAP) + 2 <= room), "")
+    return [(told, "$text-muted")] if told else []
 
 
 def _chip_ink(dial: IntruderDial, place: int) -> str:

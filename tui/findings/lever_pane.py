@@ -23,7 +23,7 @@ from sfumato.tui.widgets.lines import Line
 from sfumato.workspace.visible_text import replace_unprintable
 
 from ..parts.page import CallInProcess, WorkspaceReader
-from ..session.lever_lines import change_as_tried, useless_text
+from ..session.lever_lines import change_as_tried, sort_by_effect, useless_text
 from .levers import BY_HAND, LeverChosen
 
 if TYPE_CHECKING:
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 TRYING, WAITING = "testing this change …", "to be tried"
 HELPING, HOPED, NONE_HELPS = "Changes that would help", "Changes that may help", "No single change helps in trials"
 UNTRIED = "None of them could be tried on a sample: what they do is not known before a run."
+EFFECT_TRIED = "A trial on a sample shows in a moment what that does."
+COST_TRIED = "A trial on a sample shows in a moment what that costs in utility."
+EFFECT_UNKNOWN = "What that does is not known before a run with it."
+"""What stands behind the advice as long as no trial has ended, and where none is made."""
 MOST_LINES, LEAST_LINES = 14, 5
 """Lines of the list at most, and of the pane from which a sentence stands below the list."""
 TRIALS = "trials"
@@ -76,8 +80,12 @@ class LeverList(PagedOptionList, WorkspaceReader):
 
     @property
     def shown_levers(self) -> list[int]:
-        """Return the numbers of the levers that are shown: all but those that were tried and do not help."""
-        return [at for at in range(len(self._levers)) if self._is_shown(at)]
+        """Return the numbers of the levers that are shown, the best first: all but those that were tried and do not
+        help.
+        """
+        places = {id(lever): at for at, lever in enumerate(self._levers)}
+        ordered = [places[id(lever)] for lever, _ in sort_by_effect(self.effects)]
+        return [at for at in ordered if self._is_shown(at)]
 
     @property
     def sample_text(self) -> str:
@@ -117,6 +125,11 @@ class LeverList(PagedOptionList, WorkspaceReader):
         return bool(self._effects) and all(at in self._effects for at, one in enumerate(self._levers) if one.toml)
 
     @property
+    def is_tried_here(self) -> bool:
+        """Return whether levers are tried while the list is read."""
+        return self._makes_trials and any(one.toml for one in self._levers)
+
+    @property
     def effects(self) -> list[tuple[RunLever, LeverEffect | None]]:
         """Return the levers, each with what it does as far as that is known."""
         return [(lever, self._effects.get(at)) for at, lever in enumerate(self._levers)]
@@ -126,9 +139,11 @@ class LeverList(PagedOptionList, WorkspaceReader):
         return effect is None or bool(effect.reason) or effect.helps
 
     def _show_options(self) -> None:
-        """Show the levers; the cursor stays on its lever."""
+        """Show the levers; the cursor stays on its lever while the keys are here, else it is on the first."""
         at = self.highlighted
-        kept = None if at is None or at >= self.option_count else self.get_option_at_index(at).id
+        # Where nobody moves the cursor, it stays on the first: that is what the answer advises.
+        is_kept = at is not None and at < self.option_count and self.has_focus
+        kept = self.get_option_at_index(at).id if at is not None and is_kept else None
         self.clear_options()
         self.add_options(Option(self._lever_text(number), id=str(number)) for number in self.shown_levers)
         shown = [str(number) for number in self.shown_levers]
@@ -275,9 +290,16 @@ class LeverPane(Vertical, WorkspaceReader):
         self.styles.max_height = max(2, lines)
 
     def change_text(self, answer: ReleaseAnswer) -> str:
-        """Return what to change first: what the gate answers, unless trials show what its advice does, which says less."""
+        """Return what to change first: what the gate answers, with what trials show; where these are still made, it says
+        so, and where none are, that the effect is not known.
+        """
         shown = self.query_one(LeverList)
-        return change_as_tried(answer, shown.effects, is_tried=shown.is_tried)
+        text = change_as_tried(answer, shown.effects, is_tried=shown.is_tried)
+        if not shown.effects or text != answer.change or shown.is_tried:
+            return text
+        if not shown.is_tried_here:
+            return text if answer.change_has_effect else f"{text} {EFFECT_UNKNOWN}"
+        return f"{text} {COST_TRIED if answer.change_has_effect else EFFECT_TRIED}"
 
     def levers_of_check(self, check: str) -> tuple[RunLevers | None, list[RunLever]]:
         """Return what was found for the run, and of it the levers for a finding of the gate."""

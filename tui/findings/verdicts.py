@@ -63,14 +63,14 @@ PARTS_OF_COLUMN, LEVERS_PERCENT, LEAST_OF_LEVERS = 4, 40, 4
 """Share of the column beside the list that people have, that of the levers, and lines that these have at least."""
 NONE = "The plan of this run sets no limits."
 FOCUSED_STEPS: Mapping[type[Widget], str] = {
-    DialPane: "next: {mark} ticks or unticks what he knows; {zoom_in} {zoom_out} how surely; {open}: studies",
+    DialPane: "next: {mark} ticks what he knows; {zoom_in} {zoom_out} how surely; {open} opens the studies",
     PeopleAtRisk: "next: {open} shows the records of the one under the cursor",
     LeverList: "next: {open} changes the plan by this lever",
 }
 """What the keys do in the parts of the page besides its list, with acts in braces."""
 CELLS_FOLLOW = "kept_tables"
 """Check of the gate whose findings are cells of tables."""
-LINES_ABOVE_DIAL = 7
+LINES_ABOVE_DIAL = 8
 """Lines of the answer above the dial in a low terminal, where its sentences are whole in these."""
 LINES_BESIDE_DIAL = 3
 """Lines of the answer beside the dial that is turned in a low terminal."""
@@ -241,7 +241,9 @@ class VerdictsPane(RunPane, SplitView):
         if self.line is None or known is None:
             self.query_one(LeverPane).show_run_levers(None)
             return
-        self.query_one(LeverPane).show_run_levers(self.line.run.id, finding_aims(known.lead_findings))
+        self.query_one(LeverPane).show_run_levers(
+            self.line.run.id, finding_aims(known.lead_findings, known.waived_checks)
+        )
 
     def _show_gate_on_dial(self) -> None:
         """Tell the dial what the gate answers: nothing on it is green before."""
@@ -371,7 +373,11 @@ class VerdictsPane(RunPane, SplitView):
     def _finding_paragraphs(self, finding: Finding) -> list[str]:
         """Return a finding with its witnesses in paragraphs."""
         witnesses = self._gate_lines.witnesses.get(finding.check, ())
-        return [text for paragraph in finding_text(finding, witnesses, with_keys=False) for text in (paragraph, "")]
+        texts: list[str] = []
+        for text in finding_text(finding, witnesses, with_keys=False):
+            # What changes would do is a list, without blank lines in it.
+            texts += [text] if text in finding.effects else [text, ""]
+        return texts
 
     @on(VerdictBoard.FindingSelected)
     async def _explain_finding(self, event: VerdictBoard.FindingSelected) -> None:

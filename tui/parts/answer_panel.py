@@ -19,7 +19,7 @@ from .gate_lines import answer_lines, cut_lines
 if TYPE_CHECKING:
     from sfumato.workspace.gate.answer import ReleaseAnswer
 
-MOST_LINES = ((9, 1), (16, 2), (24, 4), (30, 8), (1 << 30, 12))
+MOST_LINES = ((9, 1), (16, 2), (24, 4), (30, 9), (1 << 30, 12))
 """Greatest number of lines of the panel in a terminal of fewer lines than the first number."""
 BRIEF_QUESTION, BRIEFEST_QUESTION = "May this leave", "Leave"
 BRIEF_ANSWERS = {"no": "NO", "to be judged": "JUDGE", "yes": "YES"}

@@ -30,8 +30,9 @@ DECIDING = ("Why", FOUND)
 """Labels of the lines that decide, which have the largest weight."""
 LEFT_OUT = ("May leave", "Learnt", "Change first", "How")
 """Labels of the lines that are left out where there is no room, the first first."""
-SHORTENED = ("Change first", "Learnt", "May leave", "How", FOUND)
-"""Labels of the lines whose last clauses are left out where there is no room, the first first."""
+SHORTENED = (("Change first", 2), ("Learnt", 1), ("May leave", 1), ("Change first", 1), ("How", 1), (FOUND, 1))
+"""Labels of the lines whose last clauses are left out where there is no room, the first first, each with the clauses that
+stay: what to change keeps its effect, which stands behind it, as long as others can be shorter."""
 LEAST_LABEL = 14
 """Cells of the column of labels below other facts."""
 LEAST_TEXT = 40
@@ -109,14 +110,22 @@ def _shorten_texts(texts: dict[str, list[str]], whole: Mapping[str, str], width:
     texts: lines by label, which change
     whole: whole texts by label
     """
-    for label in SHORTENED:
-        text = whole.get(label, "")
+    left = dict(whole)
+    for label, least in SHORTENED:
+        text = left.get(label, "")
         while label in texts and sum(map(len, texts.values())) > room:
             shorter = text_without_last_clause(text)
-            if shorter == text:
+            if shorter == text or _count_clauses(text) <= least:
                 break
+            left[label] = shorter
             text, lines = shorter, wrap_text(shorter, width, "", "")
             texts[label] = min(texts[label], lines, key=len)
+
+
+def _count_clauses(text: str) -> int:
+    """Return how many clauses a text has that can be left out one after another."""
+    shorter = text_without_last_clause(text)
+    return 1 if shorter == text else 1 + _count_clauses(shorter)
 
 
 def run_answer_lines(run_id: int, answer: ReleaseAnswer, width: int, most: int, *, is_of_plan: bool) -> list[Content]:

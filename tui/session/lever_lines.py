@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sfumato.engine.wording import agreeing_word, count_noun
 
@@ -16,11 +16,8 @@ if TYPE_CHECKING:
     from sfumato.workspace.gate.gate import Finding
     from sfumato.workspace.service.run_levers import LeverEffect, RunLever, RunLevers
 
+EffectT = TypeVar("EffectT", "LeverEffect", "LeverEffect | None")
 
-SYNTHESISE = "synthesise "
-"""Beginning of the change that makes values artificial."""
-MAKE_ARTIFICIAL = ("replace {} by artificial values", "give {} artificial values")
-"""Beginnings of the gate's advice to do so, with the columns."""
 NONE_HELPS_ALONE = "What could be tried alone did not help; together they were not tried"
 """What precedes advice where each of its changes was tried."""
 
@@ -67,6 +64,8 @@ class TriedLever:
             "utility_before": effect.utility_before,
             "utility_after": effect.utility_after,
             "utility": effect.utility_word,
+            "utility_limits": effect.utility_limits,
+            "broken_limits": effect.broken_limits,
             "not_tried": effect.reason,
         }
 
@@ -105,17 +104,21 @@ def useless_text(useless: int, shown: int) -> str:
     return f"{alone}; together, or in a whole run, {agreeing_word(useless, 'it', 'they')} may."
 
 
-def change_after_trials(change: str, helping: tuple[RunLever, LeverEffect] | None) -> str:
-    """Return what to change first once all levers were tried, in place of advice ``change`` whose effect nobody knew.
+def change_after_trials(change: str, helping: tuple[RunLever, LeverEffect] | None, check: str = "") -> str:
+    """Return what to change first once levers were tried, in place of advice ``change`` whose effect nobody knew.
 
-    helping: the first lever that helps, and what it does; None where none does
+    helping: the lever that helps most, and what it does; None where none does
+    check: the check that decides, whose people are named above
     """
     if helping is None:
         return f"{NONE_HELPS_ALONE}: {change[:1].lower()}{change[1:]}"
     lever, effect = helping
     text, change = lever.change_text, effect.change.replace(" -> ", " to ")
+    if effect.shares and lever.aim.check == check:
+        before, after = effect.shares
+        change = f"such {effect.noun} would go from {before} to {after} of the {effect.people:,} tried"
     # The name of what becomes better stands in front of its numbers, and must not read as the name of the change.
-    if change.startswith(f"{lever.aim.title}: "):
+    elif change.startswith(f"{lever.aim.title}: "):
         change = change.replace(": ", " from ", 1)
     return f"{text[:1].upper()}{text[1:]}: {change}, in trials. {effect.cost_text}".rstrip()
 
@@ -130,12 +133,27 @@ def change_as_tried(
     """
     if answer.change_has_effect:
         return change_with_cost(answer, levers)
-    if not answer.change or not is_tried:
-        return answer.change
-    helping = [(lever, effect) for lever, effect in levers if effect is not None and effect.helps]
-    # What is advised first comes first, where it helps.
-    advised = [one for one in helping if answer.change.lower().startswith(one[0].text.lower())]
-    return change_after_trials(answer.change, next(iter([*advised, *helping]), None))
+    if not answer.change:
+        return ""
+    known = [(lever, effect) for lever, effect in levers if effect is not None]
+    helping = [(lever, effect) for lever, effect in known if effect.helps]
+    if helping or is_tried:
+        return change_after_trials(answer.change, next(iter(sort_by_effect(helping)), None), answer.check)
+    return answer.change
+
+
+def sort_by_effect(levers: Sequence[tuple[RunLever, EffectT]]) -> list[tuple[RunLever, EffectT]]:
+    """Sort levers by what trials show, the same for the list and for what to change first: those that help and break no
+    limit on utility, then others that help, then those that were not tried; of equals the order stays.
+    """
+
+    def rank(effect: LeverEffect | None) -> int:
+        """Return the place of an effect among others."""
+        if effect is None or effect.reason:
+            return 2
+        return (1 if effect.broken_limits else 0) if effect.helps else 3
+
+    return sorted(levers, key=lambda pair: rank(pair[1]))
 
 
 def known_change(answer: ReleaseAnswer, found: RunLevers, memory: LeverMemory) -> str:
@@ -154,11 +172,8 @@ def change_with_cost(answer: ReleaseAnswer, levers: Sequence[tuple[RunLever, Lev
 
 
 def is_advised(lever: RunLever, answer: ReleaseAnswer) -> bool:
-    """Return whether a lever is what an answer advises: to synthesise the same columns, and to join levels where it does."""
-    columns, _, joins = lever.text.removeprefix(SYNTHESISE).partition(", join")
-    advised = tuple(words.format(columns).lower() for words in MAKE_ARTIFICIAL)
-    is_same = lever.text.startswith(SYNTHESISE) and answer.change.lower().startswith(advised)
-    return is_same and lever.aim.check == answer.check and bool(joins) == ("join rare levels" in answer.change)
+    """Return whether a lever makes the very change whose effect an answer names, for what decides it."""
+    return lever.aim.check == answer.check and bool(lever.parts) and lever.parts in answer.advised[:1]
 
 
 def useless_of_tried_text(tried: list[TriedLever]) -> str:

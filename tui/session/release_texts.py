@@ -118,7 +118,7 @@ def steps_before_release(looked: ExaminedRun) -> list[ReleaseStep]:
         ReleaseStep(
             "block",
             "open",
-            f"justify {count_noun(left, 'finding')} that {agreeing_word(left, 'blocks', 'block')}, or change the plan"
+            f"justifies {count_noun(left, 'finding')} that {agreeing_word(left, 'blocks', 'block')}; or change the plan"
             if left
             else "",
         ),
@@ -126,12 +126,12 @@ def steps_before_release(looked: ExaminedRun) -> list[ReleaseStep]:
         ReleaseStep(
             "warn",
             "open",
-            f"judge {count_noun(judged, 'finding')}: may it leave all the same?" if judged else "",
+            f"explains {count_noun(judged, 'finding')} for you to judge: may it leave all the same?" if judged else "",
         ),
         ReleaseStep(
             "not checked",
             "open",
-            f"accept that {count_noun(unchecked, 'check')} could not be made, or change the plan" if unchecked else "",
+            f"explains {count_noun(unchecked, 'check')} not made: accept that, or change the plan" if unchecked else "",
         ),
         ReleaseStep("open", "", looked.why_unapproved),
         ReleaseStep("open", "release_run", f"name an output folder, confirm (step 3){sign}"),

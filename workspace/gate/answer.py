@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from sfumato.engine.errors import EngineError
@@ -14,6 +14,8 @@ from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import RecordCount, count_of_noun
 
 from ..errors import WorkspaceError
+from ..plan.change_parts import PartsOfChange
+from ..plan.levers import FINDING_ADVICE, parts_of_advice
 from ..policy.policy import Policy, read_policy_of_workspace
 from ..reporting.findings import BEYOND
 from ..reporting.words import CAN_BE_FOUND
@@ -97,6 +99,8 @@ class ReleaseAnswer:
     how: how they are found; where nobody is, what was tried
     learned: what is then learnt of them; where nobody is found, what a row shows
     change: what to change first
+    advised: the changes that ``change`` names, each in its parts, the best first; empty where it names none as data
+    change_has_effect: whether ``change`` says whom one still finds after it
     decision: whether the release may leave, and what decides it
     check: key of the check that decides; empty where none does
     not_covered: what was not examined, in words of what an intruder does; empty where everything was
@@ -123,11 +127,14 @@ class ReleaseAnswer:
     check: str = ""
     is_overruled: bool = False
     overruled_by: tuple[str, ...] = ()
+    advised: tuple[PartsOfChange, ...] = ()
+    change_has_effect: bool = False
 
     @property
-    def change_has_effect(self) -> bool:
-        """Return whether the line on what to change says whom one still finds after it."""
-        return any(word in self.change for word in ("found", "finds"))
+    def advised_columns(self) -> frozenset[str]:
+        """Return the columns that the line on what to change names."""
+        parts = (part for change in self.advised for part in change if part.kind != "settings")
+        return frozenset(name for part in parts for name in part.names)
 
     @property
     def headline(self) -> str:
@@ -174,6 +181,7 @@ class ReleaseAnswer:
             "how": self.how,
             "learned": self.learned,
             "change": self.change,
+            "advised": [[asdict(part) for part in change] for change in self.advised],
             "decision": self.decision,
             "not_covered": self.not_covered,
             "people": self.people,
@@ -235,12 +243,14 @@ def answer_from_examination(examination: Examination, recipe: Recipe, policy: Po
             people,
             count,
             claim=_claim_text(blocking, people, count) or fill_sentence(sentences.FINDINGS_BLOCK, number=len(blocking)),
-            learned=_worst_finding(blocking).learned,
+            learned=worst_finding(blocking).learned,
             change=_change_text(blocking),
             found=found,
             how=how,
             decision=_decision_text(len(blocking), milder, unchecked),
-            check=_worst_finding(blocking).check,
+            check=worst_finding(blocking).check,
+            advised=advised_changes(worst_finding(blocking)),
+            change_has_effect=worst_finding(blocking).change_has_effect,
         )
     waived = _waived_text(examination)
     if open_findings or unchecked:
@@ -268,12 +278,14 @@ def answer_from_examination(examination: Examination, recipe: Recipe, policy: Po
             people,
             count,
             claim=claim,
-            learned=(_worst_finding(open_findings).learned if people else "") or ("" if waived else _row_text(recipe)),
+            learned=(worst_finding(open_findings).learned if people else "") or ("" if waived else _row_text(recipe)),
             change=_change_text(open_findings) if open_findings else "" if waived else sentences.NOTHING_TO_CHANGE,
             found=found,
             how=how,
             decision=f"{_decision_text(0, open_findings, unchecked)} {waived}".rstrip(),
-            check=_worst_finding(open_findings).check if open_findings else "",
+            check=worst_finding(open_findings).check if open_findings else "",
+            advised=advised_changes(worst_finding(open_findings)) if open_findings else (),
+            change_has_effect=bool(open_findings) and worst_finding(open_findings).change_has_effect,
             is_overruled=bool(waived),
             overruled_by=tuple(_waiving_users(examination)) if waived else (),
         )
@@ -310,7 +322,7 @@ def _found_texts(findings: Sequence[Finding], records: RecordCount) -> tuple[str
     """Return how many people the worst finding is about and why they count, and how they are found; empty where none
     counts people.
     """
-    worst = _worst_finding(findings)
+    worst = worst_finding(findings)
     if not worst.people:
         return "", ""
     people = _capitalised(_finding_people_text(worst, records))
@@ -341,7 +353,7 @@ def _people_text(people: int, records: RecordCount) -> str:
 
 def _decision_text(blocking: int, open_findings: Sequence[Finding], unchecked: Sequence[Finding]) -> str:
     """Describe how many checks block, and what a person has to judge before the release may leave."""
-    question = JUDGED_QUESTIONS.get(_worst_finding(open_findings).check, "") if open_findings else ""
+    question = JUDGED_QUESTIONS.get(worst_finding(open_findings).check, "") if open_findings else ""
     acts, judged = [], len(open_findings)
     # What blocks has its own lines above, so that a question about "these columns" would be read of them.
     if question and not blocking:
@@ -373,7 +385,7 @@ def _claim_text(findings: Sequence[Finding], people: int | None, records: Record
     """Return how many people the worst finding is about, for a heading; empty where none counts people."""
     if not people or not records:
         return ""
-    headline = _worst_finding(findings).headline
+    headline = worst_finding(findings).headline
     if headline.startswith(CAN_BE_FOUND):
         return fill_sentence(sentences.CAN_BE_FOUND, people=people, records=records, noun=records.noun)
     if headline == sentences.SHOWN_BEYOND_CHANCE:
@@ -383,9 +395,17 @@ def _claim_text(findings: Sequence[Finding], people: int | None, records: Record
 
 def _change_text(findings: Sequence[Finding]) -> str:
     """Describe what to change first for the worst finding: with its effect where that was computed, else its advice."""
-    worst = _worst_finding(findings)
+    worst = worst_finding(findings)
     change = worst.change or worst.advice
     return f"{_capitalised(change)}." if change else ""
+
+
+def advised_changes(finding: Finding) -> tuple[PartsOfChange, ...]:
+    """Return the changes that are advised against a finding, each in its parts, the best first."""
+    if finding.change:
+        return finding.advised
+    found = (parts_of_advice(advice) for advice in FINDING_ADVICE.get(finding.check, ()))
+    return tuple(dict.fromkeys(filter(None, found)))
 
 
 def _row_text(recipe: Recipe) -> str:
@@ -456,7 +476,7 @@ def _worst_finding_text(
 
     ``described`` says how many records describe them, where these are units.
     """
-    worst = _worst_finding(findings)
+    worst = worst_finding(findings)
     if not worst.people:
         return fill_sentence(sentences.FINDING_WITH_TITLE, title=_capitalised(worst.title), message=worst.message), None
     count = _finding_people_text(worst, records)
@@ -483,7 +503,7 @@ def _worst_finding_text(
     return fill_sentence(sentences.PEOPLE_AND_TITLE, people=count, title=worst.title), worst.people
 
 
-def _worst_finding(findings: Sequence[Finding]) -> Finding:
+def worst_finding(findings: Sequence[Finding]) -> Finding:
     """Return the finding about most people."""
     return max(findings, key=lambda one: (one.people or 0, bool(one.headline)))
 

@@ -30,6 +30,7 @@ from sfumato.engine.statistics.comparing import is_above, is_below
 from sfumato.engine.wording import count_of_noun
 
 from ..errors import DamagedTable, StrangeFile
+from ..plan.change_parts import PartsOfChange
 from ..policy.policy import Policy
 from ..store.artefacts import add_stored_controls
 from ..store.ledger import PopulationRegistry, read_population_registry
@@ -92,6 +93,9 @@ class CheckResult:
     counted: why these people count, as a clause; empty where the headline says it
     learned: what is then learnt of them, in a sentence; empty for what the check says of all its findings
     change: the change that helps most, with its effect; empty where none was computed
+    advised: the changes that ``change`` names, each in its parts, the best first
+    change_has_effect: whether ``change`` says whom one still finds after it
+    effects: what changes would do, each in a line; empty where that was not computed
     block_limit: the value from which on it blocks, where that follows from the release and not from the policy of all
     leak: the key of the check whose finding has the same cause, where that is known
     how: how they are found, in a sentence; empty where the headline says it
@@ -113,6 +117,9 @@ class CheckResult:
     block_limit: float | None = None
     leak: str = ""
     how: str = ""
+    advised: tuple[PartsOfChange, ...] = ()
+    change_has_effect: bool = False
+    effects: tuple[str, ...] = ()
 
     @property
     def is_measured(self) -> bool:

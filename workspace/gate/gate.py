@@ -23,6 +23,7 @@ from sfumato.engine.errors import BadInput, NotComputable, near_miss_hint
 
 from ..audit import user
 from ..errors import NotReleased
+from ..plan.change_parts import PartsOfChange
 from ..policy.charges import LedgerCharge
 from ..policy.justification import checked_justification
 from ..policy.policy import POLICY_FILE, Policy, PolicyLevel, join_level, own_policy_file
@@ -104,6 +105,9 @@ class Finding:
     how: how they are found, in a sentence; empty where the headline says it
     learned: what is then learnt of them, in a sentence; empty where that is not known
     change: the change that helps most, with its effect; empty where none was computed
+    advised: the changes that ``change`` names, each in its parts, the best first
+    change_has_effect: whether ``change`` says whom one still finds after it
+    effects: what changes would do, each in a line; empty where that was not computed
     leak: the key of the finding that has the same cause and stands for both; empty for one that stands for itself
     at_least: whether the value must be at least the limit; otherwise at most
     follows: whether the finding follows from its ``leak`` by its own check, not only from being about the same people
@@ -133,6 +137,9 @@ class Finding:
     change: str = ""
     counted: str = ""
     how: str = ""
+    advised: tuple[PartsOfChange, ...] = ()
+    change_has_effect: bool = False
+    effects: tuple[str, ...] = ()
 
     @property
     def state(self) -> str:
@@ -445,7 +452,9 @@ def _judge_result(check: GateCheck, policy: Policy, result: CheckResult) -> Find
         people=people, headline=result.headline, leak=result.leak, at_least=check.is_minimum,
         learned=(result.learned or check.learned) if people and status != "pass" else "",
         change=result.change if status != "pass" else "", counted=result.counted,
-        how=result.how,
+        how=result.how, effects=result.effects if status != "pass" else (),
+        advised=result.advised if status != "pass" else (),
+        change_has_effect=result.change_has_effect and status != "pass",
     )  # fmt: skip
 
 

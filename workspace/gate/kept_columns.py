@@ -31,6 +31,8 @@ from .sentences import fill_sentence
 
 MOST_NAMED = 8
 """Columns that a sentence names; of more it names these and counts the rest."""
+MOST_EFFECTS = 5
+"""Single changes of a column that are named with what they do at most."""
 MOST_DRAWN = 8
 """Drawn columns that a sentence names beside the true ones."""
 MOST_FOR_LEVERS = 1_000_000
@@ -168,27 +170,42 @@ class KeptColumns:
         return plan_protection(case.confidential, self.names, self.deciding_limits).changes
 
     @property
-    def combined_changes_text(self) -> str:
-        """Describe the changes that together protect everybody, with the people left unprotected after each."""
-        return "; then ".join(
-            fill_sentence(sentences.CHANGE_IN_TURN, change=lever.description, left=lever.n_unprotected)
-            for lever in self.combined_changes
-        )
+    def effects(self) -> tuple[str, ...]:
+        """Return in a line each what the best single changes would do, and the changes that together protect everybody;
+        none where no single change is possible.
+        """
+        if not self.single_changes:
+            return ()
+        people, together = len(self.sizes.sizes), self.combined_changes
+        helping = [one for one in self.single_changes if one.n_unprotected < self.n_unprotected]
+        alone = [_effect_text(one, people) for one in helping[:MOST_EFFECTS]]
+        alone = alone or [fill_sentence(sentences.NO_SINGLE_CHANGE, left=self.n_unprotected, people=people)]
+        in_turn = [_effect_text(one, people) for one in together] if len(together) > 1 else []
+        return (*alone, *([sentences.CHANGES_TOGETHER, *in_turn] if in_turn else []))
+
+    @property
+    def first_changes(self) -> Sequence[KeptColumnChange]:
+        """Return the change that protects everybody, or the changes that do in their order; none where none is possible."""
+        if not self.single_changes:
+            return ()
+        single, changes = self.single_changes[0], self.combined_changes
+        return [single] if single.n_unprotected == 0 or len(changes) < 2 else changes
 
     @property
     def first_change_text(self) -> str:
         """Describe the change that protects everybody, or the changes that do in their order, each with the people whom it
         leaves unprotected.
         """
-        if not self.single_changes:
-            return ""
-        people, single, changes = len(self.sizes.sizes), self.single_changes[0], self.combined_changes
-        if single.n_unprotected == 0 or len(changes) < 2:
-            changes = [single]
+        people = len(self.sizes.sizes)
         # Changes of one kind stand together, with whom all of them up to the last leave unprotected.
-        steps = [list(group) for _, group in groupby(changes, key=_remedy_kind)]
-        told = [_step_text(step, people) for step in steps]
-        return "; then ".join(told)
+        steps = [list(group) for _, group in groupby(self.first_changes, key=_remedy_kind)]
+        return "; then ".join(_step_text(step, people) for step in steps)
+
+
+def _effect_text(change: KeptColumnChange, people: int) -> str:
+    """Return a change with the people whom it leaves unprotected, of all."""
+    left, capitalised = change.n_unprotected, f"{change.description[:1].upper()}{change.description[1:]}"
+    return fill_sentence(sentences.EFFECT_OF_CHANGE, change=capitalised, left=left, people=people)
 
 
 def _remedy_kind(change: KeptColumnChange) -> tuple[bool, bool, str]:

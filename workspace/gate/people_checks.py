@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -48,6 +48,7 @@ from sfumato.engine.recipe.thresholds import threshold_output
 from sfumato.engine.statistics.comparing import is_above, is_below
 from sfumato.engine.wording import join_names, singular_noun
 
+from ..plan.change_parts import ChangeKind, PartsOfChange, parts_of_change, parts_of_column_changes
 from ..reporting.beliefs import MeasureBeliefs
 from ..reporting.questions import answers_or_reason
 from ..reporting.results import method_title
@@ -101,7 +102,6 @@ MOST_OF_THE_FOUND, MOST_OF_THE_PEOPLE = 0.6, 0.2
 """A finding blocks where so much of who is found, or of all people, is surely found for being a member."""
 MOST_IN_OWN_ROWS = 0.5
 """And where so much of those who have their own values in their own rows do for the rows being theirs."""
-MOST_LEVERS = 3
 COARSEN_FIRST = "coarsen_first"
 """Number of a study of what an intruder knows: the risk without the variable to coarsen first."""
 MOST_TO_CHOOSE = 3
@@ -149,9 +149,7 @@ def _check_kept_keys(case: ExaminedRelease) -> CheckResult:
         message += fill_sentence(sentences.ROWS_OF_UNITS, units=case.unit_noun)
     elif kept.names and case.units is not None:
         message += fill_sentence(sentences.ROWS_BY_THEMSELVES, rows=noun, units=case.unit_noun)
-    if kept.is_blocking:
-        message += _changes_text(kept)
-    elif kept.n_found_by_all:
+    if not kept.is_blocking and kept.n_found_by_all:
         message += fill_sentence(
             sentences.KEPT_OTHER_COLUMNS, names=kept.other_names, found=kept.n_found_by_all, limit=limit
         )
@@ -182,6 +180,9 @@ def _check_kept_keys(case: ExaminedRelease) -> CheckResult:
         else "",
         learned=row_learned_text(case, kept.names),
         change=kept.first_change_text if kept.is_blocking else "",
+        advised=(parts_of_column_changes(kept.first_changes),) if kept.is_blocking and kept.first_changes else (),
+        change_has_effect=kept.is_blocking,
+        effects=kept.effects if kept.is_blocking else (),
     )
 
 
@@ -193,22 +194,6 @@ def _headline_of_kept_columns(case: ExaminedRelease, kept: KeptColumns, how: str
     # Each record of a unit may be like many others: who is in it together is what no other unit has.
     rows = case.recipe.data.rows or "members"
     return fill_sentence(sentences.FOUND_BY_WHOLE_UNIT, columns=columns, rows=rows, how=how)
-
-
-def _changes_text(kept: KeptColumns) -> str:
-    """Describe how many people single changes leave unprotected, and which changes together protect everybody."""
-    if not kept.single_changes:
-        return ""
-    single = [
-        fill_sentence(sentences.SINGLE_CHANGE, change=lever.description, left=lever.n_unprotected)
-        for lever in kept.single_changes[:MOST_LEVERS]
-    ]
-    together = kept.combined_changes_text
-    return fill_sentence(
-        sentences.SINGLE_CHANGES,
-        changes="; ".join(single),
-        together=fill_sentence(sentences.CHANGES_TOGETHER, changes=together) if together else "",
-    )
 
 
 def _drawn_variables(case: ExaminedRelease) -> tuple[str, ...]:
@@ -662,7 +647,7 @@ def _result_of_measure(
     if judged < highest and count_alone:
         compared = fill_sentence(
             sentences.COMPARED_LESS,
-            above=sentences.JUST_ABOVE if judged == UNMEASURED_RISK else "",
+            above=sentences.ABOVE if judged == UNMEASURED_RISK else "",
             compared=judged,
             highest=highest,
             others=highest_of_others,
@@ -671,6 +656,7 @@ def _result_of_measure(
         sentences.WORST_RECORD,
         method=method_title(key),
         record=record + 1,
+        equals=_equals_text(take_rows(probability, likely)),
         probability=highest,
         datasets=risks.n_datasets,
         likely_records=len(likely),
@@ -686,6 +672,7 @@ def _result_of_measure(
     # alone and are found all the same are no part of it: a waiver of the kept columns must not cover them.
     leak = KEPT_KEYS if 2 * count > len(likely) and not is_above(judged, SURE) else ""
     by_chance = few or (chance is not None and chance.p_value > CONTENT_LEVEL)
+    advice = _advise_change(case, measure, likely)
     return CheckResult(
         message,
         highest,
@@ -696,7 +683,9 @@ def _result_of_measure(
         headline=_found_by_text(case, measure, all_alone=count == len(likely)) if len(likely) else "",
         counted=_how_surely_text(take_rows(probability, likely)) if measure.is_matching else "",
         learned=_learned_text(case, measure),
-        change=_coarsen_first_text(case, measure, likely),
+        change=advice.text,
+        advised=advice.advised,
+        change_has_effect=advice.has_effect,
         leak=leak,
     )
 
@@ -737,44 +726,82 @@ def _learned_text(case: ExaminedRelease, measure: RecordMeasure) -> str:
     return row_learned_text(case, matched_variables(case.recipe, measure.position)[0]) if measure.is_matching else ""
 
 
-def _coarsen_first_text(
+@dataclass(frozen=True, slots=True)
+class AdvisedChange:
+    """What to change first.
+
+    text: the change in words; empty where nothing is advised
+    advised: the changes that the text names, each in its parts, the best first
+    has_effect: whether the text says whom one still finds after it
+    """
+
+    text: str = ""
+    advised: tuple[PartsOfChange, ...] = ()
+    has_effect: bool = False
+
+
+def _advise_change(
     case: ExaminedRelease, measure: RecordMeasure, found: Integers, units: Units | None = None
-) -> str:
-    """Describe which variable to change first: by a study of what an intruder knows, else of the kept ones that a measure
-    matches on that without which fewest of those ``found`` stay alone. Empty where nothing kept is matched.
+) -> AdvisedChange:
+    """Advise which variable to change first: by a study of what an intruder knows, else of the kept ones that a measure
+    matches on that without which fewest of those ``found`` stay alone. Nothing where nothing kept is matched.
 
     found: the records that are found, or the ``units`` where these are given
     """
     if not measure.is_matching:
-        return ""
+        return AdvisedChange()
     first = next((one for one in case.measured_rows if one.measure == COARSEN_FIRST and one.value is not None), None)
     if first is not None:
-        return fill_sentence(sentences.COARSEN_FIRST, variable=first.target, value=first.value)
+        text = fill_sentence(sentences.COARSEN_FIRST, variable=first.target, value=first.value)
+        return AdvisedChange(text, _changes_of_column(first.target), has_effect=True)
     names, _ = matched_variables(case.recipe, measure.position)
     kept = [name for name in names if name in case.plan.kept]
     if not kept:
-        return ""
+        return AdvisedChange()
     if len(kept) < 2 or len(found) < 2 or len(case.confidential) > MOST_FOR_LEVERS:
-        return fill_sentence(sentences.COARSEN_KEPT, names=kept[:MOST_TO_CHOOSE])
+        shown = kept[:MOST_TO_CHOOSE]
+        text = fill_sentence(sentences.COARSEN_KEPT, names=shown)
+        return AdvisedChange(text, tuple(one for name in shown for one in _changes_of_column(name)))
     alone = {name: alone_with_columns(case, [one for one in kept if one != name], units)[found] for name in kept}
     left = sorted((int(still.sum()), name) for name, still in alone.items())
     noun = case.record_noun if units is None else case.unit_noun
+    advised = tuple(one for _, name in left for one in _changes_of_column(name))
     if left[0][0] == len(found):
-        return fill_sentence(
+        text = fill_sentence(
             sentences.COARSEN_KEPT_TOGETHER, names=first_names([name for _, name in left]), people=len(found), noun=noun
         )
-    others = [
+        return AdvisedChange(text, advised, has_effect=True)
+    others = "".join(
         fill_sentence(sentences.COARSEN_KEPT_NEXT, variable=name, left=number)
+        if number < len(found)
+        else fill_sentence(sentences.COARSEN_KEPT_USELESS, variable=name)
         for number, name in left[1:MOST_TO_CHOOSE]
-    ]
-    return fill_sentence(
+    )
+    text = fill_sentence(
         sentences.COARSEN_KEPT_BEST,
         variable=left[0][1],
         left=left[0][0],
         people=len(found),
         noun=noun,
-        others="".join(others),
+        others=others,
     )
+    return AdvisedChange(text, advised, has_effect=True)
+
+
+def _changes_of_column(name: str) -> tuple[PartsOfChange, ...]:
+    """Return the changes that make a column artificial or coarser, the strongest first."""
+    kinds: tuple[ChangeKind, ...] = ("synthesise", "join", "coarsen")
+    return tuple(parts_of_change([(kind, (name,))]) for kind in kinds)
+
+
+def _equals_text(probability: Floats) -> str:
+    """Return how many others are found as surely as the one who is named; empty for none.
+
+    probability: of those above one half, (k,)
+    """
+    # The list of the people most at risk has them in its own order: the one who is named may not be among its first.
+    others = int(np.count_nonzero(probability == probability.max())) - 1 if len(probability) else 0
+    return fill_sentence(sentences.AS_SURELY, number=others) if others > 0 else ""
 
 
 def _how_surely_text(probability: Floats) -> str:
@@ -820,6 +847,7 @@ def _result_of_units(case: ExaminedRelease, measure: RecordMeasure, units: Units
         unit=singular_noun(case.unit_noun),
         number=worst + 1,
         record=int(units.first_records[worst]) + 1,
+        equals=_equals_text(probability[likely]),
         probability=highest,
         datasets=len(measure.draw_hashes),
         likely_units=len(likely),
@@ -840,7 +868,7 @@ def _result_of_units(case: ExaminedRelease, measure: RecordMeasure, units: Units
         ),
         compared=fill_sentence(
             sentences.UNITS_COMPARED_LESS,
-            above=sentences.JUST_ABOVE if judged == UNMEASURED_RISK else "",
+            above=sentences.ABOVE if judged == UNMEASURED_RISK else "",
             compared=judged,
             highest=highest,
             units=case.unit_noun,
@@ -850,6 +878,7 @@ def _result_of_units(case: ExaminedRelease, measure: RecordMeasure, units: Units
         else "",
         alone=_units_alone_text(case, count) if count else "",
     )
+    advice = _advise_change(case, measure, likely, units)
     return CheckResult(
         message,
         highest,
@@ -860,7 +889,9 @@ def _result_of_units(case: ExaminedRelease, measure: RecordMeasure, units: Units
         headline=_found_by_text(case, measure, all_alone=count == len(likely), is_unit=True) if len(likely) else "",
         counted=_how_surely_text(probability[likely]) if measure.is_matching else "",
         learned=_learned_text(case, measure),
-        change=_coarsen_first_text(case, measure, likely, units),
+        change=advice.text,
+        advised=advice.advised,
+        change_has_effect=advice.has_effect,
         leak=KEPT_KEYS if 2 * count > len(likely) and not is_above(judged, SURE) else "",
     )
 

@@ -133,14 +133,15 @@ ACCEPT_UNMADE = "accept that {number:count check} {number:word was|were} not mad
 MAY_LEAVE = "Yes: every check that applies was made, and none objects."
 CHANGE_AND_LEFT = "{change}: {left:,} of {people:,} {left:word is|are} still found"
 NOBODY_LEFT = "{change}: no person is found by these columns"
-REPLACE_OR_LEAVE_OUT = "replace {names:list} by artificial values (synthesise), or leave {number:word it|them} out"
+REPLACE_OR_LEAVE_OUT = "make {names:list} artificial (synthesise), or leave {number:word it|them} out"
 JOIN_RARE_LEVELS = "join rare levels of {names:list}"
 COARSEN_KEPT = "give {names:list} artificial values (synthesise) or coarser ones"
 COARSEN_KEPT_BEST = (
-    "give {variable} artificial values (synthesise) or coarser ones: without it {left:,} of these {people:,} {noun} "
-    "{left:word is|are} still found{others}"
+    "make {variable} artificial (synthesise): {left:,} of these {people:,} {noun} {left:word is|are} still found "
+    "by the other columns{others}"
 )
-COARSEN_KEPT_NEXT = "; without {variable} instead, {left:,} {left:word is|are}"
+COARSEN_KEPT_NEXT = "; doing this to {variable} instead, {left:,}"
+COARSEN_KEPT_USELESS = "; doing this to {variable} instead does not help"
 COARSEN_KEPT_TOGETHER = (
     "give {names:list} artificial values (synthesise) or coarser ones: one of them alone does not help, since "
     "these {people:,} {noun} are still found by the others"
@@ -267,10 +268,9 @@ NO_TRUE_VALUES_LEARNED = "That they are in the data; of {drawn} only artificial 
 ONLY_DRAWN_VALUES_LEARNED = "Only artificial values, drawn from a model: {drawn}."
 MEMBERS_LEARNED = "That they are in the data, and so what is true of everybody in it."
 VALUES_BESIDE_LEARNED = "That they are in the data. Beside their values a row shows {others:list}: artificial; how near these are to their own was not measured."
-SINGLE_CHANGES = ". Single changes: {changes}{together}"
-SINGLE_CHANGE = "{change}: {left:,} left"
-CHANGES_TOGETHER = ". Together: {changes}"
-CHANGE_IN_TURN = "{change} ({left:,} left)"
+NO_SINGLE_CHANGE = "No single change helps: with each, {left:,} of {people:,} {left:word is|are} still found."
+CHANGES_TOGETHER = "Together they help. With each one more:"
+EFFECT_OF_CHANGE = "{change}: {left:,} of {people:,} still found."
 NO_HOLDOUT = "no record was held out of the run, so that nothing shows whom a release finds that never saw them; hold out some under [data]"
 LOOK_COUNTS = (
     "{members:,}{members_share} of {eligible_members:,} {noun} of the data{stratum} {what}; of {eligible_controls:,} such hold-out "
@@ -326,13 +326,14 @@ ADD_RECORD_MEASURE = "add a measure of identification"
 NO_ROW_OF_RECORD = "no released row is known to be of one"
 RECORD_NOT_ASKED = "{method}: no record was asked about in all releases"
 WORST_RECORD = (
-    "{method}: {likely_records:,} of {asked:,} records are disclosed with probability above {likely:g}; most surely record {record}, with "
+    "{method}: {likely_records:,} of {asked:,} records are disclosed with probability above {likely:g}; most surely record {record}{equals}, with "
     "{probability:.3g} over {datasets:count dataset}{releases}{one_dataset}{matches}{alone}{compared}"
 )
 WORST_UNIT = (
     "{method}: {likely_units:,} of {asked:,} {units} are found by all their records with probability above {likely:g}; most surely "
-    "{unit} {number:,} (record {record}), with {probability:.3g} over {datasets:count dataset}{one_dataset}{matches}{alone}{compared}"
+    "{unit} {number:,} (record {record}){equals}, with {probability:.3g} over {datasets:count dataset}{one_dataset}{matches}{alone}{compared}"
 )
+AS_SURELY = " and {number:count other}"
 CHANCE_OF_ONE_DATASET = "; of one dataset it may be chance"
 WRONG_MATCHES = (
     "; among people who have all that is kept in common, {own:,} {own:word is|are} found with more than {sure:g}, and {wrong:.3g} would be "
@@ -343,16 +344,16 @@ WRONG_UNIT_MATCHES = (
     "if their records were dealt among them at random (p = {p:.2g}){chance}"
 )
 MAY_BE_CHANCE = ": it may be chance"
-JUST_ABOVE = "just above "
 COMPARED_LESS = (
-    ". No other record is disclosed with more than {others:number}, so that {above}{compared:number} is compared with the limit and not "
-    "{highest:number}"
+    ". No other record is disclosed with more than {others:number}. Who is alone counts here as {above}{compared:number}, not as "
+    "{highest:number}: that is compared with the limit"
 )
 RELEASES_TOGETHER = " ({releases} releases together, this one and {runs} before)"
 ALONE_WITH_KEPT = ". {number:,} of them {number:word is|are} alone in the columns that are released unchanged, which the check of these columns judges"
+ABOVE = "above "
 UNITS_COMPARED_LESS = (
-    ". Of the other {units} none is found with more than {others:number}, so that {above}{compared:number} is compared with the limit and not "
-    "{highest:number}"
+    ". Of the other {units} none is found with more than {others:number}. Who is alone counts here as {above}{compared:number}, not as "
+    "{highest:number}: that is compared with the limit"
 )
 UNITS_ALONE_WITH_KEPT = (
     ". {number:,} of them {number:word is|are} alone in the columns that are released unchanged, with all their {rows} together, which the "
@@ -369,7 +370,7 @@ INFERRED_RECORD = (
 BEYOND_A_GUESS = ", beyond a guess at everybody"
 INFERENCE_ADDED = "{message}. {inferred}{why}"
 INFERENCE_COUNTS_LESS = (
-    ": the gate counts {inferred:number} as just above {likely:g}, which is to be judged and never blocks"
+    ": the gate counts {inferred:number} as above {likely:g}, which is to be judged and never blocks"
 )
 STRONGEST_NOT_TRIED = "no measure tried an intruder who knows everybody else: {remedy}"
 ADD_MEASURE = "add the measure {titles:list}"

@@ -668,11 +668,13 @@ class TaskFailure:
     message: reason in words, for its run
     trace: where in the code, for the log
     partial_result: what there is to look at all the same, such as chains that have not converged
+    is_unconverged: whether a sampler has not converged
     """
 
     message: str
     trace: str = ""
     partial_result: TaskResult = NO_RESULT
+    is_unconverged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -711,6 +713,7 @@ def run_task(directory: Path, task: TaskInput, *, database: bool = True) -> Task
         return TaskFailure(
             str(error),
             partial_result=NO_RESULT if error.left is None else store_fit_diagnostics(tables, task, error.left),
+            is_unconverged=True,
         )
     except (EngineError, WorkspaceError) as error:
         return TaskFailure(str(error))

@@ -20,6 +20,7 @@ from sfumato.engine.methods.levers import COARSER_KEYS, FEWER_DATASETS, Advice, 
 from sfumato.engine.recipe.recipe import Recipe
 from sfumato.engine.wording import count_noun, join_names
 
+from .change_parts import PartsOfChange, parts_of_change, parts_of_column_changes
 from .edits import (
     StepPlace,
     changed_lines,
@@ -63,7 +64,7 @@ SETTING_WORDS: Mapping[str, str] = {
 """Changed settings in words; others go without saying."""
 
 LARGER_LEAVES = Advice("use larger leaves in the trees (minbucket)", minbucket="more")
-SMOOTHED = Advice("draw numbers beside those of real people (smoothing)", smoothing="on")
+SMOOTHED = Advice("draw smoothed numbers, beside those of real people (smoothing)", smoothing="on")
 LARGER_CLASSES = Advice("use larger classes (k)", k="more")
 COPYING: tuple[Advice, ...] = (LARGER_LEAVES, SMOOTHED)
 FINDING_ADVICE: Mapping[str, tuple[Advice, ...]] = {
@@ -125,11 +126,19 @@ class PlanLever:
     text: what to change, in words
     toml: plan with the change; empty if a person has to decide how
     lines: difference of the plans
+    parts: what changes, as data
     """
 
     text: str
     toml: str = ""
     lines: tuple[str, ...] = ()
+    parts: PartsOfChange = ()
+
+
+def parts_of_advice(advice: str) -> PartsOfChange:
+    """Return what an advice changes; nothing for words that leave it to a person."""
+    settings = advice.turns if isinstance(advice, Advice) else {}
+    return parts_of_change([("settings", settings)]) if settings else ()
 
 
 def change_words(text: str, lines: Sequence[str]) -> str:
@@ -180,7 +189,8 @@ def _linking_levers(check: str, toml: str) -> list[PlanLever]:
         return []
     text = f"leave out the surrogate key of {join_names(keys)}"
     kept = {key: value for key, value in release.items() if key not in ("surrogate_keys", "surrogate_scope")}
-    lever = _changed_lever(text, toml, replace_sections(toml, {"release": kept}))
+    parts = parts_of_change([("settings", ("surrogate_keys", "surrogate_scope"))])
+    lever = _changed_lever(text, toml, replace_sections(toml, {"release": kept}), parts)
     return [] if lever is None else [lever]
 
 
@@ -194,16 +204,16 @@ def _make_lever(text: str, target: str, toml: str) -> PlanLever:
     changed = toml
     for setting, turn in (text.turns if isinstance(text, Advice) else {}).items():
         changed = _change_setting(changed, setting, CHANGES[turn], target, view.table)
-    return _changed_lever(text, toml, changed) or PlanLever(text)
+    return _changed_lever(text, toml, changed, parts_of_advice(text)) or PlanLever(text)
 
 
-def _changed_lever(text: str, toml: str, changed: str) -> PlanLever | None:
+def _changed_lever(text: str, toml: str, changed: str, parts: PartsOfChange) -> PlanLever | None:
     """Return the lever of a changed plan; None where the change breaks the plan, or changes nothing in it."""
     view = parse_plan(changed)
     # A change that breaks the plan is left to the user.
     if view.problem or view.sha256 == parse_plan(toml).sha256:
         return None
-    return PlanLever(text, changed, tuple(changed_lines(toml, changed)))
+    return PlanLever(text, changed, tuple(changed_lines(toml, changed)), parts)
 
 
 def _change_setting(toml: str, setting: str, change: Change, target: str, table: Mapping[str, Any]) -> str:
@@ -392,17 +402,20 @@ class _KeptColumnLevers:
         absent = [one for changes in ladders.values() for one in changes if one.rule is None]
         helping = sorted((one for one in absent if one.n_unprotected < before), key=lambda one: one.n_unprotected)
         # Leaving a column out may break the plan, such as a constraint on it.
-        changed = (
-            _changed_lever(f"leave out {one.variable}", self.toml, leave_out_column(self.toml, one.variable))
-            for one in helping
-        )
+        changed = (self._leaving_lever(one.variable) for one in helping)
         return list(filter(None, [next(filter(None, changed), None)]))
+
+    def _leaving_lever(self, name: str) -> PlanLever | None:
+        """Return the lever that leaves out a column; None where the plan breaks without it."""
+        parts = parts_of_change([("leave out", (name,))])
+        return _changed_lever(f"leave out {name}", self.toml, leave_out_column(self.toml, name), parts)
 
     def _lever_of_change(self, change: KeptColumnChange) -> PlanLever | None:
         """Return the lever of one change; None where the plan cannot have it."""
         if change.rule is None:
             return self._synthesis_lever(change.variable)
-        return _changed_lever(_change_text(change), self.toml, self._recoded(self.toml, {change.variable: change.rule}))
+        recoded = self._recoded(self.toml, {change.variable: change.rule})
+        return _changed_lever(_change_text(change), self.toml, recoded, parts_of_column_changes([change]))
 
     def _recoded(self, toml: str, rules: Mapping[str, Any]) -> str:
         """Return the plan with further rules of ``[release] recode``."""
@@ -413,7 +426,8 @@ class _KeptColumnLevers:
     def _synthesis_lever(self, name: str) -> PlanLever | None:
         """Return the lever that synthesises a column; None where no method offers a step for it."""
         changed = self._synthesised(self.toml, [name])
-        return None if changed is None else _changed_lever(f"synthesise {name}", self.toml, changed)
+        parts = parts_of_change([("synthesise", (name,))])
+        return None if changed is None else _changed_lever(f"synthesise {name}", self.toml, changed, parts)
 
     def _synthesised(self, toml: str, names: Sequence[str]) -> str | None:
         """Return the plan with steps of kept columns before its own; None where a column has none."""
@@ -447,7 +461,10 @@ class _KeptColumnLevers:
             return None
         changed = self._recoded(self.toml, plan.rules) if plan.rules else self.toml
         synthesised = self._synthesised(changed, plan.replaced) if plan.replaced else changed
-        return None if synthesised is None else _changed_lever(_changes_text(plan.changes), self.toml, synthesised)
+        if synthesised is None:
+            return None
+        parts = parts_of_column_changes(plan.changes)
+        return _changed_lever(_changes_text(plan.changes), self.toml, synthesised, parts)
 
     def levers_of(self, names: Sequence[str]) -> Iterator[PlanLever]:
         """Yield the levers that make some columns coarser, then those that synthesise them or leave them out."""
@@ -458,8 +475,7 @@ class _KeptColumnLevers:
             if rules and (lever := self._lever_of_change(rules[(len(rules) - 1) // 2])) is not None:
                 yield lever
         for name in named:
-            left_out = _changed_lever(f"leave out {name}", self.toml, leave_out_column(self.toml, name))
-            if (lever := self._synthesis_lever(name) or left_out) is not None:
+            if (lever := self._synthesis_lever(name) or self._leaving_lever(name)) is not None:
                 yield lever
 
 
@@ -493,10 +509,13 @@ def _first_names(names: Sequence[str]) -> list[str]:
 def _changes_text(changes: Sequence[KeptColumnChange]) -> str:
     """Return changes of columns in words, those to synthesise first and together."""
     replaced = [one.variable for one in changes if one.rule is None]
+    joined = [one.variable for one in changes if one.joins_rare_levels]
     texts = [f"synthesise {join_names(_first_names(replaced))}"] if replaced else []
-    texts += [_change_text(one) for one in changes if one.rule is not None]
+    texts += [_change_text(one) for one in changes if one.rule is not None and not one.joins_rare_levels]
     more = len(texts) - MOST_NAMED
-    return join_names([*texts[:MOST_NAMED], count_noun(more, "more change")] if more > 0 else texts)
+    texts = [*texts[:MOST_NAMED], count_noun(more, "more change")] if more > 0 else texts
+    # Names in one list stand with one verb: several lists in a row read as one.
+    return "; ".join([*texts, *([f"join rare levels of {join_names(_first_names(joined))}"] if joined else [])])
 
 
 def leave_out_column(toml: str, name: str) -> str:

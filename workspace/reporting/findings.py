@@ -121,6 +121,11 @@ class ReportableFinding(Protocol):
     def advice(self) -> str: ...
 
     @property
+    def effects(self) -> Sequence[str]:
+        """Return what changes would do, each in a line; empty where that was not computed."""
+        ...
+
+    @property
     def waivable(self) -> bool: ...
 
     @property
@@ -252,7 +257,7 @@ def _limit_number_text(finding: ReportableFinding, limit: float) -> str:
     return text if scale_name(finding.unit) else f"{text} {_unit_noun(finding.unit, limit)}".rstrip()
 
 
-def _distinct_number(value: float, beside: float | None, above: str = "just above", below: str = "just below") -> str:
+def _distinct_number(value: float, beside: float | None, above: str = "above", below: str = "below") -> str:
     """Return a number with digits that distinguish it from another one beside it."""
     text = number(value)
     if beside is None or value == beside or text != number(beside):
@@ -358,6 +363,7 @@ def _finding_paragraphs(
             yield f"{one.title}{f' ({one.check})' if with_keys else ''}: {one.message}."
     if finding.advice:
         yield f"How to fix it: {finding.advice}."
+    yield from finding.effects
     if finding.status == "block":
         yield "It can be waived, with a reason." if finding.waivable else "It cannot be waived."
 
@@ -371,6 +377,7 @@ def finding_sections(
     without a paragraph too.
     """
     todo = [f"{_as_sentence(finding.advice)}"] if finding.advice else []
+    todo += finding.effects
     if finding.status == "block":
         todo.append("It can be waived, with a reason." if finding.waivable else "It cannot be waived.")
     what, is_measured = (

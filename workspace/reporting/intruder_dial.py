@@ -16,7 +16,7 @@ from .words import CAN_BE_FOUND, FOR_CERTAIN, ON_AVERAGE, people_limit_number, s
 
 Reaches = tuple[tuple[str, float], ...]
 """Half widths of what is known of some variables, by name, without those that are known surely."""
-CERTAIN_TITLE, EXPECTED_TITLE = f"{FOR_CERTAIN}, one match", f"{ON_AVERAGE}, by guessing"
+CERTAIN_TITLE, EXPECTED_TITLE = f"{FOR_CERTAIN}, one match", f"{ON_AVERAGE}, with luck"
 """What is counted, each with its gloss."""
 ARTIFICIAL = "artificial"
 """What values are that a model drew."""
@@ -160,6 +160,7 @@ class DialLine:
     limit: largest allowed number of people; None without
     count_text: the number in words: ``251 of 944 people (26.6 %)``
     limit_text: the limit in words: ``the plan allows at most 41 people (1 %)``; empty without
+    before: people for what the plan states, where somebody tries something else; None otherwise
     """
 
     name: FoundBy
@@ -168,6 +169,12 @@ class DialLine:
     limit: float | None
     count_text: str
     limit_text: str
+    before: float | None = None
+
+    @property
+    def before_text(self) -> str:
+        """Return the number for what the plan states, where somebody tries something else; empty otherwise."""
+        return "" if self.before is None else _people_number(self.before)
 
     @property
     def limit_texts(self) -> tuple[str, ...]:
@@ -235,7 +242,7 @@ class IntruderDial:
         """Return whom the numbers count, before them: ``If he knows what is ticked, of 944 people:``."""
         knows = f"he knows what is ticked, of {count_of_noun(self.numbers.number, self.numbers.noun)}:"
         # What somebody tries stands beside the gate's own count of people, which it does not change.
-        return f"Your trial: if {knows}" if self.is_turned else f"If {knows}"
+        return f"if {knows}" if self.is_turned else f"If {knows}"
 
     def is_changed(self, variable: DialVariable) -> bool:
         """Return whether somebody has changed what the plan states of one variable."""
@@ -332,13 +339,13 @@ class IntruderDial:
             "expected": EXPECTED_TITLE,
             "few": group,
         }
-        found = []
+        found, stated = [], IntruderDial.from_numbers(self.numbers)
         for name, title in titles.items():
             value, limit = self.value_of(name, self.known), getattr(limits, name)
             if value is not None:
-                found.append(
-                    DialLine(name, title, value, limit, self.people_text(value), self._limit_text(name, value, limit))
-                )
+                before = stated.value_of(name, stated.known) if self.is_turned else None
+                limit_text = self._limit_text(name, value, limit)
+                found.append(DialLine(name, title, value, limit, self.people_text(value), limit_text, before))
         return found
 
     def people_text(self, value: float) -> str:

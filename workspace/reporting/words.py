@@ -66,7 +66,7 @@ _BOUNDS = {
 }  # fmt: skip
 _MARKS = {
     "pass": "✓", "fail": "✗", "not computed": "?", "queued": "○", "running": "●", "done": "✓", "failed": "✗",
-    "interrupted": "‖", "cancelled": "–", "stalled": "!", "into": "›", "folded": "▸", "open": "▾", "plus or minus": "±",
+    "interrupted": "‖", "cancelled": "–", "stalled": "!", "into": "›", "folded": "▸", "open": "▾", "plus or minus": "±", "becomes": "→",
     "met": "✓", "not met": "✗", "undecided": "~",
     "warn": "!", "block": "✗", "not checked": "?", "does not apply": "–",
     "at least": "≥", "at most": "≤", "lower is better": "↓", "higher is better": "↑",
@@ -74,7 +74,7 @@ _MARKS = {
 }  # fmt: skip
 ASCII_MARKS = {
     "pass": "+", "fail": "x", "not computed": "?", "queued": "o", "running": "*", "done": "+", "failed": "x",
-    "interrupted": "=", "cancelled": "-", "stalled": "!", "into": ">", "folded": "+", "open": "-", "plus or minus": "+/-",
+    "interrupted": "=", "cancelled": "-", "stalled": "!", "into": ">", "folded": "+", "open": "-", "plus or minus": "+/-", "becomes": "->",
     "met": "+", "not met": "x", "undecided": "~",
     "warn": "!", "block": "x", "not checked": "?", "does not apply": "-",
     "at least": ">=", "at most": "<=", "lower is better": "low", "higher is better": "high",

@@ -34,7 +34,7 @@ from sfumato.engine.recipe.thresholds import Verdict
 
 from ..errors import NotYours, WorkspaceError
 from ..gate.contents import plan_release
-from ..gate.gate import examine_release
+from ..gate.gate import Examination, examine_release
 from ..jobs.queue import TaskResult, claim_task, finish_task, register_worker
 from ..jobs.run_task import TaskFailure, read_task_input, run_task
 from ..jobs.runs import RunEntry
@@ -45,7 +45,7 @@ from ..store.artefacts import controls_hash
 from ..store.heads import without_outside_heads
 from ..store.runs import StoredRun, find_run, read_run_records
 from ..store.workspace import Workspace
-from ..views.results import read_result_rows, read_verdicts
+from ..views.results import read_diagnostics, read_result_rows, read_verdicts
 from .prepare import PreparedRun, StoredSource
 from .searching import search_objective
 
@@ -67,6 +67,12 @@ OF_ANOTHER_RUN = "not tried: its weights come from another run, of all records"
 OF_ANOTHER_USER = "not tried: the workspace is another user's"
 TOO_LONG = "not tried: it takes longer than a minute"
 NO_RELEASE = "not tried: the recipe makes no release"
+ACCEPT_UNCONVERGED = "accept_unconverged"
+"""Setting of the methods whose draws may be used though a sampler has not converged."""
+
+
+class TrialUnconverged(WorkspaceError):
+    """Error that a model of a trial has not converged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +128,7 @@ class LeverTrial:
     findings: findings of the gate
     limits: limits of the recipe
     utilities: the numbers of the recipe's limits of utility, then the utility by which a search would choose
+    unconverged: variables whose models had not converged on the sample, and were used all the same
     """
 
     reason: str = ""
@@ -132,6 +139,7 @@ class LeverTrial:
     findings: tuple[TriedFinding, ...] = ()
     limits: tuple[TriedLimit, ...] = ()
     utilities: tuple[TriedUtility, ...] = ()
+    unconverged: tuple[str, ...] = ()
 
     def find_finding(self, check: str) -> TriedFinding | None:
         """Return the finding of a check; None where the trial has none."""
@@ -228,13 +236,18 @@ def carry_out_trial(directory: Path, run_id: int, toml: str, measures: tuple[str
         dataset = workspace.find_dataset(run.dataset_id)
         key = hmac.digest(workspace.read_workspace_key(), KEY_LABEL, hashlib.sha256)
     check_steps(recipe, data, find_trusted_packages(recipe, directory))
-    prepared = PreparedRun(recipe, StoredSource(dataset.name, b"", dataset.source_sha256), data)
-    own = place / "workspace"
-    with without_outside_heads(own), Workspace.create(own, key) as trial:
-        number = _run_to_end(trial, prepared)
-        found = examine_release(trial, plan_release(trial, number), read_policy_of_workspace(directory))
-        verdicts = read_verdicts(trial, number)
-        utilities = _read_utilities(trial, number, utility_key, verdicts)
+    source = StoredSource(dataset.name, b"", dataset.source_sha256)
+    try:
+        found, verdicts, utilities, unconverged = _measure_recipe(
+            directory, place / "workspace", key, PreparedRun(recipe, source, data), utility_key
+        )
+    except TrialUnconverged:
+        if (rough := _accept_unconverged(recipe)) is None:
+            raise
+        # Fewer records than those of the run: what converges there may not here, and a rough estimate beats none.
+        found, verdicts, utilities, unconverged = _measure_recipe(
+            directory, place / "rough", key, PreparedRun(rough, source, data), utility_key
+        )
     findings = tuple(
         TriedFinding(one.check, one.status, one.people, one.compared_value, one.at_least) for one in found.findings
     )
@@ -244,7 +257,33 @@ def carry_out_trial(directory: Path, run_id: int, toml: str, measures: tuple[str
     people, noun = len(data), recipe.data.rows or "people"
     if found.units is not None:
         people, noun = found.units, data.schema.unit_noun
-    return LeverTrial("", len(data), people, noun, is_whole, findings, limits, utilities)
+    return LeverTrial("", len(data), people, noun, is_whole, findings, limits, utilities, unconverged)
+
+
+def _measure_recipe(
+    directory: Path, own: Path, key: bytes, prepared: PreparedRun, utility_key: str
+) -> tuple[Examination, Sequence[Verdict], tuple[TriedUtility, ...], tuple[str, ...]]:
+    """Carry a recipe out in a new workspace ``own``, and return what the gate finds, the verdicts, the utilities and the
+    variables whose models have not converged. Raises TrialUnconverged where such a model is not accepted.
+    """
+    with without_outside_heads(own), Workspace.create(own, key) as trial:
+        number = _run_to_end(trial, prepared)
+        found = examine_release(trial, plan_release(trial, number), read_policy_of_workspace(directory))
+        verdicts = read_verdicts(trial, number)
+        failed = (one.target for one in read_diagnostics(trial, number) if one.passed is False)
+        return found, verdicts, _read_utilities(trial, number, utility_key, verdicts), tuple(dict.fromkeys(failed))
+
+
+def _accept_unconverged(recipe: Recipe) -> Recipe | None:
+    """Return a recipe whose models are used though they have not converged; None where no method allows that."""
+    steps = [
+        {**step.to_table(), ACCEPT_UNCONVERGED: True}
+        if any(one.name == ACCEPT_UNCONVERGED for one in step.method.spec.params())
+        else step.to_table()
+        for step in recipe.synthesis
+    ]
+    accepted = any(ACCEPT_UNCONVERGED in step for step in steps)
+    return Recipe.from_table({**recipe.to_table(), "synthesis": steps}) if accepted else None
 
 
 def _trial_recipe(toml: str, measures: tuple[str, ...]) -> tuple[Recipe, str]:
@@ -325,6 +364,8 @@ def _run_to_end(workspace: Workspace, prepared: RunEntry) -> int:
     register_worker(workspace, WORKER)
     while (lease := claim_task(workspace, WORKER)) is not None:
         outcome = run_task(workspace.directory, read_task_input(workspace, lease), database=False)
+        if isinstance(outcome, TaskFailure) and outcome.is_unconverged:
+            raise TrialUnconverged(outcome.message)
         if isinstance(outcome, TaskFailure):
             raise WorkspaceError(outcome.message)
         assert isinstance(outcome, TaskResult)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,12 +10,14 @@ from sfumato.engine.execution.record_risk import matched_variables
 from sfumato.engine.methods.labels import labels_of, measure_name, method_and_output
 from sfumato.engine.methods.outputs import QUESTIONS
 from sfumato.engine.recipe.thresholds import Verdict
-from sfumato.engine.wording import count_noun, format_percent
+from sfumato.engine.wording import count_noun, format_percent, join_names
 
 from ..errors import NotReady
+from ..gate.answer import advised_changes, worst_finding
 from ..gate.checks import STATUSES
 from ..gate.gate import Finding
 from ..gate.questions import key_of_question
+from ..plan.change_parts import PartsOfChange
 from ..plan.drafts import find_draft, save_draft
 from ..plan.edits import draft_to_change_run
 from ..plan.levers import (
@@ -33,7 +35,7 @@ from ..store.runs import StoredRun, find_run, read_run_records
 from ..store.workspace import Workspace
 from ..views.records import record_measures
 from ..views.results import read_result_rows, read_verdicts
-from .lever_trials import ALL_MEASURES, LeverTrial
+from .lever_trials import ALL_MEASURES, UTILITY_FAMILIES, LeverTrial
 from .prepare import enter_plan_run
 
 MOST_TO_COARSEN = 3
@@ -86,12 +88,14 @@ class RunLever:
     text: the change in words
     toml: the run's recipe with the change; empty if a person has to decide how
     lines: what it changes in the recipe
+    parts: what changes, as data
     """
 
     aim: LeverAim
     text: str
     toml: str = ""
     lines: tuple[str, ...] = ()
+    parts: PartsOfChange = ()
 
     @property
     def change_text(self) -> str:
@@ -101,7 +105,7 @@ class RunLever:
     @property
     def plan_lever(self) -> PlanLever:
         """Return the change of the plan."""
-        return PlanLever(self.text, self.toml, self.lines)
+        return PlanLever(self.text, self.toml, self.lines, self.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,7 @@ class RunLevers:
 
     run_id: number of the run
     toml: recipe of the run
-    levers: the strongest first, of what is worst first
+    levers: the strongest first, of what decides first
     """
 
     run_id: int
@@ -120,20 +124,34 @@ class RunLevers:
 
 @dataclass(frozen=True, slots=True)
 class FindingAim:
-    """Finding of the gate for which levers are wanted: its check, its status and its title."""
+    """Finding of the gate for which levers are wanted.
+
+    check, status, title: those of the finding
+    advised: changes that the answer advises against it, each in its parts, the best first; empty where another decides
+    """
 
     check: str
     status: str
     title: str
+    advised: tuple[PartsOfChange, ...] = ()
 
 
-def finding_aims(findings: Sequence[Finding]) -> tuple[FindingAim, ...]:
-    """Return the findings that block or warn as what levers are wanted for."""
-    return tuple(FindingAim(one.check, one.status, one.title) for one in findings if one.status in ("block", "warn"))
+def finding_aims(findings: Sequence[Finding], waived: Collection[str] = ()) -> tuple[FindingAim, ...]:
+    """Return the findings that block or warn as what levers are wanted for: first that which decides the answer, with the
+    changes that the answer advises; the checks that were ``waived`` decide nothing.
+    """
+    left = [one for one in findings if one.status in ("block", "warn")]
+    standing = [one for one in left if one.check not in waived]
+    decides = worst_finding([one for one in standing if one.status == "block"] or standing) if standing else None
+    ordered = left if decides is None else [decides, *(one for one in left if one is not decides)]
+    return tuple(
+        FindingAim(one.check, one.status, one.title, advised_changes(one) if one is decides else ()) for one in ordered
+    )
 
 
 def find_run_levers(directory: Path, run_id: int, findings: tuple[FindingAim, ...]) -> RunLevers:
-    """Find the levers of a run for its findings that block, then for its limits, then for its findings that warn.
+    """Find the levers of a run for the first of ``findings``, which decides, then for those that block, then for its
+    limits, then for its findings that warn. Those that the first finding advises come first, in its order.
 
     Each has a change of the recipe. Raises BadInput where this version cannot read the recipe of the run, and NotFound.
     """
@@ -143,11 +161,9 @@ def find_run_levers(directory: Path, run_id: int, findings: tuple[FindingAim, ..
         policy = read_policy_of_workspace(directory)
         verdicts = [one for one in read_verdicts(workspace, run_id) if one.outcome != "met"]
 
-        def finding_levers(status: str) -> Iterator[RunLever]:
-            """Yield the levers of the findings of a status."""
-            for one in findings:
-                if one.status != status:
-                    continue
+        def finding_levers(several: Iterable[FindingAim]) -> Iterator[RunLever]:
+            """Yield the levers of findings."""
+            for one in several:
                 aim = LeverAim(one.title, one.check)
                 found = find_finding_levers(one.check, draft.toml)
                 if one.check in COLUMN_CHECKS:
@@ -157,10 +173,19 @@ def find_run_levers(directory: Path, run_id: int, findings: tuple[FindingAim, ..
                     found = [*find_named_column_levers(draft.toml, records, policy, columns), *found]
                 yield from (_lever_for(aim, lever) for lever in found)
 
-        every = [*finding_levers("block"), *_limit_levers(verdicts, draft.toml), *finding_levers("warn")]
-    # One change may serve several aims: it stands with the worst.
-    unique = {lever.toml: lever for lever in reversed(every) if lever.toml}
-    return RunLevers(run_id, draft.toml, tuple(reversed(unique.values()))[:MOST_LEVERS])
+        advised = findings[0].advised if findings else ()
+        # What decides has a number of people beside its changes, and the page names them in the same order.
+        first = list(finding_levers(findings[:1]))
+        first.sort(key=lambda one: advised.index(one.parts) if one.parts in advised else len(advised))
+        blocking, warning = ([one for one in findings[1:] if one.status == status] for status in ("block", "warn"))
+        limits = _limit_levers(verdicts, draft.toml)
+        every = [*first, *finding_levers(blocking), *limits, *finding_levers(warning)]
+    # One change may serve several aims: it stands with the worst, in its place.
+    unique: dict[str, RunLever] = {}
+    for lever in every:
+        if lever.toml:
+            unique.setdefault(lever.toml, lever)
+    return RunLevers(run_id, draft.toml, tuple(unique.values())[:MOST_LEVERS])
 
 
 def _columns_to_coarsen(workspace: Workspace, run: StoredRun) -> list[str]:
@@ -211,7 +236,7 @@ def enter_changed_run(workspace: Workspace, found: RunLevers, lever: RunLever) -
 
 
 def _lever_for(aim: LeverAim, lever: PlanLever) -> RunLever:
-    return RunLever(aim, lever.text, lever.toml, lever.lines)
+    return RunLever(aim, lever.text, lever.toml, lever.lines, lever.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +251,10 @@ class LeverEffect:
     utility_word: whether the utility became ``better`` or ``worse``, or stayed ``the same``; empty where it is not known
     before, after, utility_before, utility_after: the numbers
     utility_name: name of the measure of utility; empty where it is not known
+    utility_limit: limit of the plan on it; None without one
+    utility_limits, broken_limits: limits of the plan on utility that are met before, and those of them that are not after
+    shares, people, noun: shares of the people tried before and after, in words, their number and what they are; empty
+        where the change counts nobody
     """
 
     reason: str = ""
@@ -239,23 +268,49 @@ class LeverEffect:
     utility_before: float | None = None
     utility_after: float | None = None
     utility_name: str = ""
+    utility_limit: float | None = None
+    utility_limits: int = 0
+    broken_limits: int = 0
+    shares: tuple[str, ...] = ()
+    people: int = 0
+    noun: str = ""
 
     @property
     def cost_text(self) -> str:
         """Return what the change does to the utility: ``It would cost utility: difference as a multiple of chance 1.07 to
         96.82, where 1 is best.``; empty where that is not known.
+
+        Where the plan limits the utility, it says how many limits would be broken, and the number furthest beyond its
+        limit.
         """
         if not self.utility_name or not self.utility_word:
             return ""
         name = f"{self.utility_name[:1].lower()}{self.utility_name[1:]}".partition(" (")[0]
+        if self.utility_limits:
+            limit = "" if self.utility_limit is None else f" (limit {number(self.utility_limit)})"
+            figures = f"{name} {number(self.utility_before or 0.0)} to {number(self.utility_after or 0.0)}{limit}"
+            beginning, nearest = ("It would cost utility", "worst") if self.broken_limits else ("Utility", "nearest")
+            return f"{beginning}: {self.limits_text}; {nearest}: {figures}."
         if self.utility_word == "the same":
             return f"It would cost no utility: {name} stays the same."
         figures = self.utility.removeprefix("utility ").replace(" -> ", " to ")
         return f"It would {'cost utility' if self.utility_word == 'worse' else 'help utility too'}: {name} {figures}."
 
     @property
+    def limits_text(self) -> str:
+        """Return how many limits of the plan on utility the change breaks, of those that are met; empty without limits."""
+        if not self.utility_limits:
+            return ""
+        limits = count_noun(self.utility_limits, "limit")
+        if self.broken_limits:
+            return f"{self.broken_limits} of {limits} on it would be broken"
+        return f"all {limits} on it would stay met" if self.utility_limits > 1 else "the limit on it would stay met"
+
+    @property
     def text(self) -> str:
-        """Return the effect on one line."""
+        """Return the effect on one line, of the utility whether its limits hold where it has some."""
+        if self.utility_limits and not self.reason:
+            return "; ".join(filter(None, (self.change, f"utility: {self.limits_text}")))
         utility = f"{self.utility} ({self.utility_word})" if self.utility and self.utility_word else self.utility
         return self.reason or "; ".join(filter(None, (self.change, utility)))
 
@@ -264,7 +319,11 @@ class LeverEffect:
         """Return the effect in words: ``11 % to 2 % of the people sampled: better; utility 1.3 to 1.6, where 1 is best:
         worse``.
         """
-        parts = [(self.change, "better" if self.helps else "not better"), (self.utility, self.utility_word)]
+        parts = [
+            (self.change, "better" if self.helps else "not better"),
+            (self.utility, self.utility_word),
+            (self.limits_text.replace(" on it", " on utility"), ""),
+        ]
         told = "; ".join(f"{text}: {word}" if word else text for text, word in parts if text)
         return self.reason or told.replace(" -> ", " to ")
 
@@ -274,29 +333,58 @@ def compare_trials(aim: LeverAim, before: LeverTrial, after: LeverTrial) -> Leve
     if reason := before.reason or after.reason:
         return LeverEffect(reason)
     found = _compare_finding(aim, before, after) if aim.check else _compare_limit(aim, before, after)
-    key, first, second, limit = _common_utility(before, after)
+    met, broken = _utility_limits(before, after)
+    key, target, first, second, limit = _common_utility(before, after)
     best = BEST_UTILITY.get(method_and_output(key)[1].goal, "")
     # Without a limit of the plan a number of a scale that nobody knows says neither much nor little.
     best += f"{' and' if best else ','} the plan's limit is {number(limit)}" if limit is not None else ""
     utility = "" if first is None or second is None else f"utility {number(first)} -> {number(second)}{best}"
+    name = measure_name(key).partition(" (")[0] if target else measure_name(key) if key else ""
     return replace(
         found,
         utility=utility,
-        sample=sample_text(before),
-        utility_word=_compare_utility(key, first, second),
+        sample=sample_text(before, after),
+        utility_word="worse" if broken else _compare_utility(key, first, second),
         utility_before=first,
         utility_after=second,
-        utility_name=measure_name(key) if key else "",
+        utility_name=f"{name} of {target}" if target and name else name,
+        utility_limit=limit,
+        utility_limits=met,
+        broken_limits=broken,
     )
 
 
-def _common_utility(before: LeverTrial, after: LeverTrial) -> tuple[str, float | None, float | None, float | None]:
-    """Return the first utility that both trials have: its key, its values, and the limit of the recipe on it."""
+def _utility_limits(before: LeverTrial, after: LeverTrial) -> tuple[int, int]:
+    """Return how many limits on utility are met before, and how many of them are not after."""
+    met = [one for one in before.limits if one.outcome == "met" and one.value.startswith(UTILITY_FAMILIES)]
+    later = (after.find_limit(one.value, one.target, one.level, one.bound) for one in met)
+    return len(met), sum(one is None or one.outcome != "met" for one in later)
+
+
+def _common_utility(before: LeverTrial, after: LeverTrial) -> tuple[str, str, float | None, float | None, float | None]:
+    """Return the utility that both trials have which is furthest beyond its limit after, else the first: its key, its
+    target, its values, and the limit of the recipe on it.
+    """
     later = {(one.key, one.target): one.value for one in after.utilities}
-    for one in before.utilities:
-        if one.value is not None and (other := later.get((one.key, one.target))) is not None:
-            return one.key, one.value, other, one.limit
-    return "", None, None, None
+    common = [
+        (one, other)
+        for one in before.utilities
+        if one.value is not None and (other := later.get((one.key, one.target))) is not None
+    ]
+    if not common:
+        return "", "", None, None, None
+    # Of equals the first: numbers without a limit are all equal.
+    one, other = max(common, key=lambda pair: _share_of_limit(pair[0].key, pair[1], pair[0].limit))
+    return one.key, one.target, one.value, other, one.limit
+
+
+def _share_of_limit(key: str, value: float, limit: float | None) -> float:
+    """Return how much of its limit a number of utility uses up: above 1 beyond it; 0 without a limit."""
+    goal = method_and_output(key)[1].goal
+    if limit is None or goal == "none":
+        return 0.0
+    used, room = {"low": (value, limit), "high": (limit, value), "one": (abs(value - 1), abs(limit - 1))}[goal]
+    return used / room if room > 0 else (0.0 if used <= 0 else float("inf"))
 
 
 def _compare_utility(key: str, before: float | None, after: float | None) -> str:
@@ -313,11 +401,13 @@ def _compare_utility(key: str, before: float | None, after: float | None) -> str
     return "better" if (after < before) == (goal == "low") else "worse"
 
 
-def sample_text(trial: LeverTrial) -> str:
-    """Return on what a trial was made, in a sentence."""
+def sample_text(trial: LeverTrial, *others: LeverTrial) -> str:
+    """Return on what trials were made, in a sentence, and whether a model was accepted that does not fit well."""
+    unfitted = list(dict.fromkeys(name for one in (trial, *others) for name in one.unconverged))
+    rough = f"; the model of {join_names(unfitted)} had not converged there: they are rough" if unfitted else ""
     if trial.is_whole:
-        return f"Estimates from trials on all {count_noun(trial.records, 'record')}, with other random numbers."
-    return f"Estimates from trials on a sample of {count_noun(trial.records, 'record')}; whole runs differ."
+        return f"Estimates from trials on all {count_noun(trial.records, 'record')}, with other random numbers{rough}."
+    return f"Estimates from trials on a sample of {count_noun(trial.records, 'record')}; whole runs differ{rough}."
 
 
 def _of_sample(trial: LeverTrial) -> str:
@@ -332,18 +422,21 @@ def _compare_finding(aim: LeverAim, before: LeverTrial, after: LeverTrial) -> Le
         return LeverEffect("not tried: the gate cannot check it on a sample")
     if one.people is not None or other.people is not None:
         first, second = float(one.people or 0), float(other.people or 0)
-        shares = (format_percent(people / max(1, before.people)) for people in (first, second))
+        shares = tuple(format_percent(people / max(1, before.people)) for people in (first, second))
         of = before.noun if before.is_whole else f"the {before.noun} sampled"
-        text, helps = f"{' -> '.join(shares)} of {of}", second < first
+        text, helps, noun = f"{' -> '.join(shares)} of {of}", second < first, before.noun
     else:
         first, second = one.value or 0.0, other.value or 0.0
+        shares, noun = (), ""
         text, helps = (
             f"{aim.title}: {number(first)} -> {number(second)}{_of_sample(before)}",
             second > first if one.at_least else second < first,
         )
     # What still warns may have become milder without another number.
     helps = helps or STATUSES.index(other.status) > STATUSES.index(one.status)
-    return LeverEffect(change=text, helps=helps, before=first, after=second)
+    return LeverEffect(
+        change=text, helps=helps, before=first, after=second, shares=shares, people=before.people, noun=noun
+    )
 
 
 def _compare_limit(aim: LeverAim, before: LeverTrial, after: LeverTrial) -> LeverEffect:

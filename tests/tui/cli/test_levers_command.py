@@ -10,16 +10,15 @@ from prepared_tables import HOUSEHOLD_PLAN, household_survey
 from prepared_workspaces import finished_workspace
 
 from sfumato.engine.wording import RecordCount
-from sfumato.tui.session.lever_lines import change_after_trials, change_as_tried, is_advised
+from sfumato.tui.session.lever_lines import change_after_trials, change_as_tried, sort_by_effect
 from sfumato.tui.session.lever_memory import LeverMemory
-from sfumato.workspace.gate import sentences
 from sfumato.workspace.gate.answer import ReleaseAnswer
-from sfumato.workspace.gate.sentences import fill_sentence
+from sfumato.workspace.plan.change_parts import parts_of_change
 from sfumato.workspace.plan.drafts import draft_of_run, find_draft, save_draft
 from sfumato.workspace.reporting.findings import lead_findings
 from sfumato.workspace.service import lever_trials
 from sfumato.workspace.service.examination import examine_run
-from sfumato.workspace.service.lever_trials import LeverTrial, TriedUtility
+from sfumato.workspace.service.lever_trials import LeverTrial, TriedLimit, TriedUtility
 from sfumato.workspace.service.run_levers import (
     LeverAim,
     LeverEffect,
@@ -170,15 +169,32 @@ def test_advice_agrees_with_what_the_trials_of_its_changes_show():
     )
 
 
-def test_what_is_advised_first_is_told_first_where_it_helps():
+def settings(*names):
+    """The parts of a change of settings."""
+    return parts_of_change([("settings", names)])
+
+
+def test_what_helps_and_breaks_no_limit_is_told_first_and_then_what_is_listed_first():
     answer = ReleaseAnswer(
-        "no", "public", "", "", 9, RecordCount(20, "people"), change="Use larger leaves; then smoothing."
+        "no", "public", "", "", 9, RecordCount(20, "people"), change="Use larger leaves; then smoothing.", check="c"
     )
-    effects = {text: LeverEffect(change="3 % -> 2 %", helps=True) for text in ("smoothing", "use larger leaves")}
-    levers = [(RunLever(LeverAim("title"), text), effect) for text, effect in effects.items()]
-    assert change_as_tried(answer, levers, is_tried=True).startswith("Use larger leaves: 3 % to 2 %")
-    assert change_as_tried(answer, levers[:1], is_tried=True).startswith("Smoothing: ")
-    assert change_as_tried(answer, levers, is_tried=False) == answer.change
+    aim, helps = LeverAim("title", "c"), LeverEffect(change="3 % -> 2 %", helps=True)
+    leaves, smooth = (RunLever(aim, text, "x") for text in ("use larger leaves", "smoothing"))
+    both = [(leaves, helps), (smooth, helps)]
+    assert change_as_tried(answer, both, is_tried=True).startswith("Use larger leaves: 3 % to 2 %")
+    costly = [(leaves, replace(helps, utility_limits=3, broken_limits=1)), (smooth, helps)]
+    assert change_as_tried(answer, costly, is_tried=True).startswith("Smoothing: 3 % to 2 %")
+    assert [lever.text for lever, _ in sort_by_effect(costly)] == ["smoothing", "use larger leaves"], "the same order"
+    assert change_as_tried(answer, [(leaves, helps), (smooth, None)], is_tried=False).startswith(
+        "Use larger leaves: "
+    ), "the first effect stands there as soon as it is known"
+    assert change_as_tried(answer, [(leaves, None), (smooth, None)], is_tried=False) == answer.change
+    useless = replace(helps, helps=False)
+    assert change_as_tried(answer, [(leaves, useless), (smooth, None)], is_tried=False) == answer.change
+    counted = replace(helps, shares=("5.9 %", "0 %"), people=915, noun="households")
+    assert change_as_tried(answer, [(leaves, counted)], is_tried=True) == (
+        "Use larger leaves: such households would go from 5.9 % to 0 % of the 915 tried, in trials."
+    )
 
 
 @pytest.mark.parametrize(
@@ -196,37 +212,58 @@ def test_the_cost_of_a_change_is_told_in_words(word, said):
 
 
 @pytest.mark.parametrize(
-    ("text", "check", "is_told"),
+    ("parts", "check", "is_told"),
     [
-        ("synthesise age and pay, join rare levels of region", "kept_keys", True),
-        ("synthesise age and pay", "kept_keys", False),
-        ("synthesise age, join rare levels of region", "kept_keys", False),
-        ("synthesise age and pay, join rare levels of region", "worst_records", False),
+        ([("join", ["region"]), ("synthesise", ["pay", "age"])], "kept_keys", True),
+        ([("synthesise", ["age", "pay"])], "kept_keys", False),
+        ([("synthesise", ["age"]), ("join", ["region"])], "kept_keys", False),
+        ([("synthesise", ["age", "pay"]), ("join", ["region"])], "worst_records", False),
+        ([("synthesise", ["height"])], "kept_keys", False),
+        ([], "kept_keys", False),
     ],
 )
-def test_what_advice_costs_stands_with_it_where_just_that_was_tried(text, check, is_told):
-    advice = "Replace age and pay by artificial values (synthesise): 9 are still found; then join rare levels of region: no person is found."
-    answer = ReleaseAnswer("no", "public", "", "", 9, RecordCount(20, "people"), change=advice, check="kept_keys")
+@pytest.mark.parametrize("advice", ["Make age and pay artificial: 9 are still found.", "Reworded: fewer people."])
+def test_what_advice_costs_stands_with_it_where_just_that_was_tried(advice, parts, check, is_told):
+    """By what changes and never by its words: the advice may be worded in any way."""
+    advised = tuple(parts_of_change(one) for one in (
+        [("synthesise", ["age", "pay"]), ("join", ["region"])], [("synthesise", ["height"])]
+    ))  # fmt: skip
+    answer = ReleaseAnswer(
+        "no", "public", "", "", 9, RecordCount(20, "people"), change=advice, check="kept_keys", advised=advised,
+        change_has_effect=True,
+    )  # fmt: skip
     effect = LeverEffect(utility="utility 1 -> 2", utility_word="worse", utility_name="Distance", helps=True)
-    levers = [(RunLever(LeverAim("title", check), text), effect)]
+    levers = [(RunLever(LeverAim("title", check), "some text", parts=parts_of_change(parts)), effect)]
     for is_tried in (True, False):
         told = change_as_tried(answer, levers, is_tried=is_tried)
         assert told == (f"{advice} It would cost utility: distance 1 to 2." if is_told else advice)
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        fill_sentence(sentences.REPLACE_OR_LEAVE_OUT, names=["age"], number=1),
-        fill_sentence(sentences.COARSEN_KEPT, names=["age"]),
-        fill_sentence(sentences.COARSEN_KEPT_BEST, variable="age", left=2, people=9, noun="people", others=""),
-    ],
-)
-def test_advice_to_make_a_column_artificial_is_known_in_each_of_the_gate_s_sentences(sentence):
-    change = f"{sentence[:1].upper()}{sentence[1:]}: 2 are still found."
-    answer = ReleaseAnswer("no", "public", "", "", 9, RecordCount(20, "people"), change=change, check="worst_records")
-    assert is_advised(RunLever(LeverAim("title", "worst_records"), "synthesise age"), answer)
-    assert not is_advised(RunLever(LeverAim("title", "worst_records"), "synthesise pay"), answer)
+def test_limits_on_utility_that_a_change_breaks_are_told_whatever_another_number_does():
+    """The first number may become better while limits on others are broken."""
+
+    def trial(*values):
+        keys = [("utility.ecdf.max_abs_difference", name) for name in ("tenure", "age")]
+        return LeverTrial(
+            records=9, people=9,
+            limits=tuple(
+                TriedLimit(key, name, None, "max", "met" if value <= 0.05 else "not met", value)
+                for (key, name), value in zip(keys, values, strict=True)
+            ),
+            utilities=tuple(TriedUtility(key, name, value, 0.05) for (key, name), value in zip(keys, values, strict=True)),
+        )  # fmt: skip
+
+    broken = compare_trials(LeverAim("title", "kept_keys"), trial(0.02, 0.03), trial(0.01, 0.08))
+    assert (broken.utility_limits, broken.broken_limits, broken.utility_word) == (2, 1, "worse")
+    assert replace(broken, reason="").cost_text == (
+        "It would cost utility: 1 of 2 limits on it would be broken; worst: largest gap between distributions of age 0.03 "
+        "to 0.08 (limit 0.05)."
+    )
+    kept = compare_trials(LeverAim("title", "kept_keys"), trial(0.02, 0.03), trial(0.01, 0.04))
+    assert kept.cost_text == (
+        "Utility: all 2 limits on it would stay met; nearest: largest gap between distributions of age 0.03 to 0.04 (limit "
+        "0.05)."
+    )
 
 
 def test_a_utility_stands_beside_the_limit_of_the_plan_on_it():

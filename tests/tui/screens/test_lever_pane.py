@@ -3,16 +3,19 @@
 import os
 import subprocess
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.engine.wording import RecordCount
 from sfumato.tui.app.app import SfumatoApp
 from sfumato.tui.findings.lever_dialogs import FindingExplanation
-from sfumato.tui.findings.lever_pane import LeverList, LeverPane
+from sfumato.tui.findings.lever_pane import COST_TRIED, EFFECT_TRIED, EFFECT_UNKNOWN, LeverList, LeverPane
 from sfumato.tui.findings.levers import PlanChange
 from sfumato.tui.parts.verdict_board import VerdictBoard
+from sfumato.workspace.gate.answer import ReleaseAnswer
 from sfumato.workspace.plan.drafts import find_draft
 from sfumato.workspace.service.lever_trials import FOLDER, try_recipe
 from sfumato.workspace.store.runs import find_run
@@ -169,6 +172,31 @@ def test_what_could_not_be_tried_is_said_once_below_the_changes():
 )
 def test_what_does_not_help_alone_is_not_said_to_be_useless(helps, said):
     levers = LeverList()
-    levers._levers = [object()] * len(helps)
-    levers._effects = {at: SimpleNamespace(helps=one, reason="") for at, one in enumerate(helps)}
+    levers._levers = [object() for _ in helps]
+    levers._effects = {at: SimpleNamespace(helps=one, reason="", broken_limits=0) for at, one in enumerate(helps)}
     assert levers.useless_text == said
+
+
+def test_the_list_is_in_the_order_in_which_the_answer_names_its_first():
+    levers = LeverList()
+    levers._levers = [object() for _ in range(4)]
+    effects = [(True, "", 2), (False, "", 0), (True, "", 0), (False, "not tried", 0)]
+    levers._effects = {
+        at: SimpleNamespace(helps=helps, reason=reason, broken_limits=broken)
+        for at, (helps, reason, broken) in enumerate(effects)
+    }
+    assert levers.shown_levers == [2, 0, 3], "what breaks no limit, then others that help, then what is not known"
+
+
+@pytest.mark.slow
+async def test_the_answer_says_what_is_known_of_its_change_before_a_trial_has_ended(sit, built_data):
+    async with sit(built_data, tab="verdicts", size=WIDE) as seat:
+        pane = seat.app.screen.query_one(LeverPane)
+        await seat.until(lambda: pane.has_class("found"))
+        told = ReleaseAnswer("no", "public", "", "", 9, RecordCount(20, "people"), change="Change it.")
+        assert pane.change_text(told) == f"Change it. {EFFECT_UNKNOWN}", "nothing is tried in this process"
+        assert pane.change_text(replace(told, change_has_effect=True)) == "Change it."
+        seat.app.owns_process = True
+        assert pane.change_text(told) == f"Change it. {EFFECT_TRIED}"
+        assert pane.change_text(replace(told, change_has_effect=True)) == f"Change it. {COST_TRIED}"
+        seat.app.owns_process = False

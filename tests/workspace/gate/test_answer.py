@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import keyed_workspace
@@ -17,6 +18,7 @@ from sfumato.workspace.gate import sentences
 from sfumato.workspace.gate.answer import UNMADE_CHECKS, answer_for_run, answer_from_examination
 from sfumato.workspace.gate.checks import STATUSES
 from sfumato.workspace.gate.gate import CHECKS, Examination, Finding, Waiver
+from sfumato.workspace.plan.change_parts import parts_of_change
 from sfumato.workspace.policy.policy import Policy
 from sfumato.workspace.reporting.findings import text_without_last_clause
 from sfumato.workspace.store.workspace import Workspace
@@ -140,6 +142,8 @@ def test_the_answer_says_who_is_found_what_is_learnt_and_what_to_change() -> Non
         counted="each in a group of fewer than 5",
         learned="What is then read of income is drawn from a model.",
         change="show age in steps of 5; then no person can be found any more",
+        advised=(parts_of_change([("coarsen", ("age",))]),),
+        change_has_effect=True,
     )
     said = answer_from_examination(Examination(1, "0", (found,)), PLAIN, Policy(), 120)
     assert said.headline == "May this leave to the public? NO: 30 of 120 people can be found"
@@ -152,7 +156,13 @@ def test_the_answer_says_who_is_found_what_is_learnt_and_what_to_change() -> Non
         "May leave: No: 1 check blocks.",
     )
     assert said.change_has_effect
+    assert said.advised_columns == {"age"}
+    reworded = replace(found, change="make it coarser")
+    assert answer_from_examination(Examination(1, "0", (reworded,)), PLAIN, Policy(), 120).change_has_effect, (
+        "what the change is and whether its effect is known are data, not words"
+    )
     table = said.to_table()
+    assert table["advised"] == [[{"kind": "coarsen", "names": ("age",)}]]
     names = ("found", "how", "learned", "change", "decision")
     assert tuple(table[name] for name in names) == tuple(text for _, text in said.labelled_lines)
     assert said.document_lines == (
@@ -161,6 +171,14 @@ def test_the_answer_says_who_is_found_what_is_learnt_and_what_to_change() -> Non
         said.lines[3],
         said.lines[4],
     ), "a document says who is found, and how, in one sentence"
+
+
+def test_advice_on_settings_is_data_in_the_order_of_its_words() -> None:
+    found = Finding("membership_evidence", "warn", "title", "said", people=3, advice="use larger leaves; then others")
+    said = answer_from_examination(Examination(1, "0", (found,)), PLAIN, Policy(), 120)
+    assert [part.names for change in said.advised for part in change] == [("minbucket",), ("smoothing",), ("m",)]
+    assert not said.change_has_effect
+    assert said.advised_columns == frozenset()
 
 
 def test_where_nobody_is_found_the_answer_says_so_and_never_that_all_is_safe() -> None:

@@ -94,7 +94,7 @@ def test_a_value_that_is_not_the_compared_one_is_printed_with_it() -> None:
         check, Policy(), lambda: CheckResult("record 7 is at 0.8", 0.8, adjusted_value=UNMEASURED_RISK, at_most="warn")
     )
     text = " ".join(finding_text(finding))
-    assert "Compared: probability just above 0.5, from the value 0.8; limit: at most 0.5." in text
+    assert "Compared: probability above 0.5, from the value 0.8; limit: at most 0.5." in text
     assert "%" not in text.partition("Why:")[0]
     assert state_text(finding).endswith("to be judged")
 
@@ -117,7 +117,7 @@ def test_inference_is_said_to_count_less_only_where_it_raises_the_finding() -> N
     added = people_checks._add_inference(worst, inferred)
     assert added is not None
     assert added.compared_value == pytest.approx(UNMEASURED_RISK)
-    assert "found. guessed: the gate counts 0.9 as just above 0.5" in added.message
+    assert "found. guessed: the gate counts 0.9 as above 0.5" in added.message
     for already in (UNMEASURED_RISK, 0.7):
         same = people_checks._add_inference(CheckResult("found", already), inferred)
         assert same is not None

@@ -31,7 +31,9 @@ from sfumato.workspace.gate.gate import (
 )
 from sfumato.workspace.gate.kept_columns import kept_columns_of_release, row_learned_text
 from sfumato.workspace.ingest.files import SourceFile
+from sfumato.workspace.plan.change_parts import parts_of_change
 from sfumato.workspace.policy.policy import Policy, parse_policy
+from sfumato.workspace.reporting.findings import finding_text
 from sfumato.workspace.store.workspace import Workspace
 
 KEPT_KEYS = next(check for check in CHECKS if check.key == "kept_keys")
@@ -274,7 +276,7 @@ def test_single_changes_of_the_message_are_what_a_release_with_that_rule_shows()
     frame = survey()
     case = TableCase(recipe_of(ROLES, ("income",)), frame, Policy())
     levers = kept_columns_of_release(case).single_changes
-    said = kept_keys(frame).message
+    finding = kept_keys(frame)
     rules = [lever for lever in levers if lever.rule is not None]
     assert {lever.variable for lever in rules} == {"age", "region"}
     for lever in levers:
@@ -285,7 +287,9 @@ def test_single_changes_of_the_message_are_what_a_release_with_that_rule_shows()
             left = kept_keys(frame, form={"recode": {lever.variable: rule}})
         assert left.people == lever.n_unprotected
     for lever in levers[:3]:
-        assert f"{lever.description}: {lever.n_unprotected:,} left" in said
+        said = f"{lever.description[:1].upper()}{lever.description[1:]}: {lever.n_unprotected:,} of 400 still found."
+        assert said in finding.effects
+    assert all(line in "\n".join(finding_text(finding)) for line in finding.effects), "each has a line of its own"
     assert levers[0].n_unprotected < (kept_keys(frame).people or 0)
 
 
@@ -312,7 +316,7 @@ def test_the_change_names_its_steps_in_order_with_who_is_left_after_each() -> No
         replace(by_rule, n_unprotected=0),
     ]
     assert kept.first_change_text == (
-        f"replace age and sex by artificial values (synthesise), or leave them out: 12 of {len(survey())} are still found; "
+        f"make age and sex artificial (synthesise), or leave them out: 12 of {len(survey())} are still found; "
         "then join rare levels of region: no person is found by these columns"
     )
 
@@ -324,14 +328,18 @@ def test_the_column_to_change_first_is_the_one_that_leaves_fewest_alone(monkeypa
     monkeypatch.setitem(case.__dict__, "measured_rows", [])
     monkeypatch.setattr(people_checks, "matched_variables", lambda *_: (("region", "age", "income"), {}))
     measure: Any = SimpleNamespace(is_matching=True, position=0)
-    said = people_checks._coarsen_first_text(case, measure, np.arange(20))
-    assert said == (
-        "give age artificial values (synthesise) or coarser ones: without it 0 of these 20 people are still "
-        "found; without region instead, 20 are"
+    advice = people_checks._advise_change(case, measure, np.arange(20))
+    assert advice.text == (
+        "make age artificial (synthesise): 0 of these 20 people are still found by the other columns; doing this to region "
+        "instead does not help"
     )
+    assert advice.has_effect
+    assert advice.advised[0] == parts_of_change([("synthesise", ("age",))]), "its effect is that of this change"
+    assert {name for change in advice.advised for part in change for name in part.names} == {"age", "region"}
     monkeypatch.setattr(people_checks, "matched_variables", lambda *_: (("age",), {}))
-    single = people_checks._coarsen_first_text(case, measure, np.arange(20))
-    assert single == "give age artificial values (synthesise) or coarser ones", "there is nothing to rank"
+    single = people_checks._advise_change(case, measure, np.arange(20))
+    assert not single.has_effect
+    assert single.text == "give age artificial values (synthesise) or coarser ones", "there is nothing to rank"
 
 
 def test_the_plan_of_the_message_protects_everybody() -> None:

@@ -43,7 +43,7 @@ def test_it_begins_with_what_the_plan_says_that_he_knows():
     assert dial.sentences() == [
         "The intruder knows sex and age.",
         "Found for certain, one match: 44 of 200 people (22 %); the plan allows at most 10 people (5 %).",
-        "Found on average, by guessing: 60 of 200 people (30 %).",
+        "Found on average, with luck: 60 of 200 people (30 %).",
         "Can be found, small group: 90 of 200 people (45 %).",
         "For this intruder change age first: without it no people are found for certain.",
     ]

@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import os
+from dataclasses import replace
 
 import pytest
 from prepared_tables import HOUSEHOLD_PLAN, household_survey
@@ -13,6 +14,8 @@ from sfumato.engine.data.recoding_rules import RecodeRule
 from sfumato.engine.data.toml import read_toml
 from sfumato.engine.errors import Cancelled
 from sfumato.engine.recipe.recipe import Recipe
+from sfumato.workspace.gate.gate import Finding
+from sfumato.workspace.plan.change_parts import parts_of_change
 from sfumato.workspace.plan.drafts import write_plan
 from sfumato.workspace.plan.edits import parse_plan, replace_sections
 from sfumato.workspace.plan.levers import change_words, find_column_levers, find_finding_levers
@@ -23,12 +26,20 @@ from sfumato.workspace.service.lever_trials import (
     FOLDER,
     KEY_LABEL,
     PAYS,
+    LeverTrial,
     carry_out_trial,
     sampled_rows,
     try_recipe,
     untried_reason,
 )
-from sfumato.workspace.service.run_levers import FindingAim, LeverAim, compare_trials, find_run_levers
+from sfumato.workspace.service.run_levers import (
+    FindingAim,
+    LeverAim,
+    compare_trials,
+    find_run_levers,
+    finding_aims,
+    sample_text,
+)
 from sfumato.workspace.store.places import state_directory
 from sfumato.workspace.store.runs import find_run, read_run_records
 from sfumato.workspace.store.workspace import Workspace
@@ -167,6 +178,68 @@ def test_findings_that_warn_have_levers_and_each_changes_the_recipe(finished):
     named = [one for one in first if one.aim.check == "worst_records"]
     assert named[0].text == "show visits in steps of 2", [one.text for one in named]
     assert [one.text for one in named[1:3]] == ["synthesise region", "synthesise visits"], [one.text for one in named]
+
+
+@pytest.mark.slow
+def test_what_decides_comes_first_in_the_order_of_its_advice(finished):
+    listed = find_run_levers(finished, 1, (KEPT,)).levers
+    own = [one for one in listed if one.aim.check == "kept_keys"]
+    assert all(one.parts for one in listed), "each says as data what it changes"
+    last = own[-1]
+    (first, *others) = find_run_levers(finished, 1, (replace(KEPT, advised=(last.parts,)),)).levers
+    assert first == last
+    assert [one for one in others if one.aim.check == "kept_keys"] == own[:-1], "of the others the order stays"
+    warning = FindingAim("worst_records", "warn", "the record that is most at risk")
+    assert find_run_levers(finished, 1, (warning, KEPT)).levers[0].aim.check == "worst_records"
+
+
+def test_the_finding_about_most_people_decides_and_brings_what_the_answer_advises():
+    few, many = (
+        Finding(key, "warn", key, "said", people=people, change="synthesise it", advised=(parts_of_change([("synthesise", [key])]),))
+        for key, people in (("few", 3), ("many", 30))
+    )  # fmt: skip
+    block = Finding("block", "block", "block", "said")
+    assert [one.check for one in finding_aims([few, many])] == ["many", "few"]
+    assert [len(one.advised) for one in finding_aims([few, many])] == [1, 0], "only what decides is advised first"
+    assert [one.check for one in finding_aims([few, many, block])] == ["block", "few", "many"]
+    assert [one.check for one in finding_aims([block, few, many], waived=("block",))] == ["many", "block", "few"]
+
+
+def test_a_model_that_has_not_converged_on_the_sample_is_used_and_said_to_be_rough():
+    table = {
+        "title": "t",
+        "variables": {"visits": {"kind": "count", "bounds": [0, 50]}, "sex": {"kind": "binary"}},
+        "synthesis": [{"target": "visits", "method": "zero_inflated_truncated_poisson", "predictors": ["sex"]}],
+    }
+    rough = lever_trials._accept_unconverged(Recipe.from_table(table))
+    assert rough is not None
+    assert rough.synthesis[0].spec.accept_unconverged
+    table["synthesis"] = [{"target": "visits", "method": "cart", "predictors": ["sex"]}]
+    assert lever_trials._accept_unconverged(Recipe.from_table(table)) is None, "no method of it has the setting"
+    good, bad = LeverTrial(records=9), LeverTrial(records=9, unconverged=("visits",))
+    assert "rough" not in sample_text(good, good)
+    assert sample_text(good, bad).endswith("; the model of visits had not converged there: they are rough.")
+
+
+@pytest.mark.slow
+def test_a_trial_is_carried_out_again_where_a_model_has_not_converged(finished, monkeypatch):
+    measure, tried = lever_trials._measure_recipe, []
+
+    def measure_second(directory, own, key, prepared, utility_key):
+        tried.append(own.name)
+        if len(tried) == 1:
+            raise lever_trials.TrialUnconverged("visits: k has not converged")
+        return measure(directory, own, key, prepared, utility_key)
+
+    monkeypatch.setattr(lever_trials, "_measure_recipe", measure_second)
+    refused = try_recipe(finished, 1, recipe_of(finished), (), carry_out_trial)
+    assert refused.reason == "not tried: visits: k has not converged", (
+        "no model of this recipe may be used all the same"
+    )
+    tried.clear()
+    monkeypatch.setattr(lever_trials, "_accept_unconverged", lambda recipe: recipe)
+    assert try_recipe(finished, 1, recipe_of(finished), (), carry_out_trial).reason == ""
+    assert tried == ["workspace", "rough"]
 
 
 def test_a_lever_is_told_in_plain_words():
