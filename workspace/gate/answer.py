@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from sfumato.engine.errors import EngineError
@@ -181,7 +181,6 @@ class ReleaseAnswer:
             "how": self.how,
             "learned": self.learned,
             "change": self.change,
-            "advised": [[asdict(part) for part in change] for change in self.advised],
             "decision": self.decision,
             "not_covered": self.not_covered,
             "people": self.people,

@@ -78,11 +78,13 @@ DOES_NOT_APPLY = "does not apply"
 WHOLE_RELEASE: Literal["*"] = "*"
 SAME_PEOPLE_SHARE = 0.5
 """Two findings are of one leak where so large a share of all people that either is about are in both."""
+OF_THIS_PROGRAM = ("advised", "change_has_effect")
+"""Fields of a finding that the places of the program use among themselves, and JSON does not have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The finding of one check of the gate. Its fields are the keys of its JSON (``to_table``).
+    """The finding of one check of the gate. Its fields but ``OF_THIS_PROGRAM`` are the keys of its JSON (``to_table``).
 
     check: key of the check
     status: ``pass``, ``warn``, ``block`` or ``not checked``
@@ -149,7 +151,8 @@ class Finding:
     def to_table(self) -> dict[str, Any]:
         """Return the finding as JSON and stored records have it."""
         # Programs of others read the keys of before, ``said`` and ``held``: they stay for one version.
-        return {**asdict(self), "state": self.state, "said": self.message, "held": self.compared_value}
+        kept = {name: value for name, value in asdict(self).items() if name not in OF_THIS_PROGRAM}
+        return {**kept, "state": self.state, "said": self.message, "held": self.compared_value}
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,7 +162,6 @@ def test_the_answer_says_who_is_found_what_is_learnt_and_what_to_change() -> Non
         "what the change is and whether its effect is known are data, not words"
     )
     table = said.to_table()
-    assert table["advised"] == [[{"kind": "coarsen", "names": ("age",)}]]
     names = ("found", "how", "learned", "change", "decision")
     assert tuple(table[name] for name in names) == tuple(text for _, text in said.labelled_lines)
     assert said.document_lines == (
