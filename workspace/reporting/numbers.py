@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from sfumato.engine.methods.labels import is_of_units, measure_name, method_and_output, own_params, subject_of
 from sfumato.engine.methods.outputs import ATTACK_PARTS, BEST_PARTS, QUESTIONS
@@ -87,8 +88,6 @@ GOAL_MARKS: Mapping[str, str] = {"low": "lower is better", "high": "higher is be
 """Good values in a word, by the direction of a measure."""
 BEST_CHOICE = ", best variables"
 """End of the name of a number of an intruder who picks the variables that he compares."""
-PICKING_METHOD = "risk.identification"
-"""Method whose numbers are of two intruders."""
 COMPARING_ALL, PICKING = "Intruder who compares all he knows", "Intruder who picks what to compare"
 """Titles above the numbers of the two."""
 AS_IN_THE_DATA = "same"
@@ -168,13 +167,23 @@ def split_title(key: str) -> tuple[str, str]:
     by two intruders, whose numbers would seem to contradict each other.
     """
     name = measure_name(key)
-    if key.startswith(f"{PICKING_METHOD}."):
+    if _is_of_two_intruders(key):
         return (PICKING if name.endswith(BEST_CHOICE) else COMPARING_ALL), name.removesuffix(BEST_CHOICE)
     if key.startswith("studies.") and ", " in name:
         rest, _, title = name.rpartition(", ")
         return f"{title[:1].upper()}{title[1:]}", rest
     title, _, rest = name.partition(": ")
     return title, rest
+
+
+@lru_cache(maxsize=512)
+def _is_of_two_intruders(key: str) -> bool:
+    """Return whether a measure finds people and its method has numbers with the best choice of variables and without."""
+    method = method_and_output(key)[0]
+    if method is None or section_title(key) != PEOPLE_SECTION:
+        return False
+    names = {measure_name(f"{method.key}.{one.name}") for one in method.outputs}
+    return any(f"{name}{BEST_CHOICE}" in names for name in names)
 
 
 def titled_name(line: NumberLine, subject: str) -> str:
