@@ -765,7 +765,9 @@ def _advise_change(
     alone = {name: alone_with_columns(case, [one for one in kept if one != name], units)[found] for name in kept}
     left = sorted((int(still.sum()), name) for name, still in alone.items())
     noun = case.record_noun if units is None else case.unit_noun
-    advised = tuple(one for _, name in left for one in _changes_of_column(name))
+    # What helps only together with another is advised where nothing helps alone.
+    useful = [name for number, name in left if number < len(found)] or [name for _, name in left]
+    advised = tuple(one for name in useful for one in _changes_of_column(name))
     if left[0][0] == len(found):
         text = fill_sentence(
             sentences.COARSEN_KEPT_TOGETHER, names=first_names([name for _, name in left]), people=len(found), noun=noun

@@ -161,9 +161,13 @@ PEOPLE_AND_CLAUSE = "{people} {clause}{counted}."
 PEOPLE_COUNTED = "{people}{counted}."
 ABOUT_PEOPLE = "about {people}"
 SHOWN_TO_BE_MEMBERS = (
-    "Their values stand in the release more often than those of held-out {noun}, who are not in the data."
+    "Who knows their values and finds them in a row may conclude that they are in the data: of held-out {noun}, who are "
+    "not in the data, fewer have such a row."
 )
-SHOWN_BY_COLUMNS = "Their {columns:list} stand in the release more often than those of {noun} that no model has seen."
+SHOWN_BY_COLUMNS = (
+    "Who knows their {columns:list} and finds a row with these may conclude that they are in the data: of {noun} outside "
+    "the data fewer have such a row."
+)
 SHOWN_BY_OWN_ROWS = "Their own rows have the values that were drawn for them more often than other rows would."
 PEOPLE_AND_TITLE = "{people}: {title}."
 

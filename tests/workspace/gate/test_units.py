@@ -105,7 +105,7 @@ def test_copied_households_block_and_are_counted_as_households(examine: Examine,
     assert finding.headline in answer.found
     assert answer.sentence.startswith(f"About {finding.people} of 600 households (")
     assert finding.how == answer.how
-    assert finding.how.startswith("Their "), "the columns that are compared are named"
+    assert finding.how.startswith(f"Who knows their {DRAWN[0]}"), "the columns that are compared are named"
     assert f"; all 600 have {len(data):,} records)" in answer.sentence
 
 
