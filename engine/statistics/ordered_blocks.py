@@ -7,10 +7,13 @@ pass needs only the values between two bounds: around a quantile, or in one of s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..data.arrays import Floats, Integers
+from ..data.microdata import Microdata
+from ..data.row_buckets import stack_columns
 
 CUTS = 1024
 """Intervals between the cuts of a block."""
@@ -105,6 +108,34 @@ def range_edges(cuts: Sequence[Floats], records: Sequence[int], most: int) -> Fl
     pieces = max(1, int(np.ceil(total[-1] / most)))
     at = np.searchsorted(total, np.arange(1, pieces) * total[-1] / pieces)
     return np.concatenate([[-np.inf], np.unique(points[order][at]), [np.inf]])
+
+
+@dataclass(frozen=True, eq=False)
+class ValueRanges:
+    """Ranges of the values of several variables, numbered one variable after another.
+
+    names: variables
+    edges: edges of the ranges of each, as ``range_edges`` returns them
+    """
+
+    names: Sequence[str]
+    edges: Sequence[Sequence[float]]
+
+    @property
+    def starts(self) -> list[int]:
+        """Return the number of the first range of each variable, and of all ranges."""
+        return [0, *np.cumsum([len(own) - 1 for own in self.edges]).tolist()]
+
+    def count_values(self, data: Microdata) -> Integers:
+        """Return the number of values in each range, (ranges,)."""
+        return np.bincount(self.to_rows(data)[:, 0].astype(np.int64), minlength=self.starts[-1])
+
+    def to_rows(self, data: Microdata) -> Floats:
+        """Return the values as rows of buckets, (n, 2): the range and the value of each."""
+        columns = [data.present_numbers(name) for name in self.names]
+        numbered = zip(columns, self.edges, self.starts, strict=False)
+        ranges = [np.searchsorted(own[1:-1], some, side="right") + start for some, own, start in numbered]
+        return stack_columns(np.concatenate(ranges), np.concatenate(columns))
 
 
 def quantile_of_neighbours(lower: float, upper: float, records: int, q: float) -> float:

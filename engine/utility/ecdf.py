@@ -16,16 +16,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 
-from ..data.arrays import Floats
+from ..data.arrays import Floats, Integers
 from ..data.block_sums import KnownSums, Summands, WorkOfBuckets
 from ..data.intervals import SHARE
 from ..data.microdata import Microdata
-from ..data.row_buckets import BucketRows, stack_columns
-from ..data.schema import Kind, Role, Schema, compared_variables
+from ..data.row_buckets import BucketRows
+from ..data.schema import Kind, Schema, compared_variables
 from ..data.table_blocks import OneBlock
 from ..design.survey import SurveyDesign
 from ..design.survey_estimation import effective_sample_size
@@ -40,7 +40,13 @@ from ..methods.results import Estimate, Measure
 from ..methods.run import Run
 from ..methods.spec import Param, Spec
 from ..statistics.columns import missing_values_text
-from ..statistics.ordered_blocks import ValueCounts, count_values, cuts_of_counts, merge_counts, range_edges
+from ..statistics.ordered_blocks import (
+    ValueRanges,
+    count_values,
+    cuts_of_counts,
+    merge_counts,
+    range_edges,
+)
 
 ORDERED = (Kind.COUNT, Kind.CONTINUOUS, Kind.DATE, Kind.ORDINAL, Kind.BINARY)
 LARGEST_GAP = 0.05
@@ -87,10 +93,10 @@ class _VariableSizes:
     counts: Sequence[tuple[int, int]]
     sizes: tuple[float, float]
     sums: tuple[float, float]
-    edges: Floats
+    edges: Sequence[float] = ()
 
     def gaps_of_range(
-        self, both: Sequence[ValueCounts], before: Floats, *, is_last: bool, distinct: bool
+        self, both: Sequence[tuple[Floats, Integers]], before: Sequence[float], *, is_last: bool, distinct: bool
     ) -> _RangeGaps:
         """Return the gaps in a range, given the records or weights at its values in both tables, and those at values
         below it, (2,).
@@ -141,29 +147,31 @@ class EcdfPasses(SummedPasses):
     counts the records of each, and the third brings the values of each range together in a bucket.
     """
 
+    def suits(self, spec: EcdfSpec, schema: Schema) -> bool:
+        """Return whether records count alike."""
+        return SurveyDesign.from_schema(schema) is None
+
     def start(self, confidential: Microdata, released: Microdata, spec: EcdfSpec, n_blocks: int) -> NextPass:
         spec = spec.for_release(confidential.schema, ())
         design, distinct = SurveyDesign.from_schema(confidential.schema), spec.points == "distinct"
         compute = partial(_measure_of_sums, spec.variables, design, distinct)
-        names = (*spec.variables, *confidential.schema.names_by_role(Role.WEIGHT))
-        return self.first_pass(compute, confidential, n_blocks, names, "distributions")
+        return self.first_pass(compute, confidential, n_blocks, spec.variables, "distributions")
 
 
 def _measure_of_sums(names: Sequence[str], design: SurveyDesign | None, distinct: bool, both: KnownSums) -> Measure:
     """Return the measure of two tables that are asked for sums together."""
-    values_of_block = partial(_values_of_block, names, design, both.n_blocks == 1)
-    first = both.ask_sums(values_of_block, partial(_first_gaps, distinct))
+    first = both.ask_sums(partial(_values_of_block, names, design, both.n_blocks == 1), partial(_first_gaps, distinct))
     found: dict[str, tuple[_VariableSizes, Sequence[_RangeGaps]]] = dict(zip(names, first, strict=True))
-    ranged = {name: sizes for name, (sizes, gaps) in found.items() if not gaps and len(sizes.edges)}
+    ranged = {name: sizes for name, (sizes, _) in found.items() if len(sizes.edges)}
     if ranged:
-        ranges = _ValueRanges(tuple(ranged), [one.edges for one in ranged.values()], design)
-        read = (*ranged, *both.head.schema.names_by_role(Role.WEIGHT))
-        (records,) = both.ask_sums(ranges.count_records, names=read)
-        of_bucket = partial(_gaps_of_bucket, ranges, list(ranged.values()), records, distinct)
-        (gaps,) = both.ask_buckets(ranges.to_rows, WorkOfBuckets(ranges.starts[-1], of_bucket), read)
-        for at, (name, sizes) in enumerate(ranged.items()):
-            own = gaps[ranges.starts[at] : ranges.starts[at + 1]]
-            found[name] = sizes, [_RangeGaps(int(points), *rest) for points, *rest in map(np.ndarray.tolist, own)]
+        names, sizes = tuple(ranged), list(ranged.values())
+        ranges = ValueRanges(names, [one.edges for one in sizes])
+        (records,) = both.ask_sums(lambda *tables: (np.array([*map(ranges.count_values, tables)]),), names=names)
+        buckets = WorkOfBuckets(ranges.starts[-1], partial(_gaps_of_bucket, ranges.starts, sizes, records, distinct))
+        rows_of = ranges.to_rows
+        (gaps,) = both.ask_buckets(lambda *two: dict(zip(TABLES, map(rows_of, two), strict=True)), buckets, names)
+        for name, start, end in zip(names, ranges.starts, ranges.starts[1:], strict=False):
+            found[name] = ranged[name], [_RangeGaps(int(k), *rest) for k, *rest in np.array(gaps[start:end]).tolist()]
     return Measure(
         tuple(row for name, (one, gaps) in found.items() for row in one.to_estimates(name, gaps, distinct=distinct))
     )
@@ -179,7 +187,7 @@ def _values_of_block(names: Sequence[str], design: SurveyDesign | None, alone: b
         values = data.present_numbers(name)
         counts, sums = count_values(values), (float(len(values)),) * 2
         if design is not None and len(values):
-            weights = _present_weights(design, data, name)
+            weights = design.weights_of(data)[~data.missing_mask(name)]
             counts = counts[0], np.bincount(np.searchsorted(counts[0], values), weights)
             sums = effective_sample_size(weights), float(weights.sum())
         has_few = alone or len(counts[0]) <= FEW_VALUES
@@ -188,97 +196,43 @@ def _values_of_block(names: Sequence[str], design: SurveyDesign | None, alone: b
     return tuple(zip(found[::2], found[1::2], strict=True))
 
 
-def _present_weights(design: SurveyDesign, data: Microdata, name: str) -> Floats:
-    """Return the survey weights of the records with a value of a variable, (n,)."""
-    return design.weights_of(data)[~data.missing_mask(name)]
-
-
 def _first_gaps(distinct: bool, parts: Sequence[Summands]) -> Summands:
-    """Return what the first pass finds of each variable: its sizes with the gaps, where no block has many values, or with
-    ranges.
-    """
+    """Return what the first pass finds of each variable: its sizes, with the gaps where no block has many values."""
     found = []
     for own in zip(*parts, strict=True):
         records = np.sum([[one[0] for one in both] for both in own], axis=0)
         effective, sums = records[:, 2:].T.tolist()
-        sizes = _VariableSizes(records[:, :2].astype(int).tolist(), effective, sums, np.empty(0))
+        sizes = _VariableSizes(records[:, :2].astype(int).tolist(), effective, sums)
         gaps = list[_RangeGaps]()
         every = [one for both in own for one in both]
         if records[:, 0].all() and all(len(one) == 3 for one in every):
             both = [merge_counts(of) for of in zip(*[[one[1:] for one in both] for both in own], strict=True)]
-            gaps.append(sizes.gaps_of_range(both, np.zeros(2), is_last=True, distinct=distinct))
+            gaps.append(sizes.gaps_of_range(both, (0.0, 0.0), is_last=True, distinct=distinct))
         elif records[:, 0].all():
             cuts = [one[1] if len(one) == 2 else cuts_of_counts(one[1:]) for one in every]
-            sizes = replace(sizes, edges=range_edges(cuts, [int(one[0][0]) for one in every], MOST_VALUES))
+            sizes = replace(sizes, edges=range_edges(cuts, [int(one[0][0]) for one in every], MOST_VALUES).tolist())
         found.append((sizes, gaps))
     return tuple(found)
 
 
-@dataclass(frozen=True, eq=False)
-class _ValueRanges:
-    """Ranges of the values of some variables, which are numbered one variable after another.
-
-    names: variables
-    edges: edges of the ranges of each
-    design: survey design, whose weights are counted in place of records; None for none
-    """
-
-    names: tuple[str, ...]
-    edges: Sequence[Floats]
-    design: SurveyDesign | None
-
-    @property
-    def starts(self) -> list[int]:
-        """Return the number of the first range of each variable, and of all ranges."""
-        return [0, *np.cumsum([len(own) - 1 for own in self.edges]).tolist()]
-
-    def _columns_of(self, data: Microdata) -> Iterator[list[Any]]:
-        """Yield for each variable the range of each value, the values, and their weights if there are any, (n,)."""
-        for name, edges, start in zip(self.names, self.edges, self.starts, strict=False):
-            values = data.present_numbers(name)
-            weights = [] if self.design is None else [_present_weights(self.design, data, name)]
-            yield [np.searchsorted(edges[1:-1], values, side="right") + start, values, *weights]
-
-    def count_records(self, *tables: Microdata) -> Summands:
-        """Return the records, or their weights, of a block in each range, of both tables, (2, ranges)."""
-        found = np.zeros((2, self.starts[-1]))
-        for table, data in enumerate(tables):
-            for number, _, *weights in self._columns_of(data):
-                own = weights[0] if weights else None
-                found[table] += np.bincount(number, own, minlength=found.shape[1])
-        return (found,)
-
-    def to_rows(self, *tables: Microdata) -> dict[str, Floats]:
-        """Return the values of a block as rows of buckets, which are the ranges."""
-        return {
-            table: np.concatenate([stack_columns(*columns) for columns in self._columns_of(data)])
-            for table, data in zip(TABLES, tables, strict=True)
-        }
-
-
 def _gaps_of_bucket(
-    ranges: _ValueRanges,
+    starts: Sequence[int],
     sizes: Sequence[_VariableSizes],
-    records: Floats,
+    records: Integers,
     distinct: bool,
     rows: Mapping[str, BucketRows],
 ) -> Summands:
-    """Return the gaps in a range, (4,), given the ``records`` of both tables in each, (2, ranges)."""
-    both, number = [], rows[TABLES[0]].number
+    """Return the gaps in a range, (4,), given the ``records`` of both tables in all, (2, ranges)."""
+    both = []
     for table in TABLES:
-        # one value may be that of so many records that they do not fit into memory
-        pieces = [_count_rows(some) for some in rows[table].iterate_rows(MOST_VALUES)]
-        both.append(merge_counts(pieces or [(np.empty(0), np.empty(0, dtype=np.int64))]))
-    of = int(np.searchsorted(ranges.starts, number, side="right")) - 1
-    before = records[:, ranges.starts[of] : number].sum(axis=1)
-    found = sizes[of].gaps_of_range(both, before, is_last=number + 1 == ranges.starts[of + 1], distinct=distinct)
-    return (np.array(astuple(found)),)
-
-
-def _count_rows(rows: Floats) -> ValueCounts:
-    """Return the distinct values of rows (n, 2) with their counts, or of rows (n, 3) with their weights."""
-    values, counts = count_values(rows[:, 1])
-    return values, counts if rows.shape[1] == 2 else np.bincount(np.searchsorted(values, rows[:, 1]), rows[:, 2])
+        # One value may be that of so many records that they do not fit into memory.
+        pieces = [count_values(some[:, 1]) for some in rows[table].iterate_rows(MOST_VALUES)]
+        both.append(merge_counts(pieces or [count_values(np.empty(0))]))
+    number = rows[TABLES[0]].number
+    of = int(np.searchsorted(starts, number, side="right")) - 1
+    before = records[:, starts[of] : number].sum(axis=1).tolist()
+    gaps = sizes[of].gaps_of_range(both, before, is_last=number + 1 == starts[of + 1], distinct=distinct)
+    return (np.array(astuple(gaps)),)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -526,4 +526,6 @@ def _not_covered_text(unchecked: Sequence[Finding]) -> str:
         clause if number == 1 else fill_sentence(sentences.CLAUSE_OF_CHECKS, clause=clause, number=number)
         for clause, number in checks.items()
     ]
-    return _capitalised(fill_sentence(sentences.NOT_COVERED, clauses=_first_titles(clauses)))
+    if more := sum(list(checks.values())[MOST_NAMED_FINDINGS:]):
+        clauses = [*clauses[:MOST_NAMED_FINDINGS], fill_sentence(sentences.MORE_CHECKS, number=more)]
+    return _capitalised(fill_sentence(sentences.NOT_COVERED, clauses=clauses))

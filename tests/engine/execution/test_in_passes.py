@@ -16,7 +16,6 @@ from prepared_tables import schema_of
 from sfumato.engine.contract.passes import CutTable, measure_in_blocks
 from sfumato.engine.data.block_sums import arrays_of_summands, summands_of_arrays
 from sfumato.engine.data.microdata import Microdata
-from sfumato.engine.data.schema import Kind, Role, Variable
 from sfumato.engine.data.table_blocks import OneBlock, hash_of_blocks
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.execution.in_passes import whole_table_reason
@@ -72,27 +71,6 @@ def test_distributions_in_ranges_are_those_of_all_values(
         exact = one.measure == "max_abs_difference"
         assert one.value == other.value if exact else one.value == pytest.approx(other.value, rel=1e-12)
         assert one.baseline == pytest.approx(other.baseline, rel=1e-12)
-
-
-def with_weights(data: Microdata) -> Microdata:
-    """Return the data with survey weights, which depend on x."""
-    weighted = data.frame.assign(w=1.0 + data.frame["x"].fillna(0.0) + 0.1 * np.arange(len(data)))
-    role = replace(Variable("w", Kind.CONTINUOUS), role=Role.WEIGHT)
-    return Microdata(replace(data.schema, variables=(*data.schema, role)), weighted, data.origin)
-
-
-@pytest.mark.parametrize("few", [20, 4096])
-def test_weighted_distributions_in_ranges_are_those_of_all_values(monkeypatch: pytest.MonkeyPatch, few: int) -> None:
-    monkeypatch.setattr(ecdf, "FEW_VALUES", few)
-    monkeypatch.setattr(ecdf, "MOST_VALUES", 500)
-    method, spec = spec_of("utility.ecdf", variables=["x", "y"])
-    ours, theirs = with_weights(simulated(1, missing=True)), with_weights(simulated(2))
-    whole = method.measure(ours, theirs, spec, Run(np.random.default_rng(1)))
-    found = measure_in_blocks(method, CutTable(ours, 700), CutTable(theirs, 700), spec)
-    for one, other in zip(found.estimates, whole.estimates, strict=True):
-        assert one.value == pytest.approx(other.value, rel=1e-9)
-    plain = method.measure(simulated(1, missing=True), simulated(2), spec, Run(np.random.default_rng(1)))
-    assert plain.estimates[0].value != pytest.approx(whole.estimates[0].value, rel=1e-3), "the control"
 
 
 @pytest.mark.parametrize("keys", [["g"], ["g", "x"], ["x", "y"]])

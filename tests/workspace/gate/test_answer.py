@@ -216,7 +216,7 @@ def test_what_was_not_examined_is_said_in_words_of_what_an_intruder_does() -> No
     said = answer_from_examination(Examination(1, "0", found), PLAIN, Policy(), 120)
     assert said.not_covered == (
         "Who is found most surely, what an intruder learns who knows everybody else (2 checks), "
-        "what the datasets reveal together and 1 more."
+        "what the datasets reveal together and 1 more check."
     ), "the gravest first, and two checks that ask the same are named once and counted"
     known = {check.key for check in CHECKS}
     assert known >= set(UNMADE_CHECKS), "each is a check of the gate"
