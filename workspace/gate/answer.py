@@ -74,7 +74,7 @@ UNMADE_CHECKS: Mapping[str, str] = {
 titles."""
 
 KNOWS_COLUMNS = "whether recipients can know these columns"
-KNOWING_DECIDES: Mapping[str, str] = {KNOWS_COLUMNS: "; if they can, it should stay"}
+KNOWING_DECIDES: Mapping[str, str] = {KNOWS_COLUMNS: "; if they can, it must not leave"}
 """What follows from the answer to a question, after all that is left to a person."""
 LEAST_CLAUSES = 2
 """Number of acts left to a person above which each has a clause of its own."""

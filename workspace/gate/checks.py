@@ -57,7 +57,7 @@ STATUSES: tuple[Status, ...] = ("block", "warn", "not checked", "pass")
 KEPT_KEYS = "kept_keys"
 """The key of the check of columns that a release keeps: findings that follow from them are its witnesses."""
 FOLLOW_LESS = (
-    "use larger leaves in the trees (each value from more people); then smoothing (numbers beside real ones); then a "
+    "use larger leaves in the trees (each value from more people); then smoothing (numbers near real ones); then a "
     "model that copies no value"
 )
 """Advice for models that follow single people, in the order in which the levers try it."""

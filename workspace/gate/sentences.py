@@ -142,7 +142,7 @@ COARSEN_KEPT_BEST = (
     "by the other columns{others}"
 )
 COARSEN_KEPT_NEXT = "; doing this to {variable} instead, {left:,}"
-COARSEN_KEPT_USELESS = "; doing this to {variable} instead does not help"
+COARSEN_KEPT_USELESS = "; doing this to {variable} instead leaves all of them"
 COARSEN_KEPT_TOGETHER = (
     "give {names:list} artificial values (synthesise) or coarser ones: one of them alone does not help, since "
     "these {people:,} {noun} are still found by the others"

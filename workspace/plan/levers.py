@@ -64,7 +64,7 @@ SETTING_WORDS: Mapping[str, str] = {
 """Changed settings in words; others go without saying."""
 
 LARGER_LEAVES = Advice("use larger leaves in the trees (minbucket)", minbucket="more")
-SMOOTHED = Advice("draw smoothed numbers, beside those of real people (smoothing)", smoothing="on")
+SMOOTHED = Advice("draw numbers near real ones instead of real ones (smoothing)", smoothing="on")
 LARGER_CLASSES = Advice("use larger classes (k)", k="more")
 COPYING: tuple[Advice, ...] = (LARGER_LEAVES, SMOOTHED)
 FINDING_ADVICE: Mapping[str, tuple[Advice, ...]] = {

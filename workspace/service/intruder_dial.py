@@ -65,7 +65,7 @@ MOST_MATCHES, FEW_MATCHES = 60_000_000, 4_000_000
 larger runs fewer variables are turned.
 """
 LEAST_VARIABLES = 4
-NOT_LINKED = "no released row is anybody's own"
+NOT_LINKED = "no released row says whose it is"
 """Why nobody can be looked for in a release that does not say which record is whose."""
 STEPS_IN_SPREAD = 8.0
 """A step is a round number of about this part of the standard deviation."""

@@ -84,7 +84,7 @@ def test_what_a_change_does_is_left_out_after_what_a_person_has_to_do():
         learned="That they are in the data, and their true health: rated by themselves; of visits only artificial values.",
         change="Give income artificial values (synthesise) or coarser ones: without it 9 of these 18 people are still found.",
         decision="Not yet: a person has to decide whether recipients can know these columns and accept that 2 checks were "
-        "not made; if they can, it should stay.",
+        "not made; if they can, it must not leave.",
     )
     lines = [line.plain.strip() for line in answer_lines(answer, 77, 7, titled=False)]
     assert lines[5:] == [

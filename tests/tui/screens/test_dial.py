@@ -238,7 +238,7 @@ def test_a_dial_that_cannot_be_counted_says_why(towns_once, built):
 def test_a_release_whose_rows_are_nobodys_says_so_in_plain_words(built, monkeypatch):
     read = _DialTables._read_datasets
     monkeypatch.setattr(_DialTables, "_read_datasets", lambda self: (replace(one, linked=False) for one in read(self)))
-    assert count_for_dial(built, 1).reason == "no released row is anybody's own"
+    assert count_for_dial(built, 1).reason == "no released row says whose it is"
 
 
 @pytest.mark.slow

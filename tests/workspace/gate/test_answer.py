@@ -253,7 +253,7 @@ def test_who_has_to_judge_is_told_what() -> None:
     known = answer_from_examination(Examination(1, "0", (surest, unmade, unmade)), PLAIN, Policy(), 120)
     assert known.decision == (
         "Not yet: a person has to decide whether recipients can know these columns and accept that 2 checks were not "
-        "made; if they can, it should stay."
+        "made; if they can, it must not leave."
     )
     assert text_without_last_clause(known.decision).endswith("were not made."), (
         "a short line keeps all that is left to do"
@@ -263,7 +263,7 @@ def test_who_has_to_judge_is_told_what() -> None:
     every = answer_from_examination(Examination(1, "0", (worst, open_finding, unmade)), PLAIN, Policy(), 120)
     assert every.decision == (
         "Not yet: a person has to decide whether recipients can know these columns; judge 1 other finding; accept that 1 "
-        "check was not made; if they can, it should stay."
+        "check was not made; if they can, it must not leave."
     )
     blocked = Finding("b", "block", "title", "said")
     refused = answer_from_examination(Examination(1, "0", (blocked, open_finding, unmade)), PLAIN, Policy(), 120)

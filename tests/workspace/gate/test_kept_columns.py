@@ -331,7 +331,7 @@ def test_the_column_to_change_first_is_the_one_that_leaves_fewest_alone(monkeypa
     advice = people_checks._advise_change(case, measure, np.arange(20))
     assert advice.text == (
         "make age artificial (synthesise): 0 of these 20 people are still found by the other columns; doing this to region "
-        "instead does not help"
+        "instead leaves all of them"
     )
     assert advice.has_effect
     assert advice.advised[0] == parts_of_change([("synthesise", ("age",))]), "its effect is that of this change"
