@@ -397,7 +397,7 @@ QUESTION_CHECKS = (
 RUN_CHECKS = (
     *QUESTION_CHECKS,
     GateCheck(
-        "unmet_thresholds", "limits of the plan that are not met", "limits", None, 0,
+        "unmet_thresholds", "limits of the plan not shown to be met", "limits", None, 0,
         "the recipe states what its author considers safe; thresholds are how a recipe is tighter than the policy",
         "change the plan until they are met", _check_unmet_thresholds, intruder="none",
     ),
