@@ -16,6 +16,7 @@ from prepared_tables import schema_of
 from sfumato.engine.contract.passes import CutTable, measure_in_blocks
 from sfumato.engine.data.block_sums import arrays_of_summands, summands_of_arrays
 from sfumato.engine.data.microdata import Microdata
+from sfumato.engine.data.schema import Role
 from sfumato.engine.data.table_blocks import OneBlock, hash_of_blocks
 from sfumato.engine.errors import NotComputable
 from sfumato.engine.execution.in_passes import whole_table_reason
@@ -71,6 +72,15 @@ def test_distributions_in_ranges_are_those_of_all_values(
         exact = one.measure == "max_abs_difference"
         assert one.value == other.value if exact else one.value == pytest.approx(other.value, rel=1e-12)
         assert one.baseline == pytest.approx(other.baseline, rel=1e-12)
+
+
+def test_distributions_by_survey_weights_need_the_whole_table() -> None:
+    method, spec = spec_of("utility.ecdf", variables=["x"])
+    passes, schema = method.measurement.measure_passes, schema_of("x: continuous", "w: continuous")
+    weighted = replace(schema, variables=(schema["x"], replace(schema["w"], role=Role.WEIGHT)))
+    assert passes is not None
+    assert passes.suits(spec, schema)
+    assert not passes.suits(spec, weighted)
 
 
 @pytest.mark.parametrize("keys", [["g"], ["g", "x"], ["x", "y"]])
