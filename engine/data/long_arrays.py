@@ -150,10 +150,8 @@ def take_block(values: NDArray[T], rows: NDArray[np.integer[Any]]) -> NDArray[T]
 
 def sample_column(values: NDArray[T], step: int) -> NDArray[T]:
     """Return every ``step``-th of the values (n,), from the first on."""
-    if not is_long(len(values)):
-        return values[::step]
-    # Copied block by block: a value of each page would bring all of a long column into memory.
-    return np.concatenate([values[rows][-rows.start % step :: step].copy() for rows in long_blocks(len(values))])
+    # Taken piece by piece: a value of each page would bring all of a long column into memory.
+    return take_rows(values, np.arange(0, len(values), step))
 
 
 def column_pieces(column: NDArray[Any]) -> list[slice]:

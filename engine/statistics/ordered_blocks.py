@@ -126,10 +126,6 @@ class ValueRanges:
         """Return the number of the first range of each variable, and of all ranges."""
         return [0, *np.cumsum([len(own) - 1 for own in self.edges]).tolist()]
 
-    def count_values(self, data: Microdata) -> Integers:
-        """Return the number of values in each range, (ranges,)."""
-        return np.bincount(self.to_rows(data)[:, 0].astype(np.int64), minlength=self.starts[-1])
-
     def to_rows(self, data: Microdata) -> Floats:
         """Return the values as rows of buckets, (n, 2): the range and the value of each."""
         columns = [data.present_numbers(name) for name in self.names]

@@ -143,8 +143,8 @@ class _VariableSizes:
 
 
 class EcdfPasses(SummedPasses):
-    """One pass over variables of few values, or in memory. For others, the first pass finds ranges of values, the second
-    counts the records of each, and the third brings the values of each range together in a bucket.
+    """One pass over variables of few values, or in memory. For others, the first pass finds ranges of values, and the
+    second brings the values of each range together in a bucket.
     """
 
     def suits(self, spec: EcdfSpec, schema: Schema) -> bool:
@@ -166,8 +166,7 @@ def _measure_of_sums(names: Sequence[str], design: SurveyDesign | None, distinct
     if ranged:
         names, sizes = tuple(ranged), list(ranged.values())
         ranges = ValueRanges(names, [one.edges for one in sizes])
-        (records,) = both.ask_sums(lambda *tables: (np.array([*map(ranges.count_values, tables)]),), names=names)
-        buckets = WorkOfBuckets(ranges.starts[-1], partial(_gaps_of_bucket, ranges.starts, sizes, records, distinct))
+        buckets = WorkOfBuckets(ranges.starts[-1], partial(_gaps_of_bucket, ranges.starts, sizes, distinct))
         rows_of = ranges.to_rows
         (gaps,) = both.ask_buckets(lambda *two: dict(zip(TABLES, map(rows_of, two), strict=True)), buckets, names)
         for name, start, end in zip(names, ranges.starts, ranges.starts[1:], strict=False):
@@ -218,19 +217,18 @@ def _first_gaps(distinct: bool, parts: Sequence[Summands]) -> Summands:
 def _gaps_of_bucket(
     starts: Sequence[int],
     sizes: Sequence[_VariableSizes],
-    records: Integers,
     distinct: bool,
     rows: Mapping[str, BucketRows],
 ) -> Summands:
-    """Return the gaps in a range, (4,), given the ``records`` of both tables in all, (2, ranges)."""
+    """Return the gaps in a range, (4,); ``starts`` are the first ranges of the variables."""
     both = []
     for table in TABLES:
-        # One value may be that of so many records that they do not fit into memory.
+        # So many records may share one value that they do not fit into memory.
         pieces = [count_values(some[:, 1]) for some in rows[table].iterate_rows(MOST_VALUES)]
         both.append(merge_counts(pieces or [count_values(np.empty(0))]))
     number = rows[TABLES[0]].number
     of = int(np.searchsorted(starts, number, side="right")) - 1
-    before = records[:, starts[of] : number].sum(axis=1).tolist()
+    before = [sum(map(rows[table].buckets.count_rows, range(starts[of], number))) for table in TABLES]
     gaps = sizes[of].gaps_of_range(both, before, is_last=number + 1 == starts[of + 1], distinct=distinct)
     return (np.array(astuple(gaps)),)
 

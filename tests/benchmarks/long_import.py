@@ -1,4 +1,4 @@
-"""Seconds of the import of a CSV file of 10^7 records of ten variables, beside pyarrow and DuckDB. Run as a script; prints a table.
+"""Seconds in which a CSV file of 10^7 records of ten variables is imported, beside pyarrow and DuckDB. Run as a script.
 
     python tests/benchmarks/long_import.py [1e7] [--dir DIR] [--runs 3]
 
@@ -111,8 +111,8 @@ def main() -> None:
         for _ in range(chosen.runs):
             for way in WAYS:
                 command = [sys.executable, __file__, "--way", way, "--dir", str(place)]
-                told = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-                found[way].append(float(told.stdout))
+                ended = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+                found[way].append(float(ended.stdout))
         shutil.rmtree(scratch, ignore_errors=True)
     medians = {way: statistics.median(seconds) for way, seconds in found.items()}
     print(f"{int(chosen.records):,} records     seconds  times pyarrow")
